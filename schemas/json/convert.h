@@ -1,0 +1,32 @@
+/* convert.h - MessagePack to JSON and back, for the edges of the system.
+ *
+ * Chat messages live as MessagePack inside jobs, journals and results, and as
+ * JSON at model endpoints and on the command line. */
+#ifndef SCHEMAS_JSON_CONVERT_H
+#define SCHEMAS_JSON_CONVERT_H
+
+#include <jansson.h>
+
+#include "schemas/message/field.h"
+
+/* A new reference. bin becomes text when it is UTF-8, else {"base64": "..."};
+ * invalid UTF-8 in str is replaced by U+FFFD. Integers beyond 2^63-1 become
+ * reals. */
+json_t *json_from_value(const msgpack_object *value);
+
+/* Into the arena. Integers stay integers; depth at most CHECK_MAX_DEPTH. */
+bool json_to_value(const json_t *json, const msgpack_object **value,
+                   struct arena *arena, struct err *err);
+
+/* A message by its table: {"v": 1, ...}, bytes as above. A new reference. */
+json_t *json_from_message(const struct schema *schema, const void *message);
+
+/* Strict: unknown members are errors here (a person wrote this), types and
+ * bounds as in message_decode(). */
+bool json_to_message(const struct schema *schema, const json_t *json,
+                     void *message, struct arena *arena, struct err *err);
+
+/* The JSON Schema (draft 2020-12) that the table says. A new reference. */
+json_t *json_schema(const struct schema *schema);
+
+#endif

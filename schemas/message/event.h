@@ -1,0 +1,49 @@
+/* event.h - what happened to a job, in order, for everyone who follows it.
+ *
+ * seq counts 1, 2, 3, ... without a gap and is also the id of the stream entry
+ * (<seq>-0). Redis stamps seq and at; data is one flat map whose members
+ * depend on type (the table "Events" in schemas/README.md). The terminal event
+ * (job.completed, incomplete, failed, cancelled) is always there, and last. */
+#ifndef SCHEMAS_MESSAGE_EVENT_H
+#define SCHEMAS_MESSAGE_EVENT_H
+
+#include "schemas/message/job.h"
+#include "schemas/message/result.h"
+
+struct event_data {
+    uint64_t turn;         /* of the conversation, from 1 */
+    struct view text;      /* message.delta, reasoning.delta, message.completed,
+                              tool.output */
+    struct view call;      /* tool.*: the journal's id of the call */
+    struct view tool;      /* tool.*: its name */
+    struct view code;      /* tool.started */
+    struct view stream;    /* tool.output: stdout, stderr */
+    struct view status;    /* tool.completed: ok, error, timeout, ... */
+    struct view state;     /* tool.completed: kept, lost, ... */
+    uint64_t ms;           /* tool.completed; terminal: submit to end */
+    struct image_ref image; /* image */
+    struct file_ref file;  /* file */
+    struct result_error error; /* job.failed, job.retrying */
+    struct view reason;    /* job.lost, job.queued again, job.waiting */
+    uint64_t wait_ms;      /* job.retrying, job.waiting */
+    struct view consumer;  /* job.started, job.lost: who */
+    struct view queue;     /* job.queued */
+    struct view answer;    /* job.completed, incomplete: its first 4 KiB */
+};
+extern const struct schema schema_event_data;
+
+struct event {
+    uint64_t seq;
+    uint64_t at; /* ms since 1970, Redis's clock */
+    uint64_t attempt;
+    struct view type;
+    struct event_data data;
+};
+extern const struct schema schema_event;
+
+bool event_decode(struct event *event, struct view bytes, struct arena *arena,
+                  struct err *err);
+/* job.completed, job.incomplete, job.failed, job.cancelled */
+bool event_is_terminal(struct view type);
+
+#endif

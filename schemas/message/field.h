@@ -1,0 +1,105 @@
+/* field.h - a message described once, as a table.
+ *
+ * A schema lists the fields of a C struct under their MessagePack names. From
+ * that one list come decoding, encoding, validation and the JSON Schema
+ * document (schemas/json), so they cannot disagree.
+ *
+ * Decoding never trusts: check.h bounds the bytes before msgpack-c sees them,
+ * every field is checked against its row, the first fault is reported by its
+ * path ("files[2].blob: ..."), unknown fields are ignored. Decoded views
+ * borrow from the bytes, lists from the arena: both must outlive the struct.
+ *
+ * Encoding leaves out what is empty (no bytes, zero, NULL, no items), unless
+ * the row says FIELD_ALWAYS. So in every message absent and empty are one. */
+#ifndef SCHEMAS_MESSAGE_FIELD_H
+#define SCHEMAS_MESSAGE_FIELD_H
+
+#include <stdint.h>
+
+#include <msgpack.h>
+
+#include "schemas/message/buf.h"
+#include "schemas/message/err.h"
+#include "schemas/message/view.h"
+
+/* Kind of a row, and the C type that stands at its offset. */
+enum field_type {
+    FIELD_TEXT,   /* struct view, UTF-8 (MessagePack str) */
+    FIELD_BYTES,  /* struct view, any bytes (bin; str is accepted) */
+    FIELD_UINT,   /* uint64_t */
+    FIELD_REAL,   /* double; integers are accepted */
+    FIELD_BOOL,   /* bool */
+    FIELD_ENUM,   /* int: index into names */
+    FIELD_ANY,    /* const msgpack_object *: any value, kept as it is */
+    FIELD_STRUCT, /* the struct itself, described by of */
+    FIELD_LIST,   /* struct list of structs described by of */
+    FIELD_MAP,    /* struct list of struct pair: text keys, FIELD_BYTES or
+                     text values */
+};
+
+enum {
+    FIELD_REQUIRED = 1, /* absent or empty is an error: missing_field */
+    FIELD_ALWAYS = 2,   /* encoded even when empty */
+};
+
+struct schema;
+
+struct field {
+    const char *name; /* NULL in the only row of a list of plain values */
+    enum field_type type;
+    unsigned int flags;
+    size_t offset;
+    uint64_t min; /* UINT: least value. TEXT, BYTES: least length in bytes */
+    uint64_t max; /* UINT: greatest value. TEXT, BYTES: bytes. LIST, MAP: items;
+                     a MAP's values are bounded by the message as a whole */
+    const struct schema *of;   /* STRUCT, LIST */
+    const char *const *names;  /* ENUM; ends in NULL */
+    const char *about;         /* a sentence for the JSON Schema document */
+};
+
+struct schema {
+    const char *name;
+    const char *about;
+    size_t size; /* sizeof the struct */
+    const struct field *fields;
+    size_t count;
+    bool versioned; /* a top-level message: the map carries "v": 1 */
+};
+
+struct list {
+    void *items;
+    size_t count;
+};
+
+struct pair {
+    struct view key;
+    struct view value;
+};
+
+/* The memory of decoded messages: freed as a whole. A zeroed arena is valid,
+ * finish accepts NULL. */
+struct arena {
+    msgpack_zone *zone;
+};
+void arena_finish(struct arena *arena);
+/* Zeroed memory; aborts when memory is out. Sizes are checked by the caller. */
+void *arena_alloc(struct arena *arena, size_t size);
+struct view arena_copy(struct arena *arena, struct view view);
+
+/* Fills *out (schema->size bytes; zeroed first). Errors: bad_message,
+ * unsupported_version, missing_field, bad_field, too_large, all ERR_REJECT. */
+bool message_decode(const struct schema *schema, struct view bytes, void *out,
+                    struct arena *arena, struct err *err);
+
+/* Appends to out. Fails with too_large when a row's bound or the buffer's
+ * maximum is passed, with bad_field when a value is not what its row says. */
+bool message_encode(const struct schema *schema, const void *in,
+                    struct buf *out, struct err *err);
+
+/* Any one MessagePack value: checked, then parsed into the arena. */
+bool value_decode(struct view bytes, const msgpack_object **out,
+                  struct arena *arena, struct err *err);
+bool value_encode(const msgpack_object *value, struct buf *out,
+                  struct err *err);
+
+#endif

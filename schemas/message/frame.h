@@ -1,0 +1,119 @@
+/* frame.h - what consumer, warden and guest say to each other.
+ *
+ * A frame is a length (4 bytes, big-endian, at most MAX_FRAME_BYTES) and one
+ * MessagePack map. Two protocols share the form:
+ *
+ *   struct frame        consumer <-> warden, over a unix stream socket
+ *   struct guest_frame  warden <-> guest, over a socket pair
+ *
+ * The sequence of each is in schemas/README.md, "Executor frames". */
+#ifndef SCHEMAS_MESSAGE_FRAME_H
+#define SCHEMAS_MESSAGE_FRAME_H
+
+#include "schemas/message/result.h"
+
+enum { FRAME_HEADER_BYTES = 4 };
+
+/* The length of the frame at the head of bytes: header and body. 0: header not
+ * there yet. Fails (bad_message) when the body is empty or beyond max. */
+bool frame_length(struct view bytes, size_t max, size_t *total,
+                  struct err *err);
+
+/* Appends header and encoded message. */
+bool frame_encode(const struct schema *schema, const void *message,
+                  struct buf *out, struct err *err);
+
+enum frame_type {
+    /* consumer to warden */
+    FRAME_HELLO,     /* first frame of a connection */
+    FRAME_OPEN,      /* session: make it, or find it; limits */
+    FRAME_RUN,       /* session, call, code, cell_ms */
+    FRAME_INTERRUPT, /* session: KeyboardInterrupt in the cell that runs */
+    FRAME_PUT,       /* session, name, data at offset; last */
+    FRAME_GET,       /* session, name */
+    FRAME_LIST,      /* session: files of the workspace */
+    FRAME_CLOSE,     /* session: end it */
+    FRAME_FORGET,    /* session, call: its outcome is journaled, drop it */
+    /* warden to consumer */
+    FRAME_WELCOME,   /* isolation, version */
+    FRAME_OPENED,    /* session; fresh: made just now */
+    FRAME_OUTPUT,    /* call, stream, data */
+    FRAME_DISPLAY,   /* call, bundle */
+    FRAME_DONE,      /* call, cell outcome, files */
+    FRAME_CHUNK,     /* data at offset; last */
+    FRAME_LISTING,   /* files */
+    FRAME_OK,        /* put, interrupt, close, forget */
+    FRAME_FAILED,    /* error: the request was not carried out */
+};
+extern const char *const frame_type_names[];
+
+enum file_change { FILE_SAME, FILE_NEW, FILE_CHANGED, FILE_DELETED };
+
+struct workspace_file {
+    struct view name; /* relative to the workspace; any bytes but NUL */
+    uint64_t bytes;
+    int change; /* enum file_change: by the cell, in FRAME_DONE */
+};
+extern const struct schema schema_workspace_file;
+
+struct session_limits { /* zero: the warden's default, which also caps it */
+    uint64_t memory_bytes;
+    uint64_t disk_bytes;
+    uint64_t processes;
+};
+
+struct frame {
+    int type;     /* enum frame_type */
+    uint64_t ref; /* chosen by the consumer, given back in every answer */
+    struct view session;
+    struct view call;
+    struct view code;
+    uint64_t cell_ms;
+    struct session_limits limits;
+    struct view name;
+    struct view data;
+    uint64_t offset;
+    bool last;
+    bool fresh;
+    struct view stream; /* stdout, stderr */
+    struct list bundle; /* of struct pair: MIME type, bytes */
+    struct cell cell;   /* FRAME_DONE: all but code, out, errout: those
+                           came as output */
+    struct list files;  /* of struct workspace_file */
+    struct result_error error;
+    struct view isolation;
+    struct view version;
+};
+extern const struct schema schema_frame;
+
+enum guest_type {
+    /* warden to guest */
+    GUEST_CELL, /* nonce, number, code */
+    /* guest to warden */
+    GUEST_READY,   /* the walls are up; waiting for a cell */
+    GUEST_DISPLAY, /* nonce, bundle */
+    GUEST_DONE,    /* nonce, status, result, error */
+    /* warden to zygote; four descriptors of the box ride along */
+    GUEST_FORK, /* number: the box; limits */
+    /* zygote to warden */
+    GUEST_FORKED, /* number, pid; the pidfd rides along */
+    GUEST_EXITED, /* number, pid, wait_status */
+};
+extern const char *const guest_type_names[];
+
+struct guest_frame {
+    int type;          /* enum guest_type */
+    uint64_t nonce;    /* of the cell; a frame with another is dropped */
+    uint64_t number;   /* of the cell, from 1: its file is <cell-N>; of the box */
+    struct view code;
+    struct list bundle;
+    int status;        /* enum cell_status: ok, error, exit, interrupted */
+    struct view result;
+    struct cell_error error;
+    uint64_t pid;
+    uint64_t wait_status;
+    struct session_limits limits;
+};
+extern const struct schema schema_guest_frame;
+
+#endif

@@ -1,0 +1,77 @@
+/* job.h - a job: what a producer asks for. The body of quern_v1_submit.
+ *
+ * kind conversation: the model answers messages (OpenAI chat form) or prompt,
+ * and may run code. kind code: cells run in the session, without a model. */
+#ifndef SCHEMAS_MESSAGE_JOB_H
+#define SCHEMAS_MESSAGE_JOB_H
+
+#include "schemas/message/field.h"
+
+enum job_kind { JOB_CONVERSATION, JOB_CODE };
+enum job_mode { MODE_TOOLS, MODE_CODEACT };
+enum priority { PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_LOW };
+extern const char *const priority_names[]; /* normal, high, low */
+
+/* A file on its way in or out: the bytes are the blob with that SHA-256. */
+struct file_ref {
+    struct view name; /* base name; no '/', no NUL, not "." or ".." */
+    struct view blob; /* SHA-256, 64 hexadecimal digits; empty: see note */
+    uint64_t bytes;
+    struct view mime;
+    struct view note; /* out: why there is no blob, or what was dropped */
+};
+extern const struct schema schema_file_ref;
+
+/* Zero means: the operator's default. Beyond the operator's bound: that bound. */
+struct job_limits {
+    uint64_t max_turns;    /* model calls */
+    uint64_t deadline_ms;  /* from submit to the end, waiting included */
+    uint64_t max_tokens;   /* per model reply */
+    uint64_t cell_ms;      /* one cell */
+    uint64_t memory_bytes; /* of the session */
+};
+
+struct job_retry {
+    uint64_t max_attempts; /* errors, not crashes; zero: default */
+    uint64_t backoff_ms;   /* first delay, doubled each time; zero: default */
+};
+
+struct job {
+    struct view id;
+    int kind; /* enum job_kind */
+    struct view queue;
+    int priority; /* enum priority */
+    struct view tenant;
+    struct view session; /* outlives the job; empty: one of the job's own */
+    const msgpack_object *messages;
+    struct view prompt;
+    struct view system;
+    int mode; /* enum job_mode */
+    struct view model;
+    struct list tools; /* of struct view; empty: every tool of the consumer */
+    struct list files; /* of struct file_ref */
+    struct list cells; /* of struct view; kind code */
+    struct job_limits limits;
+    struct job_retry retry;
+    struct view idempotency_key;
+    uint64_t not_before; /* ms since 1970 */
+    struct list metadata; /* of struct pair */
+    struct view traceparent;
+};
+extern const struct schema schema_job;
+extern const struct schema schema_text; /* a list's plain text: struct view */
+
+/* message_decode(), then what no single row can say: a conversation has
+ * messages (an array of maps with a role) or a prompt, not both; code has
+ * cells; file names are base names, told apart from each other; MODE_CODEACT
+ * is refused while the consumer does not speak it. */
+bool job_decode(struct job *job, struct view bytes, struct arena *arena,
+                struct err *err);
+
+/* A name that may be part of a Redis key: queue, tenant, session, model.
+ * 1 to MAX_NAME_BYTES of [A-Za-z0-9._-]. */
+bool name_is_valid(struct view name);
+/* A base name of 1 to MAX_FILE_NAME_BYTES bytes, UTF-8, no control bytes. */
+bool file_name_is_valid(struct view name);
+
+#endif

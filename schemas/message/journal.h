@@ -1,0 +1,47 @@
+/* journal.h - what a conversation has done, so that another consumer goes on.
+ *
+ * A journal is a Redis list of records, appended by the journal transition at
+ * a stated index: a record that is there is never done again.
+ *
+ *   model_intent  the request with that hash is about to be sent
+ *   model_reply   its reply, whole
+ *   tool_intent   that call is about to be run
+ *   tool_result   what the model is shown of it, and what it left
+ *
+ * An intent without its result is an unknown outcome: a model call is sent
+ * again and counted (usage.repeated_calls), a cell is asked for by call id at
+ * the executor, which still has it, or is run again in a fresh session. */
+#ifndef SCHEMAS_MESSAGE_JOURNAL_H
+#define SCHEMAS_MESSAGE_JOURNAL_H
+
+#include "schemas/message/result.h"
+
+enum record_kind {
+    RECORD_MODEL_INTENT,
+    RECORD_MODEL_REPLY,
+    RECORD_TOOL_INTENT,
+    RECORD_TOOL_RESULT,
+};
+extern const char *const record_kind_names[];
+
+struct record {
+    int kind; /* enum record_kind */
+    uint64_t attempt;
+    uint64_t turn;    /* from 1 */
+    struct view hash; /* model_intent: SHA-256 of the request body */
+    struct view message; /* model_reply: the assistant message, JSON text */
+    struct view finish_reason;
+    struct usage usage;    /* model_reply */
+    struct view call;      /* tool_*: unique in the job, "turn.index" */
+    struct view call_id;   /* the model's own tool_call_id */
+    struct view tool;      /* name, as the model wrote it */
+    struct view arguments; /* tool_intent: as the model wrote them */
+    struct view observation; /* tool_result: what the model is shown */
+    struct cell cell;        /* tool_result of execute_python_code */
+    struct list images;      /* of struct image_ref */
+    struct list files;       /* of struct file_ref */
+    uint64_t ms;
+};
+extern const struct schema schema_record;
+
+#endif

@@ -1,0 +1,35 @@
+/* limits.h - how large anything may be, and why.
+ *
+ * These are the bounds of the format; operators may set lower ones. */
+#ifndef SCHEMAS_MESSAGE_LIMITS_H
+#define SCHEMAS_MESSAGE_LIMITS_H
+
+enum {
+    MAX_JOB_BYTES = 256 << 10,    /* a 10 MB XADD stalls Redis for 16 ms */
+    MAX_RESULT_BYTES = 1 << 20,   /* read whole by every waiting client */
+    MAX_EVENT_BYTES = 64 << 10,   /* published to every subscriber */
+    MAX_RECORD_BYTES = 1 << 20,   /* one journal record: a reply or a cell */
+    MAX_BLOB_BYTES = 32 << 20,    /* an image, a document */
+    MAX_FILE_BYTES = 64 << 20,    /* a file put into or got from a session */
+    MAX_FILES = 64,               /* per job, in and out each */
+    MAX_IMAGES = 64,              /* per job */
+    MAX_CELLS = 256,              /* per job */
+    MAX_TOOLS = 64,               /* per job */
+    MAX_METADATA = 32,            /* pairs */
+    MAX_NAME_BYTES = 128,         /* queue, tenant, session, model, tool */
+    MAX_FILE_NAME_BYTES = 255,    /* as Linux has it */
+    MAX_CODE_BYTES = 128 << 10,   /* one cell */
+    MAX_TEXT_BYTES = 192 << 10,   /* a prompt: the rest of a job fits too */
+    MAX_ANSWER_BYTES = 256 << 10, /* leaves room for cells in the result */
+    MAX_OBSERVATION_BYTES = 32 << 10, /* what the model is shown of a cell */
+    MAX_STREAM_BYTES = 16 << 10,  /* stdout or stderr kept in a result cell */
+    MAX_TURNS = 256,
+    MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
+    MAX_CELL_MS = 3600 * 1000,
+    MAX_FRAME_BYTES = 17 << 20,   /* one display of MAX_DISPLAY_BYTES fits */
+    MAX_DISPLAY_BYTES = 16 << 20, /* one MIME bundle */
+    MAX_CHUNK_BYTES = 256 << 10,  /* piece of a file or of output in a frame */
+    MAX_PIXELS = 64 << 20,        /* width times height of an image */
+};
+
+#endif

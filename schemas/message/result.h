@@ -1,0 +1,112 @@
+/* result.h - what came of a job: written once, by the finish transition. */
+#ifndef SCHEMAS_MESSAGE_RESULT_H
+#define SCHEMAS_MESSAGE_RESULT_H
+
+#include "schemas/message/job.h"
+
+/* The terminal ones come last, in this order. */
+enum job_state {
+    STATE_SCHEDULED,
+    STATE_QUEUED,
+    STATE_IN_PROGRESS,
+    STATE_WAITING,
+    STATE_COMPLETED,
+    STATE_INCOMPLETE, /* stopped by a limit, with its best answer */
+    STATE_FAILED,
+    STATE_CANCELLED,
+};
+extern const char *const job_state_names[];
+bool job_state_is_terminal(int state);
+
+struct image_ref {
+    struct view name; /* figure-1.png */
+    struct view mime;
+    struct view blob; /* SHA-256 */
+    uint64_t bytes;
+    uint64_t width, height; /* pixels */
+    uint64_t from_cell;     /* index into cells */
+};
+extern const struct schema schema_image_ref;
+
+/* An exception inside a cell: data for the model, not an error of the job. */
+struct cell_error {
+    struct view name;      /* ZeroDivisionError */
+    struct view value;     /* division by zero */
+    struct view traceback; /* with the lines of the cell */
+};
+
+/* What became of the session's variables and files, always the truth. */
+enum cell_state { CELL_KEPT, CELL_ROLLED_BACK, CELL_RESTORED, CELL_LOST };
+extern const char *const cell_state_names[]; /* kept, rolled_back, ... */
+
+enum cell_status {
+    CELL_OK,
+    CELL_ERROR,       /* an exception */
+    CELL_EXIT,        /* sys.exit(): ends the cell, not the session */
+    CELL_TIMEOUT,     /* its deadline; see state */
+    CELL_MEMORY,      /* the session's memory limit killed it */
+    CELL_CRASHED,     /* the interpreter died: signal, os._exit, ... */
+    CELL_INTERRUPTED, /* cancelled */
+    CELL_UNKNOWN,     /* the executor went away and it was not run again */
+};
+extern const char *const cell_status_names[];
+
+struct cell {
+    struct view code;
+    int status; /* enum cell_status */
+    int state;  /* enum cell_state */
+    struct view reason; /* why the state is not kept; a sentence */
+    struct view out;    /* "stdout": head and tail when long */
+    struct view errout; /* "stderr" */
+    uint64_t out_bytes; /* all that was written, shown or not */
+    uint64_t errout_bytes;
+    struct view result; /* text of the last expression's value */
+    struct cell_error error;
+    struct list displays; /* of struct view: the text/plain of each display */
+    uint64_t ms;
+};
+extern const struct schema schema_cell;
+extern const struct schema schema_cell_error;
+
+struct usage {
+    uint64_t input_tokens;
+    uint64_t output_tokens;
+    uint64_t cached_tokens;
+    uint64_t model_calls;
+    uint64_t repeated_calls; /* sent again because the outcome was unknown */
+};
+extern const struct schema schema_usage;
+
+struct timings { /* milliseconds */
+    uint64_t queued, model, tools, total;
+};
+
+struct result_error {
+    struct view kind; /* retry, reject */
+    struct view code; /* "Error codes" in schemas/README.md */
+    struct view message;
+    bool retryable;
+};
+extern const struct schema schema_result_error;
+
+struct result {
+    struct view id;
+    int status; /* enum job_state, a terminal one */
+    struct view answer; /* Markdown */
+    const msgpack_object *messages; /* the conversation, OpenAI chat form */
+    struct list images; /* of struct image_ref */
+    struct list files;  /* of struct file_ref */
+    struct list cells;  /* of struct cell */
+    struct usage usage;
+    uint64_t attempts;
+    struct timings timings;
+    struct result_error error; /* failed, incomplete: why */
+    struct view model;
+    struct view session;
+    struct view isolation; /* walls in force, or "insecure" */
+    struct view notes;     /* what was cut to fit, a sentence each */
+    struct list metadata;  /* the job's own, given back */
+};
+extern const struct schema schema_result;
+
+#endif

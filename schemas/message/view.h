@@ -1,0 +1,35 @@
+/* view.h - bytes that somebody else owns.
+ *
+ * A view is passed by value and never freed. It may hold any bytes, NUL
+ * included, and is not terminated: print it with "%.*s", VIEW_ARG(view). */
+#ifndef SCHEMAS_MESSAGE_VIEW_H
+#define SCHEMAS_MESSAGE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct view {
+    const char *data;
+    size_t len;
+};
+
+/* A view of a string literal; of a C string (NULL gives an empty view). */
+#define VIEW(literal) ((struct view){ (literal), sizeof(literal) - 1 })
+struct view view_of(const char *text);
+
+#define VIEW_ARG(view) (int)(view).len, (view).data
+
+bool view_equal(struct view a, struct view b);
+bool view_is(struct view view, const char *text);
+bool view_starts(struct view view, const char *prefix);
+
+/* At most max bytes of the view, never cutting a UTF-8 character in two. */
+struct view view_head(struct view view, size_t max);
+
+/* The bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlongs). */
+bool view_is_utf8(struct view view);
+
+/* A NUL-terminated copy on the heap; free() it. Aborts when memory is out. */
+char *view_dup(struct view view);
+
+#endif

@@ -1,0 +1,33 @@
+/* command.h - one Redis command being put together.
+ *
+ * Arguments are borrowed until the command has been sent; numbers are written
+ * into the command itself. */
+#ifndef SCHEMAS_REDIS_COMMAND_H
+#define SCHEMAS_REDIS_COMMAND_H
+
+#include <stdint.h>
+
+#include "schemas/message/view.h"
+
+enum { COMMAND_INLINE_ARGS = 24, COMMAND_NUMBERS = 16 };
+
+struct command {
+    int argc;
+    int room;
+    const char **argv; /* what hiredis' ...Argv functions take */
+    size_t *argvlen;
+    const char *inline_argv[COMMAND_INLINE_ARGS];
+    size_t inline_argvlen[COMMAND_INLINE_ARGS];
+    char numbers[COMMAND_NUMBERS][24];
+    int used_numbers;
+    char scratch[2][512]; /* keys made on the way (transition.c) */
+};
+
+void command_init(struct command *command, const char *name);
+void command_finish(struct command *command);
+void command_add(struct command *command, struct view argument);
+void command_add_text(struct command *command, const char *argument);
+/* At most COMMAND_NUMBERS of these in one command. */
+void command_add_uint(struct command *command, uint64_t number);
+
+#endif

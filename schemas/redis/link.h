@@ -1,0 +1,61 @@
+/* link.h - an asynchronous connection to Redis on a libuv loop.
+ *
+ *   CLOSED --> CONNECTING --> READY --> BACKOFF --> CONNECTING ...
+ *                   +-----------------------^          any --> CLOSED
+ *
+ * The link connects, authenticates, selects its database, and tells its owner
+ * that it is ready. When it breaks, every unanswered call is answered once with
+ * NULL and a reason, the owner is told, and the link tries again after 50 ms,
+ * doubled up to 5 s, with jitter. A call that is not answered in time breaks
+ * the link: its late reply would answer the next call.
+ *
+ * Callbacks come from the loop, never from inside link_send(). The hiredis glue
+ * is our own: the one shipped with 0.14 never reports a refused connection
+ * (libuv stops the poll handle on POLLERR and calls back with an error, which
+ * that adapter ignores). */
+#ifndef SCHEMAS_REDIS_LINK_H
+#define SCHEMAS_REDIS_LINK_H
+
+#include <hiredis/hiredis.h>
+#include <uv.h>
+
+#include "schemas/redis/address.h"
+#include "schemas/redis/command.h"
+
+struct link;
+
+struct link_events {
+    void (*on_ready)(void *owner);
+    void (*on_lost)(void *owner, const struct err *why);
+    void (*on_push)(void *owner, const redisReply *message); /* SUBSCRIBE */
+};
+
+/* reply: borrowed, valid during the call; NULL when the link broke first, and
+ * then why says so (ERR_RETRY). An error reply arrives as a reply. */
+typedef void link_done(void *owner, const redisReply *reply,
+                       const struct err *why);
+
+/* Copies the address. role appears in CLIENT LIST. */
+struct link *link_new(uv_loop_t *loop, const struct address *address,
+                      const char *role, struct link_events events,
+                      void *owner);
+void link_open(struct link *link);
+bool link_is_ready(const struct link *link);
+
+/* False when the link is not ready: nothing was sent, done will not be called.
+ * deadline_ms: from now. done may be NULL (errors then only break the link). */
+bool link_send(struct link *link, const struct command *command,
+               uint64_t deadline_ms, link_done *done, void *owner);
+
+/* Turns the link into a subscriber of one channel; messages go to on_push.
+ * Repeated by the link itself after every reconnect. */
+void link_subscribe(struct link *link, struct view channel);
+
+/* Breaks and reconnects now: for an error that only a new connection cures
+ * (READONLY, UNBLOCKED, MASTERDOWN, LOADING). */
+void link_reset(struct link *link, const struct err *why);
+
+/* Answers what is unanswered, closes, frees; closed(owner) when all is gone. */
+void link_free(struct link *link, void (*closed)(void *owner), void *owner);
+
+#endif
