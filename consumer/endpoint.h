@@ -1,0 +1,74 @@
+/* endpoint.h - the model endpoints that the operator has set up, by name.
+ *
+ * A job names a model, never a URL or a key. The names come from a JSON file,
+ *
+ *   {"default": {"url": "https://api.openai.com/v1", "model": "gpt-4o",
+ *                "key_file": "/run/secrets/openai"},
+ *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
+ *                "parameters": {"temperature": 0}, "idle_ms": 300000}}
+ *
+ * and from base_url, key and model, which make "default" unless the file has
+ * one. Without a "default" the file's first entry is it.
+ *
+ * Endpoints are counted: a table may be loaded anew while calls still run on
+ * an endpoint of the old one. Nothing here ever prints a key. */
+#ifndef CONSUMER_ENDPOINT_H
+#define CONSUMER_ENDPOINT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "schemas/message/err.h"
+#include "schemas/message/view.h"
+
+/* What an endpoint turned out not to take; learned from its first refusal. */
+enum endpoint_quirk {
+    QUIRK_NO_STREAM_OPTIONS = 1 << 0,
+    QUIRK_MAX_COMPLETION_TOKENS = 1 << 1, /* instead of max_tokens */
+    QUIRK_NO_MAX_TOKENS = 1 << 2,         /* neither of them */
+    QUIRK_NO_TOOL_CHOICE = 1 << 3,
+    QUIRK_NO_NULL_CONTENT = 1 << 4,  /* "" instead of null */
+    QUIRK_NO_EMPTY_CONTENT = 1 << 5, /* null instead of "" */
+};
+
+struct model_endpoint {
+    char *name;             /* what a job says */
+    char *url;              /* of the API, without the slash at its end */
+    char *key;              /* NULL: no Authorization header */
+    char *model;            /* what the endpoint calls it */
+    json_t *parameters;     /* put into every request; may be NULL */
+    uint64_t first_byte_ms; /* until the reply starts; 0: default */
+    uint64_t idle_ms;       /* between two pieces of it; 0: default */
+    uint64_t total_ms;      /* 0: default */
+    unsigned quirks;        /* enum endpoint_quirk, learned */
+    unsigned refs;
+};
+
+struct endpoints {
+    struct model_endpoint **items; /* the default comes first */
+    size_t count;
+};
+
+/* Where the table comes from; each member may be NULL. base_url falls back to
+ * https://api.openai.com/v1 when there is a key. */
+struct endpoint_source {
+    const char *file; /* JSON, as above */
+    const char *base_url;
+    const char *key;
+    const char *model;
+};
+
+/* Error: bad_setting, with the file and the member. Replaces nothing on error.
+ * No source at all gives an empty table: then only kind "code" can run. */
+bool endpoints_load(struct endpoints *endpoints,
+                    const struct endpoint_source *source, struct err *err);
+void endpoints_finish(struct endpoints *endpoints);
+
+/* Takes a reference; an empty name means the default. NULL: not configured,
+ * and err (unknown_model) names what is. Give it back to endpoint_free(). */
+struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
+                                      struct view name, struct err *err);
+struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);
+void endpoint_free(struct model_endpoint *endpoint);
+
+#endif

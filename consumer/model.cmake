@@ -1,0 +1,1 @@
+# The model client: what the consumer knows of HTTP and chat-completions.

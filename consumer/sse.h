@@ -1,0 +1,45 @@
+/* sse.h - server-sent events out of bytes that come in any pieces.
+ *
+ * Lines end in LF, CR or CRLF, also when a piece ends between the two. Data
+ * lines of one event are joined by LF; comments, ids and retry times are
+ * skipped. A whole line inside one piece is read where it lies; only a line
+ * that is cut is copied. */
+#ifndef CONSUMER_SSE_H
+#define CONSUMER_SSE_H
+
+#include "schemas/message/buf.h"
+
+enum {
+    SSE_MAX_LINE = 4 << 20, /* an image or a whole file in one delta fits */
+    SSE_MAX_NAME = 64,      /* of an event; longer ones are cut */
+};
+
+/* name: "" when the event has none. Both borrowed for the call. False: stop,
+ * the rest is not wanted. */
+typedef bool sse_event(void *owner, struct view name, struct view data);
+
+struct sse {
+    sse_event *on_event;
+    void *owner;
+    struct buf line; /* the part of a line that came so far */
+    struct buf data;
+    struct buf name;
+    bool has_data;
+    bool after_cr; /* a LF that comes next belongs to that CR */
+    bool stopped;
+};
+
+void sse_init(struct sse *sse, sse_event *on_event, void *owner);
+void sse_finish(struct sse *sse); /* accepts NULL and a zeroed one */
+
+/* False: stopped, by on_event or because a line or an event is too long
+ * (sse_overflow() tells which). Later bytes are ignored. */
+bool sse_feed(struct sse *sse, struct view bytes);
+
+/* At the end of the stream: an event that no blank line closed still counts;
+ * the reader of its data sees whether it is whole. */
+bool sse_end(struct sse *sse);
+
+bool sse_overflow(const struct sse *sse);
+
+#endif
