@@ -1,0 +1,175 @@
+"""Which way the rooms may point, and what the tree may hold.
+
+    arrows.py TREE [BIN_DIR]
+
+prints one line a violation and exits 1 when there is any. Includes are read
+from the sources of TREE, symbols and libraries from the binaries in BIN_DIR.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# (sources under, must not include, because): the target is a path in the tree
+# or, in angle brackets, a library's header.
+INCLUDE_RULES = [
+    ("producer/", r"(consumer|executor|tests)/", "rooms meet in schemas/"),
+    ("consumer/", r"(producer|executor|tests)/", "rooms meet in schemas/"),
+    ("executor/", r"(producer|consumer|tests)/", "rooms meet in schemas/"),
+    (
+        "schemas/",
+        r"(producer|consumer|executor|tests)/",
+        "nothing in schemas/ points at a room",
+    ),
+    ("executor/", r"schemas/(redis|json)/", "the executor has no Redis"),
+    ("executor/", r"<(hiredis|curl|openssl|jansson)\b", "it has no network"),
+    ("executor/warden/", r"<Python\.h>", "the trusted side has no Python"),
+    ("executor/box/", r"<Python\.h>", "the trusted side has no Python"),
+    ("executor/warden/", r"executor/guest/", "they meet in schemas/message"),
+    ("executor/guest/", r"executor/warden/", "they meet in schemas/message"),
+    ("consumer/", r"<Python\.h>", "cells run in the executor only"),
+    ("producer/", r"<Python\.h>", "cells run in the executor only"),
+    ("schemas/", r"<Python\.h>", "cells run in the executor only"),
+    ("schemas/message/", r"schemas/(redis|json)/", "message stands alone"),
+    ("schemas/", r"<curl/", "only the consumer speaks HTTP"),
+    ("producer/", r"<curl/", "only the consumer speaks HTTP"),
+]
+
+# schemas/message links libc and msgpack-c, and never asks the clock.
+MESSAGE_MAY_INCLUDE = re.compile(
+    r"""<(assert|ctype|endian|errno|float|inttypes|limits|math|msgpack|
+          stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|strings
+        )(\.h|/\w+\.h)>""",
+    re.VERBOSE,
+)
+
+# (binary, must not use, because): names of symbols.
+SYMBOL_RULES = [
+    ("quern", r"_?Py[A-Z_]", "no Python in the producer"),
+    ("quern-consumer", r"_?Py[A-Z_]", "cells run in the executor only"),
+    ("quern-executor", r"_?Py[A-Z_]", "the trusted side has no Python"),
+    ("quern-box", r"_?Py[A-Z_]", "the trusted side has no Python"),
+    ("quern-executor", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
+    ("quern-box", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
+    ("quern-guest", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
+    ("quern-box", r"(socket|connect|bind|listen)$", "it is given its channel"),
+    ("quern-guest", r"(socket|connect|bind|listen)$", "it is given its channel"),
+    ("quern-executor", r"(connect|getaddrinfo)$", "it is called, never calls"),
+]
+
+# (binary, must not load, because): names of libraries.
+LIBRARY_RULES = [
+    ("quern", r"lib(python|curl)", "the producer has Redis only"),
+    ("quern-consumer", r"libpython", "cells run in the executor only"),
+    ("quern-executor", r"lib(python|hiredis|curl|ssl)", "the trusted side"),
+    ("quern-box", r"lib(python|hiredis|curl|ssl|uv)", "the trusted side"),
+    ("quern-guest", r"lib(hiredis|curl|ssl|uv)", "hostile ground"),
+]
+
+TOP_LEVEL = set(
+    """CMakeLists.txt CMakePresets.json README.md LICENSE producer consumer
+    executor schemas deploy tests""".split()
+)
+MAX_LINES = 600
+
+
+def files_of(tree):
+    """Paths of the tree's files, relative, without what git ignores."""
+    listed = subprocess.run(
+        ["git", "-C", tree, "ls-files", "-z", "-co", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    paths = {pathlib.PurePosixPath(p) for p in listed.stdout.split("\0") if p}
+    return sorted(p for p in paths if (tree / p).is_file())
+
+
+def includes_of(tree, path):
+    """Yields (line, target): a path in the tree, or <header>."""
+    text = (tree / path).read_text(errors="replace")
+    pattern = r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|(<[^>]+>))'
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        line = text.count("\n", 0, match.start()) + 1
+        quoted, angled = match.groups()
+        if angled:
+            yield line, angled
+        elif (tree / path.parent / quoted).is_file():
+            beside = (tree / path.parent / quoted).resolve()
+            yield line, str(beside.relative_to(tree.resolve()))
+        else:
+            yield line, quoted
+
+
+def check_includes(tree, paths):
+    for path in (p for p in paths if p.suffix in (".c", ".h")):
+        for line, target in includes_of(tree, path):
+            for under, forbidden, because in INCLUDE_RULES:
+                if str(path).startswith(under) and re.match(forbidden, target):
+                    yield f"{path}:{line}: includes {target}: {because}"
+            if (
+                str(path).startswith("schemas/message/")
+                and target.startswith("<")
+                and not MESSAGE_MAY_INCLUDE.match(target)
+            ):
+                yield f"{path}:{line}: includes {target}: not libc or msgpack-c"
+
+
+def check_tree(tree, paths):
+    for name in sorted({p.parts[0] for p in paths}):
+        if name not in TOP_LEVEL and not name.startswith("."):
+            yield f"{name}: the top level does not know it"
+    for path in (p for p in paths if p.suffix in (".c", ".h")):
+        lines = (tree / path).read_bytes().count(b"\n")
+        if lines > MAX_LINES:
+            yield f"{path}: {lines} lines, may have {MAX_LINES}: two ideas?"
+
+
+def output_of(*command):
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def symbols_of(binary):
+    """Names of what the binary uses or holds, own code and linked in."""
+    text = output_of("nm", "-D", binary) + output_of("nm", binary)
+    names = (line.split()[-1] for line in text.splitlines() if line)
+    return sorted({name.split("@")[0] for name in names})
+
+
+def libraries_of(binary):
+    needed = r"\(NEEDED\).*\[(.+)\]"
+    return re.findall(needed, output_of("readelf", "-dW", binary))
+
+
+def check_binaries(bin_dir):
+    parts = (
+        (SYMBOL_RULES, symbols_of, "uses"),
+        (LIBRARY_RULES, libraries_of, "loads"),
+    )
+    for rules, names_of, verb in parts:
+        for binary in dict.fromkeys(rule[0] for rule in rules):
+            if not (bin_dir / binary).exists():
+                yield f"{binary}: not in {bin_dir}"
+                continue
+            names = names_of(bin_dir / binary)
+            for _, forbidden, because in (r for r in rules if r[0] == binary):
+                for name in (n for n in names if re.match(forbidden, n)):
+                    yield f"{binary}: {verb} {name}: {because}"
+
+
+def violations(tree, bin_dir=None):
+    tree = pathlib.Path(tree)
+    paths = files_of(tree)
+    found = [*check_includes(tree, paths), *check_tree(tree, paths)]
+    if bin_dir:
+        found += check_binaries(pathlib.Path(bin_dir))
+    return found
+
+
+if __name__ == "__main__":
+    lines = violations(*sys.argv[1:3])
+    print("\n".join(lines) or "every arrow points the right way")
+    sys.exit(bool(lines))

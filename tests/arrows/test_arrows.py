@@ -1,0 +1,120 @@
+"""The tree and the binaries obey the arrows, and a breach would be seen."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from arrows import check_binaries, files_of, violations
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+
+# (what is done wrong, file, text added to it)
+BREACHES = [
+    ("a producer includes the consumer", "producer/x.c", '"consumer/model.h"'),
+    ("a consumer includes the producer", "consumer/x.c", '"producer/quern.h"'),
+    ("a consumer embeds Python", "consumer/x.h", "<Python.h>"),
+    ("schemas points at a room", "schemas/redis/x.c", '"executor/box/walls.h"'),
+    ("schemas/message asks the clock", "schemas/message/x.c", "<time.h>"),
+    ("schemas/message uses libuv", "schemas/message/x.h", "<uv.h>"),
+    ("schemas/message needs Redis", "schemas/message/x.c", '"../redis/link.h"'),
+    ("the warden embeds Python", "executor/warden/x.c", "<Python.h>"),
+    ("the box embeds Python", "executor/box/x.c", "<Python.h>"),
+    ("the executor speaks Redis", "executor/warden/x.c", "<hiredis/hiredis.h>"),
+    ("the executor uses our Redis", "executor/x.c", '"schemas/redis/link.h"'),
+    ("the guest speaks HTTP", "executor/guest/x.c", "<curl/curl.h>"),
+    ("an include is indented", "executor/box/x.c", "   <curl/curl.h>"),
+]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the tree that may be spoilt."""
+    for path in files_of(TREE):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TREE / path, tmp_path / path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def test_tree_obeys():
+    assert violations(TREE) == []
+
+
+def test_binaries_obey():
+    bin_dir = pathlib.Path(os.environ["QUERN_BUILD"], "bin")
+    assert list(check_binaries(bin_dir)) == []
+
+
+@pytest.mark.parametrize(
+    "path, include", [b[1:] for b in BREACHES], ids=[b[0] for b in BREACHES]
+)
+def test_include_is_seen(copy, path, include):
+    (copy / path).parent.mkdir(parents=True, exist_ok=True)
+    (copy / path).write_text(f"#include {include}\n")
+    found = violations(copy)
+    assert len(found) >= 1
+    assert all(line.startswith(f"{path}:1: includes ") for line in found)
+
+
+def test_long_file_is_seen(copy):
+    (copy / "consumer/x.c").write_text("int x;\n" * 601)
+    assert violations(copy) == [
+        "consumer/x.c: 601 lines, may have 600: two ideas?"
+    ]
+
+
+def test_unknown_top_level_is_seen(copy):
+    (copy / "lib").mkdir()
+    (copy / "lib" / "util.c").write_text("int x;\n")
+    assert violations(copy) == ["lib: the top level does not know it"]
+
+
+# (binary, source, flags, what is said of it)
+BINARIES = [
+    (
+        "quern-executor",
+        "int Py_IsInitialized(void); int main(void){return Py_IsInitialized();}"
+        "int Py_IsInitialized(void) { return 1; }",
+        [],
+        "quern-executor: uses Py_IsInitialized: the trusted side has no Python",
+    ),
+    (
+        "quern-box",
+        "int socket(int, int, int); int main(void) { return socket(1, 1, 0); }",
+        [],
+        "quern-box: uses socket: it is given its channel",
+    ),
+    (
+        "quern-consumer",
+        "int main(void) { return 0; }",
+        ["python3-embed"],
+        "quern-consumer: loads libpython",
+    ),
+    (
+        "quern-executor",
+        "int main(void) { return 0; }",
+        ["hiredis"],
+        "quern-executor: loads libhiredis",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "binary, source, library, said", BINARIES, ids=[b[3] for b in BINARIES]
+)
+def test_binary_is_seen(tmp_path, binary, source, library, said):
+    (tmp_path / "x.c").write_text(source)
+    flags = (
+        subprocess.check_output(["pkg-config", "--libs", *library], text=True)
+        if library
+        else ""
+    )
+    subprocess.run(
+        ["cc", "-o", tmp_path / binary, tmp_path / "x.c"]
+        + ["-Wl,--no-as-needed", *flags.split()],
+        check=True,
+    )
+    found = [x for x in check_binaries(tmp_path) if "not in" not in x]
+    assert found and all(line.startswith(said) for line in found)
