@@ -93,13 +93,31 @@ enum guest_type {
     GUEST_READY,   /* the walls are up; waiting for a cell */
     GUEST_DISPLAY, /* nonce, bundle */
     GUEST_DONE,    /* nonce, status, result, error */
-    /* warden to zygote; four descriptors of the box ride along */
+    /* warden to zygote; the descriptors of enum fork_fd ride along */
     GUEST_FORK, /* number: the box; limits */
     /* zygote to warden */
     GUEST_FORKED, /* number, pid; the pidfd rides along */
-    GUEST_EXITED, /* number, pid, wait_status */
+    GUEST_EXITED, /* number, pid, wait_status; pid 0: it could not start */
 };
 extern const char *const guest_type_names[];
+
+/* What rides along with GUEST_FORK, in this order. A namespace that the zygote
+ * is in already is left alone. The last one may be left out: the working
+ * folder is then /workspace. */
+enum fork_fd {
+    FORK_USER_NS,
+    FORK_MNT_NS,
+    FORK_NET_NS,
+    FORK_IPC_NS,
+    FORK_UTS_NS,
+    FORK_CGROUP_NS,
+    FORK_PID_NS,
+    FORK_CHANNEL,
+    FORK_STDOUT,
+    FORK_STDERR,
+    FORK_WORKSPACE,
+    FORK_FDS,
+};
 
 struct guest_frame {
     int type;          /* enum guest_type */
