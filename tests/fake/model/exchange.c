@@ -1,0 +1,200 @@
+/* exchange.c - plays the plan of a reply. */
+#include "exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "practice.h"
+#include "script.h"
+
+enum { MAX_BODY = 64 << 20 };
+
+struct exchange *exchange_new(struct server *server,
+                              struct MHD_Connection *connection)
+{
+    struct exchange *exchange = calloc(1, sizeof(*exchange));
+
+    assert(exchange);
+    exchange->server = server;
+    exchange->connection = connection;
+    return exchange;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    if (!exchange)
+        return;
+    if (exchange->timer)
+        uv_close((uv_handle_t *)exchange->timer, on_timer_closed);
+    if (exchange->planned) {
+        plan_finish(&exchange->plan);
+        exchange->server->counts.open--;
+    }
+    json_decref(exchange->reply);
+    json_decref(exchange->request);
+    free(exchange->body);
+    free(exchange);
+}
+
+bool exchange_feed(struct exchange *exchange, const char *data, size_t len)
+{
+    char *grown;
+
+    if (exchange->len + len > MAX_BODY)
+        return false;
+    grown = realloc(exchange->body, exchange->len + len + 1);
+    assert(grown);
+    memcpy(grown + exchange->len, data, len);
+    exchange->body = grown;
+    exchange->len += len;
+    return true;
+}
+
+static void on_due(uv_timer_t *timer)
+{
+    struct exchange *exchange = timer->data;
+    struct server *server = exchange->server;
+
+    exchange->timer = NULL;
+    uv_close((uv_handle_t *)timer, on_timer_closed);
+    MHD_resume_connection(exchange->connection);
+    server_run(server);
+}
+
+static void pause_ms(struct exchange *exchange, uint64_t wait_ms)
+{
+    exchange->timer = calloc(1, sizeof(*exchange->timer));
+    assert(exchange->timer);
+    uv_timer_init(exchange->server->loop, exchange->timer);
+    exchange->timer->data = exchange;
+    uv_timer_start(exchange->timer, on_due, wait_ms, 0);
+    MHD_suspend_connection(exchange->connection);
+}
+
+/* The pause before the piece that comes next, once. */
+static bool must_wait(struct exchange *exchange)
+{
+    const struct plan *plan = &exchange->plan;
+    uint64_t wait_ms = exchange->piece > 0 ? plan->chunk_ms : plan->first_ms;
+
+    if (wait_ms == 0 ||
+        (exchange->paused && exchange->paused_at == exchange->piece))
+        return false;
+    exchange->paused = true;
+    exchange->paused_at = exchange->piece;
+    pause_ms(exchange, wait_ms);
+    return true;
+}
+
+static ssize_t on_read(void *owner, uint64_t at, char *room, size_t size)
+{
+    struct exchange *exchange = owner;
+    const struct plan *plan = &exchange->plan;
+    size_t left;
+
+    while (exchange->piece < plan->pieces && at >= plan->ends[exchange->piece])
+        exchange->piece++;
+    if (exchange->piece == plan->pieces)
+        return plan->broken ? MHD_CONTENT_READER_END_WITH_ERROR
+                            : MHD_CONTENT_READER_END_OF_STREAM;
+    if (must_wait(exchange))
+        return 0;
+    left = plan->ends[exchange->piece] - (size_t)at;
+    if (left > size)
+        left = size;
+    memcpy(room, plan->body + at, left);
+    return (ssize_t)left;
+}
+
+/* A piece at a time only where the pieces matter; a whole body goes with its
+ * length. */
+static struct MHD_Response *make_response(struct exchange *exchange)
+{
+    struct plan *plan = &exchange->plan;
+
+    if (plan->pieces <= 1 && !plan->broken && plan->first_ms == 0)
+        return MHD_create_response_from_buffer(plan->len, plan->body,
+                                               MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, on_read,
+                                             exchange, NULL);
+}
+
+static enum MHD_Result answer(struct exchange *exchange)
+{
+    const struct plan *plan = &exchange->plan;
+    struct MHD_Response *response = make_response(exchange);
+    enum MHD_Result queued;
+    const char *name;
+    json_t *value;
+
+    MHD_add_response_header(response, "Content-Type", plan->type);
+    json_object_foreach(plan->headers, name, value)
+    {
+        MHD_del_response_header(response, name, plan->type);
+        MHD_add_response_header(response, name, json_string_value(value));
+    }
+    queued = MHD_queue_response(exchange->connection, plan->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static json_t *refusal(unsigned status, const char *message)
+{
+    return json_pack("{s:i, s:s}", "status", (int)status, "error", message);
+}
+
+static bool is_authorized(const struct exchange *exchange)
+{
+    const char *key = exchange->server->key;
+    const char *given = MHD_lookup_connection_value(
+        exchange->connection, MHD_HEADER_KIND, "Authorization");
+
+    return !key || (given && strncmp(given, "Bearer ", 7) == 0 &&
+                    strcmp(given + 7, key) == 0);
+}
+
+static json_t *choose_reply(struct exchange *exchange)
+{
+    struct server *server = exchange->server;
+    json_t *scripted;
+    size_t seen;
+
+    if (!is_authorized(exchange))
+        return refusal(401, "Incorrect API key provided.");
+    exchange->request = json_loadb(exchange->body ? exchange->body : "",
+                                   exchange->len, JSON_ALLOW_NUL, NULL);
+    if (!json_is_array(json_object_get(exchange->request, "messages")))
+        return refusal(400, "messages: a list is required.");
+    seen = counts_add(&server->counts, exchange->request);
+    scripted = script_reply(server->script, exchange->request, seen);
+    return scripted ? json_incref(scripted) : practice_reply(exchange->request);
+}
+
+static void make_plan(struct exchange *exchange)
+{
+    struct counts *counts = &exchange->server->counts;
+
+    exchange->reply = choose_reply(exchange);
+    plan_make(&exchange->plan, exchange->reply, exchange->request);
+    exchange->planned = true;
+    if (++counts->open > counts->peak)
+        counts->peak = counts->open;
+}
+
+enum MHD_Result exchange_complete(struct exchange *exchange)
+{
+    if (!exchange->planned)
+        make_plan(exchange);
+    if (exchange->plan.delay_ms > 0 && !exchange->delayed) {
+        exchange->delayed = true;
+        pause_ms(exchange, exchange->plan.delay_ms);
+        return MHD_YES;
+    }
+    return exchange->plan.drop ? MHD_NO : answer(exchange);
+}

@@ -1,0 +1,38 @@
+/* exchange.h - one request to the practice model and its answer.
+ *
+ *   BODY --> [DELAY] --> ANSWER, piece by piece, [pausing] between them
+ *
+ * A pause suspends the connection and costs a timer, no thread: ten thousand
+ * slow answers at once are fine. */
+#ifndef PRACTICE_EXCHANGE_H
+#define PRACTICE_EXCHANGE_H
+
+#include "plan.h"
+#include "server.h"
+
+struct exchange {
+    struct server *server;
+    struct MHD_Connection *connection;
+    char *body; /* of the request, as it comes */
+    size_t len;
+    json_t *request;
+    json_t *reply;
+    struct plan plan;
+    bool planned;
+    bool delayed; /* the wait before the answer is over, or begun */
+    bool paused;  /* the wait before piece number `paused_at` was made */
+    size_t piece; /* being sent */
+    size_t paused_at;
+    uv_timer_t *timer; /* runs while the connection is suspended */
+};
+
+struct exchange *exchange_new(struct server *server,
+                              struct MHD_Connection *connection);
+void exchange_free(struct exchange *exchange);
+
+bool exchange_feed(struct exchange *exchange, const char *data, size_t len);
+
+/* The whole of POST /v1/chat/completions, called again after a delay. */
+enum MHD_Result exchange_complete(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,1 @@
+scenario_test(fake/practice_model scenario)
