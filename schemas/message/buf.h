@@ -29,8 +29,8 @@ bool buf_printf(struct buf *buf, const char *format, ...)
 bool buf_ok(const struct buf *buf); /* nothing was refused */
 struct view buf_view(const struct buf *buf);
 
-void buf_clear(struct buf *buf);               /* keeps the memory */
-void buf_drop(struct buf *buf, size_t len);    /* forget the first len bytes */
+void buf_clear(struct buf *buf);                /* keeps the memory */
+void buf_drop(struct buf *buf, size_t len);     /* forget the first len bytes */
 void buf_truncate(struct buf *buf, size_t len); /* keep the first len bytes */
 
 /* Room for len more bytes behind buf->data + buf->len, or NULL when that would

@@ -11,24 +11,24 @@
 #include "schemas/message/result.h"
 
 struct event_data {
-    uint64_t turn;         /* of the conversation, from 1 */
-    struct view text;      /* message.delta, reasoning.delta, message.completed,
-                              tool.output */
-    struct view call;      /* tool.*: the journal's id of the call */
-    struct view tool;      /* tool.*: its name */
-    struct view code;      /* tool.started */
-    struct view stream;    /* tool.output: stdout, stderr */
-    struct view status;    /* tool.completed: ok, error, timeout, ... */
-    struct view state;     /* tool.completed: kept, lost, ... */
-    uint64_t ms;           /* tool.completed; terminal: submit to end */
-    struct image_ref image; /* image */
-    struct file_ref file;  /* file */
+    uint64_t turn;      /* of the conversation, from 1 */
+    struct view text;   /* message.delta, reasoning.delta, message.completed,
+                           tool.output */
+    struct view call;   /* tool.*: the journal's id of the call */
+    struct view tool;   /* tool.*: its name */
+    struct view code;   /* tool.started */
+    struct view stream; /* tool.output: stdout, stderr */
+    struct view status; /* tool.completed: ok, error, timeout, ... */
+    struct view state;  /* tool.completed: kept, lost, ... */
+    uint64_t ms;        /* tool.completed; terminal: submit to end */
+    struct image_ref image;    /* image */
+    struct file_ref file;      /* file */
     struct result_error error; /* job.failed, job.retrying */
-    struct view reason;    /* job.lost, job.queued again, job.waiting */
-    uint64_t wait_ms;      /* job.retrying, job.waiting */
-    struct view consumer;  /* job.started, job.lost: who */
-    struct view queue;     /* job.queued */
-    struct view answer;    /* job.completed, incomplete: its first 4 KiB */
+    struct view reason;        /* job.lost, job.queued again, job.waiting */
+    uint64_t wait_ms;          /* job.retrying, job.waiting */
+    struct view consumer;      /* job.started, job.lost: who */
+    struct view queue;         /* job.queued */
+    struct view answer;        /* job.completed, incomplete: its first 4 KiB */
 };
 extern const struct schema schema_event_data;
 

@@ -35,15 +35,15 @@ enum frame_type {
     FRAME_CLOSE,     /* session: end it */
     FRAME_FORGET,    /* session, call: its outcome is journaled, drop it */
     /* warden to consumer */
-    FRAME_WELCOME,   /* isolation, version */
-    FRAME_OPENED,    /* session; fresh: made just now */
-    FRAME_OUTPUT,    /* call, stream, data */
-    FRAME_DISPLAY,   /* call, bundle */
-    FRAME_DONE,      /* call, cell outcome, files */
-    FRAME_CHUNK,     /* data at offset; last */
-    FRAME_LISTING,   /* files */
-    FRAME_OK,        /* put, interrupt, close, forget */
-    FRAME_FAILED,    /* error: the request was not carried out */
+    FRAME_WELCOME, /* isolation, version */
+    FRAME_OPENED,  /* session; fresh: made just now */
+    FRAME_OUTPUT,  /* call, stream, data */
+    FRAME_DISPLAY, /* call, bundle */
+    FRAME_DONE,    /* call, cell outcome, files */
+    FRAME_CHUNK,   /* data at offset; last */
+    FRAME_LISTING, /* files */
+    FRAME_OK,      /* put, interrupt, close, forget */
+    FRAME_FAILED,  /* error: the request was not carried out */
 };
 extern const char *const frame_type_names[];
 
@@ -120,12 +120,12 @@ enum fork_fd {
 };
 
 struct guest_frame {
-    int type;          /* enum guest_type */
-    uint64_t nonce;    /* of the cell; a frame with another is dropped */
-    uint64_t number;   /* of the cell, from 1: its file is <cell-N>; of the box */
+    int type;        /* enum guest_type */
+    uint64_t nonce;  /* of the cell; a frame with another is dropped */
+    uint64_t number; /* of the cell, from 1: its file is <cell-N>; of the box */
     struct view code;
     struct list bundle;
-    int status;        /* enum cell_status: ok, error, exit, interrupted */
+    int status; /* enum cell_status: ok, error, exit, interrupted */
     struct view result;
     struct cell_error error;
     uint64_t pid;

@@ -22,7 +22,8 @@ struct file_ref {
 };
 extern const struct schema schema_file_ref;
 
-/* Zero means: the operator's default. Beyond the operator's bound: that bound. */
+/* Zero means: the operator's default. Beyond the operator's bound: that bound.
+ */
 struct job_limits {
     uint64_t max_turns;    /* model calls */
     uint64_t deadline_ms;  /* from submit to the end, waiting included */
@@ -54,7 +55,7 @@ struct job {
     struct job_limits limits;
     struct job_retry retry;
     struct view idempotency_key;
-    uint64_t not_before; /* ms since 1970 */
+    uint64_t not_before;  /* ms since 1970 */
     struct list metadata; /* of struct pair */
     struct view traceparent;
 };

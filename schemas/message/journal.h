@@ -27,15 +27,15 @@ extern const char *const record_kind_names[];
 struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;
-    uint64_t turn;    /* from 1 */
-    struct view hash; /* model_intent: SHA-256 of the request body */
+    uint64_t turn;       /* from 1 */
+    struct view hash;    /* model_intent: SHA-256 of the request body */
     struct view message; /* model_reply: the assistant message, JSON text */
     struct view finish_reason;
-    struct usage usage;    /* model_reply */
-    struct view call;      /* tool_*: unique in the job, "turn.index" */
-    struct view call_id;   /* the model's own tool_call_id */
-    struct view tool;      /* name, as the model wrote it */
-    struct view arguments; /* tool_intent: as the model wrote them */
+    struct usage usage;      /* model_reply */
+    struct view call;        /* tool_*: unique in the job, "turn.index" */
+    struct view call_id;     /* the model's own tool_call_id */
+    struct view tool;        /* name, as the model wrote it */
+    struct view arguments;   /* tool_intent: as the model wrote them */
     struct view observation; /* tool_result: what the model is shown */
     struct cell cell;        /* tool_result of execute_python_code */
     struct list images;      /* of struct image_ref */

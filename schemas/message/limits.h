@@ -22,7 +22,7 @@ enum {
     MAX_TEXT_BYTES = 192 << 10,   /* a prompt: the rest of a job fits too */
     MAX_ANSWER_BYTES = 256 << 10, /* leaves room for cells in the result */
     MAX_OBSERVATION_BYTES = 32 << 10, /* what the model is shown of a cell */
-    MAX_STREAM_BYTES = 16 << 10,  /* stdout or stderr kept in a result cell */
+    MAX_STREAM_BYTES = 16 << 10, /* stdout or stderr kept in a result cell */
     MAX_TURNS = 256,
     MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
     MAX_CELL_MS = 3600 * 1000,

@@ -53,8 +53,8 @@ extern const char *const cell_status_names[];
 
 struct cell {
     struct view code;
-    int status; /* enum cell_status */
-    int state;  /* enum cell_state */
+    int status;         /* enum cell_status */
+    int state;          /* enum cell_state */
     struct view reason; /* why the state is not kept; a sentence */
     struct view out;    /* "stdout": head and tail when long */
     struct view errout; /* "stderr" */
@@ -91,12 +91,12 @@ extern const struct schema schema_result_error;
 
 struct result {
     struct view id;
-    int status; /* enum job_state, a terminal one */
-    struct view answer; /* Markdown */
+    int status;                     /* enum job_state, a terminal one */
+    struct view answer;             /* Markdown */
     const msgpack_object *messages; /* the conversation, OpenAI chat form */
-    struct list images; /* of struct image_ref */
-    struct list files;  /* of struct file_ref */
-    struct list cells;  /* of struct cell */
+    struct list images;             /* of struct image_ref */
+    struct list files;              /* of struct file_ref */
+    struct list cells;              /* of struct cell */
     struct usage usage;
     uint64_t attempts;
     struct timings timings;
