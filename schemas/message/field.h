@@ -14,9 +14,8 @@
 #ifndef SCHEMAS_MESSAGE_FIELD_H
 #define SCHEMAS_MESSAGE_FIELD_H
 
-#include <stdint.h>
-
 #include <msgpack.h>
+#include <stdint.h>
 
 #include "schemas/message/buf.h"
 #include "schemas/message/err.h"
@@ -40,6 +39,7 @@ enum field_type {
 enum {
     FIELD_REQUIRED = 1, /* absent or empty is an error: missing_field */
     FIELD_ALWAYS = 2,   /* encoded even when empty */
+    FIELD_RAW = 4, /* TEXT that may be any bytes: bin when it is not UTF-8 */
 };
 
 struct schema;
@@ -52,9 +52,9 @@ struct field {
     uint64_t min; /* UINT: least value. TEXT, BYTES: least length in bytes */
     uint64_t max; /* UINT: greatest value. TEXT, BYTES: bytes. LIST, MAP: items;
                      a MAP's values are bounded by the message as a whole */
-    const struct schema *of;   /* STRUCT, LIST */
-    const char *const *names;  /* ENUM; ends in NULL */
-    const char *about;         /* a sentence for the JSON Schema document */
+    const struct schema *of;  /* STRUCT, LIST */
+    const char *const *names; /* ENUM; ends in NULL */
+    const char *about;        /* a sentence for the JSON Schema document */
 };
 
 struct schema {
@@ -63,7 +63,8 @@ struct schema {
     size_t size; /* sizeof the struct */
     const struct field *fields;
     size_t count;
-    bool versioned; /* a top-level message: the map carries "v": 1 */
+    bool versioned;   /* a top-level message: the map carries "v": 1 */
+    size_t max_bytes; /* of the encoded message; zero: no bound of its own */
 };
 
 struct list {
