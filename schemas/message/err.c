@@ -1,0 +1,62 @@
+/* err.c - why something failed.
+ *
+ * A sentence may quote hostile bytes, and ends where its array ends: it is
+ * mended here, once, so that it can go into JSON, a log line or a message as it
+ * is. */
+#include "schemas/message/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schemas/message/view.h"
+
+/* Puts text into err: one line of well-formed UTF-8, cut to fit. */
+static void set_text(struct err *err, const char *text)
+{
+    struct view fit = view_head(view_of(text), sizeof(err->text) - 1);
+    bool sound = view_is_utf8(fit);
+
+    for (size_t i = 0; i < fit.len; i++) {
+        unsigned char byte = (unsigned char)fit.data[i];
+        bool odd = byte < ' ' || byte == 0x7f || (byte > 0x7f && !sound);
+
+        err->text[i] = odd ? '?' : fit.data[i];
+    }
+    err->text[fit.len] = '\0';
+}
+
+bool err_set(struct err *err, enum err_kind kind, const char *code,
+             const char *format, ...)
+{
+    char text[2 * sizeof(err->text)];
+    va_list arguments;
+
+    if (err == NULL)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (code != err->code)
+        snprintf(err->code, sizeof(err->code), "%s", code);
+    err->kind = kind;
+    set_text(err, text);
+    return false;
+}
+
+bool err_prefix(struct err *err, const char *format, ...)
+{
+    char text[2 * sizeof(err->text)];
+    va_list arguments;
+    size_t len;
+
+    if (err == NULL)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(err->text), format, arguments);
+    va_end(arguments);
+    len = strlen(text);
+    snprintf(text + len, sizeof(text) - len, ": %s", err->text);
+    set_text(err, text);
+    return false;
+}

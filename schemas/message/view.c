@@ -1,0 +1,118 @@
+/* view.c - bytes that somebody else owns. */
+#include "schemas/message/view.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct view view_of(const char *text)
+{
+    return (struct view){ text, text ? strlen(text) : 0 };
+}
+
+bool view_equal(struct view a, struct view b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+bool view_is(struct view view, const char *text)
+{
+    return view_equal(view, view_of(text));
+}
+
+bool view_starts(struct view view, const char *prefix)
+{
+    struct view start = view_of(prefix);
+
+    return view.len >= start.len &&
+           view_equal((struct view){ view.data, start.len }, start);
+}
+
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+struct view view_head(struct view view, size_t max)
+{
+    size_t cut = max;
+
+    if (view.len <= max)
+        return view;
+    /* A character has at most three continuation bytes; more of them is not
+     * text, and is cut where asked. */
+    while (cut > 0 && max - cut < 3 && is_continuation(view.data[cut]))
+        cut--;
+    view.len = is_continuation(view.data[cut]) ? max : cut;
+    return view;
+}
+
+/* The length of the character at the head of bytes, 0 when it is malformed.
+ * The second byte's range depends on the first: that is what shuts out
+ * overlongs, surrogates and what lies beyond U+10FFFF. */
+static size_t character_length(const unsigned char *bytes, size_t room)
+{
+    static const struct {
+        unsigned char first, last; /* of the lead byte */
+        unsigned char low, high;   /* of the second byte */
+        size_t length;
+    } rows[] = {
+        { 0x00, 0x7f, 0x00, 0xff, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 },
+        { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
+        { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (bytes[0] < rows[i].first || bytes[0] > rows[i].last)
+            continue;
+        if (rows[i].length == 1)
+            return 1;
+        if (room < rows[i].length || bytes[1] < rows[i].low ||
+            bytes[1] > rows[i].high)
+            return 0;
+        for (size_t k = 2; k < rows[i].length; k++) {
+            if (!is_continuation((char)bytes[k]))
+                return 0;
+        }
+        return rows[i].length;
+    }
+    return 0;
+}
+
+bool view_is_utf8(struct view view)
+{
+    const unsigned char *bytes = (const unsigned char *)view.data;
+    uint64_t word;
+    size_t at = 0;
+
+    while (at < view.len) {
+        size_t length;
+
+        if (view.len - at >= sizeof(word)) { /* most text is ASCII */
+            memcpy(&word, bytes + at, sizeof(word));
+            if ((word & UINT64_C(0x8080808080808080)) == 0) {
+                at += sizeof(word);
+                continue;
+            }
+        }
+        length = character_length(bytes + at, view.len - at);
+        if (length == 0)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+char *view_dup(struct view view)
+{
+    char *copy = malloc(view.len + 1);
+
+    if (copy == NULL)
+        abort();
+    if (view.len > 0)
+        memcpy(copy, view.data, view.len);
+    copy[view.len] = '\0';
+    return copy;
+}
