@@ -1,0 +1,38 @@
+/* arena.c - the memory of decoded messages: msgpack-c's zone, ours too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/field.h"
+
+/* A chunk holds a usual event whole, and wastes little of ten thousand. */
+enum { ARENA_CHUNK = 2048 };
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    void *memory = NULL;
+
+    if (arena->zone == NULL)
+        arena->zone = msgpack_zone_new(ARENA_CHUNK);
+    if (arena->zone != NULL)
+        memory = msgpack_zone_malloc(arena->zone, size);
+    if (memory == NULL)
+        abort();
+    return memset(memory, 0, size);
+}
+
+struct view arena_copy(struct arena *arena, struct view view)
+{
+    char *copy = arena_alloc(arena, view.len);
+
+    if (view.len > 0)
+        memcpy(copy, view.data, view.len);
+    return (struct view){ copy, view.len };
+}
+
+void arena_finish(struct arena *arena)
+{
+    if (arena == NULL || arena->zone == NULL)
+        return;
+    msgpack_zone_free(arena->zone);
+    arena->zone = NULL;
+}

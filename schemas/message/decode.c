@@ -1,0 +1,299 @@
+/* decode.c - from MessagePack to structs, row by row. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "schemas/message/rule.h"
+
+struct decoder {
+    struct arena *arena;
+    struct err *err;
+};
+
+static bool decode_field(struct decoder *decoder, const struct field *field,
+                         const msgpack_object *value, void *out,
+                         const struct place *place);
+
+static const char *kind_of(const msgpack_object *value)
+{
+    switch (value->type) {
+    case MSGPACK_OBJECT_NIL:
+        return "nil";
+    case MSGPACK_OBJECT_BOOLEAN:
+        return "a boolean";
+    case MSGPACK_OBJECT_POSITIVE_INTEGER:
+        return "an integer";
+    case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+        return "a negative integer";
+    case MSGPACK_OBJECT_FLOAT32:
+    case MSGPACK_OBJECT_FLOAT64:
+        return "a real";
+    case MSGPACK_OBJECT_STR:
+        return "text";
+    case MSGPACK_OBJECT_ARRAY:
+        return "an array";
+    case MSGPACK_OBJECT_MAP:
+        return "a map";
+    case MSGPACK_OBJECT_BIN:
+        return "bytes";
+    case MSGPACK_OBJECT_EXT:
+        break;
+    }
+    return "an extension";
+}
+
+static bool wrong_kind(struct decoder *decoder, const msgpack_object *value,
+                       const char *wanted, const struct place *place)
+{
+    return fault(place, decoder->err, "bad_field", "is %s, must be %s",
+                 kind_of(value), wanted);
+}
+
+/* The member of that name, or NULL. nil is absent, and so are an empty array
+ * and an empty map: some languages cannot tell one of these from another. */
+static const msgpack_object *find_member(const msgpack_object_map *map,
+                                         const char *name)
+{
+    for (uint32_t i = 0; i < map->size; i++) {
+        const msgpack_object *key = &map->ptr[i].key;
+        const msgpack_object *value = &map->ptr[i].val;
+
+        if (!view_is((struct view){ key->via.str.ptr, key->via.str.size },
+                     name))
+            continue;
+        if (value->type == MSGPACK_OBJECT_NIL ||
+            (value->type == MSGPACK_OBJECT_ARRAY &&
+             value->via.array.size == 0) ||
+            (value->type == MSGPACK_OBJECT_MAP && value->via.map.size == 0))
+            return NULL;
+        return value;
+    }
+    return NULL;
+}
+
+/* str, or bin where bytes are taken. */
+static bool view_of_value(const msgpack_object *value, bool bytes,
+                          struct view *out)
+{
+    if (value->type == MSGPACK_OBJECT_STR)
+        *out = (struct view){ value->via.str.ptr, value->via.str.size };
+    else if (value->type == MSGPACK_OBJECT_BIN && bytes)
+        *out = (struct view){ value->via.bin.ptr, value->via.bin.size };
+    else
+        return false;
+    return true;
+}
+
+static bool decode_view(struct decoder *decoder, const struct field *field,
+                        const msgpack_object *value, struct view *out,
+                        const struct place *place)
+{
+    bool bytes = field->type == FIELD_BYTES || (field->flags & FIELD_RAW);
+
+    if (!view_of_value(value, bytes, out))
+        return wrong_kind(decoder, value, bytes ? "text or bytes" : "text",
+                          place);
+    return rule_view(field, *out, place, decoder->err);
+}
+
+static bool decode_uint(struct decoder *decoder, const struct field *field,
+                        const msgpack_object *value, uint64_t *out,
+                        const struct place *place)
+{
+    if (value->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return fault(place, decoder->err, "bad_field",
+                     "is %" PRId64 ", must be %" PRIu64 " to %" PRIu64,
+                     value->via.i64, field->min, field->max);
+    if (value->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return wrong_kind(decoder, value, "an integer", place);
+    *out = value->via.u64;
+    return rule_uint(field, *out, place, decoder->err);
+}
+
+static bool decode_real(struct decoder *decoder, const msgpack_object *value,
+                        double *out, const struct place *place)
+{
+    if (value->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
+        *out = (double)value->via.u64;
+    else if (value->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        *out = (double)value->via.i64;
+    else if (value->type == MSGPACK_OBJECT_FLOAT32 ||
+             value->type == MSGPACK_OBJECT_FLOAT64)
+        *out = value->via.f64;
+    else
+        return wrong_kind(decoder, value, "a number", place);
+    return rule_real(*out, place, decoder->err);
+}
+
+static bool decode_enum(struct decoder *decoder, const struct field *field,
+                        const msgpack_object *value, int *out,
+                        const struct place *place)
+{
+    CLEANUP(buf_finish) struct buf choice;
+    struct view text;
+
+    if (value->type != MSGPACK_OBJECT_STR)
+        return wrong_kind(decoder, value, "text", place);
+    text = (struct view){ value->via.str.ptr, value->via.str.size };
+    buf_init(&choice, 160);
+    for (int i = 0; field->names[i] != NULL; i++) {
+        if (view_is(text, field->names[i])) {
+            *out = i;
+            return true;
+        }
+        buf_printf(&choice, "%s%s", i > 0 ? ", " : "", field->names[i]);
+    }
+    text = view_head(text, 64);
+    return fault(place, decoder->err, "bad_field",
+                 "is \"%.*s\", must be one of %.*s", VIEW_ARG(text),
+                 VIEW_ARG(buf_view(&choice)));
+}
+
+static bool decode_struct(struct decoder *decoder, const struct schema *schema,
+                          const msgpack_object *value, char *out,
+                          const struct place *outer)
+{
+    if (value->type != MSGPACK_OBJECT_MAP)
+        return wrong_kind(decoder, value, "a map", outer);
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct field *field = &schema->fields[i];
+        const struct place place = { outer, field->name, 0 };
+        const msgpack_object *member =
+            find_member(&value->via.map, field->name);
+        void *at = out + field->offset;
+
+        if (member != NULL && !decode_field(decoder, field, member, at, &place))
+            return false;
+        /* An enum's first name is a value like the others; elsewhere what is
+         * there but empty is as good as absent. */
+        if (!rule_given(field,
+                        field->type == FIELD_ENUM ? member == NULL
+                                                  : field_is_empty(field, at),
+                        &place, decoder->err))
+            return false;
+    }
+    return true;
+}
+
+static bool decode_list(struct decoder *decoder, const struct field *field,
+                        const msgpack_object *value, struct list *out,
+                        const struct place *outer)
+{
+    const struct schema *of = field->of;
+    bool plain = of->fields[0].name == NULL;
+    char *items;
+
+    if (value->type != MSGPACK_OBJECT_ARRAY)
+        return wrong_kind(decoder, value, "an array", outer);
+    if (!rule_count(field, value->via.array.size, outer, decoder->err))
+        return false;
+    items = arena_alloc(decoder->arena, value->via.array.size * of->size);
+    *out = (struct list){ items, value->via.array.size };
+    for (size_t i = 0; i < out->count; i++) {
+        const struct place place = { outer, NULL, i };
+        const msgpack_object *item = &value->via.array.ptr[i];
+        char *at = items + i * of->size;
+
+        if (plain ? !decode_field(decoder, of->fields, item, at, &place)
+                  : !decode_struct(decoder, of, item, at, &place))
+            return false;
+    }
+    return true;
+}
+
+static bool decode_map(struct decoder *decoder, const struct field *field,
+                       const msgpack_object *value, struct list *out,
+                       const struct place *place)
+{
+    struct pair *pairs;
+
+    if (value->type != MSGPACK_OBJECT_MAP)
+        return wrong_kind(decoder, value, "a map", place);
+    if (!rule_count(field, value->via.map.size, place, decoder->err))
+        return false;
+    pairs =
+        arena_alloc(decoder->arena, value->via.map.size * sizeof(struct pair));
+    *out = (struct list){ pairs, value->via.map.size };
+    for (size_t i = 0; i < out->count; i++) {
+        const msgpack_object_kv *kv = &value->via.map.ptr[i];
+
+        pairs[i].key =
+            (struct view){ kv->key.via.str.ptr, kv->key.via.str.size };
+        if (!view_of_value(&kv->val, true, &pairs[i].value)) {
+            struct view key = view_head(pairs[i].key, 64);
+
+            return fault(place, decoder->err, "bad_field",
+                         "has %s under \"%.*s\", must be text or bytes",
+                         kind_of(&kv->val), VIEW_ARG(key));
+        }
+    }
+    return rule_keys(out, place, decoder->err);
+}
+
+static bool decode_field(struct decoder *decoder, const struct field *field,
+                         const msgpack_object *value, void *out,
+                         const struct place *place)
+{
+    switch (field->type) {
+    case FIELD_TEXT:
+    case FIELD_BYTES:
+        return decode_view(decoder, field, value, out, place);
+    case FIELD_UINT:
+        return decode_uint(decoder, field, value, out, place);
+    case FIELD_REAL:
+        return decode_real(decoder, value, out, place);
+    case FIELD_BOOL:
+        if (value->type != MSGPACK_OBJECT_BOOLEAN)
+            return wrong_kind(decoder, value, "a boolean", place);
+        *(bool *)out = value->via.boolean;
+        return true;
+    case FIELD_ENUM:
+        return decode_enum(decoder, field, value, out, place);
+    case FIELD_ANY:
+        *(const msgpack_object **)out = value;
+        return true;
+    case FIELD_STRUCT:
+        return decode_struct(decoder, field->of, value, out, place);
+    case FIELD_LIST:
+        return decode_list(decoder, field, value, out, place);
+    case FIELD_MAP:
+        return decode_map(decoder, field, value, out, place);
+    }
+    return false;
+}
+
+static bool version_is_ours(const msgpack_object *message, struct err *err)
+{
+    const msgpack_object *v = find_member(&message->via.map, "v");
+
+    if (v == NULL)
+        return err_set(err, ERR_REJECT, "unsupported_version",
+                       "v is missing, must be %d", MESSAGE_VERSION);
+    if (v->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return err_set(err, ERR_REJECT, "unsupported_version",
+                       "v is %s, must be %d", kind_of(v), MESSAGE_VERSION);
+    if (v->via.u64 != MESSAGE_VERSION)
+        return err_set(err, ERR_REJECT, "unsupported_version",
+                       "v is %" PRIu64 ", must be %d", v->via.u64,
+                       MESSAGE_VERSION);
+    return true;
+}
+
+bool message_decode(const struct schema *schema, struct view bytes, void *out,
+                    struct arena *arena, struct err *err)
+{
+    struct decoder decoder = { arena, err };
+    const msgpack_object *message;
+
+    memset(out, 0, schema->size);
+    if (schema->max_bytes > 0 && bytes.len > schema->max_bytes)
+        return fault(NULL, err, "too_large", "is %zu bytes, the limit is %zu",
+                     bytes.len, schema->max_bytes);
+    if (!value_decode(bytes, &message, arena, err))
+        return false;
+    if (message->type != MSGPACK_OBJECT_MAP)
+        return fault(NULL, err, "bad_message", "is %s, must be a map",
+                     kind_of(message));
+    if (schema->versioned && !version_is_ours(message, err))
+        return false;
+    return decode_struct(&decoder, schema, message, out, NULL);
+}
