@@ -1,0 +1,58 @@
+/* event.c - the table of an event. */
+#include "schemas/message/event.h"
+
+#include "schemas/message/limits.h"
+#include "schemas/message/table.h"
+
+static const struct field event_data_fields[] = {
+    UINT(event_data, turn, 0, MAX_NUMBER, "Of the conversation, from 1"),
+    TEXT(event_data, text, FIELD_RAW, MAX_EVENT_BYTES,
+         "What the model or the cell said"),
+    TEXT(event_data, call, 0, MAX_NAME_BYTES, "Of a tool, unique in the job"),
+    TEXT(event_data, tool, FIELD_RAW, MAX_NAME_BYTES, "Name of the tool"),
+    TEXT(event_data, code, FIELD_RAW, MAX_EVENT_BYTES,
+         "What is about to be run"),
+    TEXT(event_data, stream, 0, MAX_WORD_BYTES, "stdout or stderr"),
+    TEXT(event_data, status, 0, MAX_WORD_BYTES, "How the call ended"),
+    TEXT(event_data, state, 0, MAX_WORD_BYTES,
+         "What became of the session's variables and files"),
+    UINT(event_data, ms, 0, MAX_NUMBER, "Milliseconds it took"),
+    STRUCT(event_data, image, 0, image_ref, "An image that was made"),
+    STRUCT(event_data, file, 0, file_ref, "A file that was written"),
+    STRUCT(event_data, error, 0, result_error, "Why"),
+    TEXT(event_data, reason, FIELD_RAW, MAX_SENTENCE_BYTES, "Why"),
+    UINT(event_data, wait_ms, 0, MAX_NUMBER, "Milliseconds until it goes on"),
+    TEXT(event_data, consumer, FIELD_RAW, MAX_NAME_BYTES, "Who has the job"),
+    TEXT(event_data, queue, 0, MAX_NAME_BYTES, "Where the job waits"),
+    TEXT(event_data, answer, FIELD_RAW, MAX_EVENT_BYTES,
+         "The head of the answer"),
+};
+const struct schema schema_event_data = {
+    SCHEMA(event_data, "What happened; the members depend on type."),
+};
+
+static const struct field event_fields[] = {
+    UINT(event, seq, FIELD_REQUIRED, MAX_NUMBER, "1, 2, 3, ... in each job"),
+    UINT(event, at, 0, MAX_NUMBER, "Milliseconds since 1970, Redis's clock"),
+    UINT(event, attempt, 0, MAX_NUMBER, "Start of the job it belongs to"),
+    TEXT(event, type, FIELD_REQUIRED, MAX_WORD_BYTES,
+         "job.queued, message.delta, ..."),
+    STRUCT(event, data, 0, event_data, "Members depend on type"),
+};
+const struct schema schema_event = {
+    SCHEMA(event, "Something that happened to a job."),
+    .versioned = true,
+    .max_bytes = MAX_EVENT_BYTES,
+};
+
+bool event_decode(struct event *event, struct view bytes, struct arena *arena,
+                  struct err *err)
+{
+    return message_decode(&schema_event, bytes, event, arena, err);
+}
+
+bool event_is_terminal(struct view type)
+{
+    return view_is(type, "job.completed") || view_is(type, "job.incomplete") ||
+           view_is(type, "job.failed") || view_is(type, "job.cancelled");
+}

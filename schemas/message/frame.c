@@ -1,0 +1,122 @@
+/* frame.c - frames and the tables of what they carry. */
+#include "schemas/message/frame.h"
+
+#include "schemas/message/limits.h"
+#include "schemas/message/table.h"
+
+const char *const frame_type_names[] = {
+    "hello", "open",    "run",     "interrupt", "put",    "get",     "list",
+    "close", "forget",  "welcome", "opened",    "output", "display", "done",
+    "chunk", "listing", "ok",      "failed",    NULL,
+};
+
+const char *const guest_type_names[] = {
+    "cell", "ready", "display", "done", "fork", "forked", "exited", NULL,
+};
+
+static const char *const file_change_names[] = {
+    "same", "new", "changed", "deleted", NULL,
+};
+
+enum { MAX_PATH_BYTES = 4096, MAX_LISTING = 4096, MAX_BUNDLE = 32 };
+
+static const struct field workspace_file_fields[] = {
+    TEXT(workspace_file, name, FIELD_REQUIRED | FIELD_RAW, MAX_PATH_BYTES,
+         "Relative to the workspace"),
+    UINT(workspace_file, bytes, 0, MAX_NUMBER, "Length in bytes"),
+    ENUM(workspace_file, change, 0, file_change_names, "By the cell"),
+};
+const struct schema schema_workspace_file = {
+    SCHEMA(workspace_file, "A file of a session."),
+};
+
+static const struct field session_limits_fields[] = {
+    UINT(session_limits, memory_bytes, 0, MAX_NUMBER, "Bytes"),
+    UINT(session_limits, disk_bytes, 0, MAX_NUMBER, "Bytes"),
+    UINT(session_limits, processes, 0, MAX_NUMBER, "Processes and threads"),
+};
+static const struct schema schema_session_limits = {
+    SCHEMA(session_limits, "Absent or 0: the warden's default."),
+};
+
+static const struct field frame_fields[] = {
+    ENUM(frame, type, FIELD_REQUIRED | FIELD_ALWAYS, frame_type_names,
+         "What the frame asks or says"),
+    UINT(frame, ref, 0, UINT64_MAX, "Given back in every answer"),
+    TEXT(frame, session, 0, MAX_NAME_BYTES, "Session"),
+    TEXT(frame, call, 0, MAX_NAME_BYTES, "Call"),
+    TEXT(frame, code, FIELD_RAW, MAX_CODE_BYTES, "run"),
+    UINT(frame, cell_ms, 0, MAX_CELL_MS, "run: its deadline"),
+    STRUCT(frame, limits, 0, session_limits, "open"),
+    TEXT(frame, name, FIELD_RAW, MAX_PATH_BYTES, "put, get: the file"),
+    BYTES(frame, data, 0, MAX_CHUNK_BYTES, "put, output, chunk"),
+    UINT(frame, offset, 0, MAX_NUMBER, "Of data in the file"),
+    BOOL(frame, last, 0, "Nothing follows data"),
+    BOOL(frame, fresh, 0, "opened: made just now"),
+    TEXT(frame, stream, 0, MAX_WORD_BYTES, "output: stdout, stderr"),
+    MAP(frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
+    STRUCT(frame, cell, 0, cell, "done"),
+    LIST(frame, files, 0, workspace_file, MAX_LISTING, "done, listing"),
+    STRUCT(frame, error, 0, result_error, "failed"),
+    TEXT(frame, isolation, 0, MAX_SENTENCE_BYTES, "welcome: walls in force"),
+    TEXT(frame, version, 0, MAX_WORD_BYTES, "hello, welcome"),
+};
+const struct schema schema_frame = {
+    SCHEMA(frame, "Between consumer and warden."),
+    .versioned = true,
+    .max_bytes = MAX_FRAME_BYTES,
+};
+
+static const struct field guest_frame_fields[] = {
+    ENUM(guest_frame, type, FIELD_REQUIRED | FIELD_ALWAYS, guest_type_names,
+         "What the frame asks or says"),
+    UINT(guest_frame, nonce, 0, UINT64_MAX, "Of the cell"),
+    UINT(guest_frame, number, 0, UINT64_MAX, "Of the cell; of the box"),
+    TEXT(guest_frame, code, FIELD_RAW, MAX_CODE_BYTES, "cell"),
+    MAP(guest_frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
+    ENUM(guest_frame, status, 0, cell_status_names, "done"),
+    TEXT(guest_frame, result, FIELD_RAW, MAX_OBSERVATION_BYTES, "done"),
+    STRUCT(guest_frame, error, 0, cell_error, "done"),
+    UINT(guest_frame, pid, 0, UINT64_MAX, "forked, exited"),
+    UINT(guest_frame, wait_status, 0, UINT64_MAX, "exited"),
+    STRUCT(guest_frame, limits, 0, session_limits, "fork"),
+};
+const struct schema schema_guest_frame = {
+    SCHEMA(guest_frame, "Between warden and guest."),
+    .versioned = true,
+    .max_bytes = MAX_FRAME_BYTES,
+};
+
+bool frame_length(struct view bytes, size_t max, size_t *total, struct err *err)
+{
+    size_t body = 0;
+
+    *total = 0;
+    if (bytes.len < FRAME_HEADER_BYTES)
+        return true;
+    for (size_t i = 0; i < FRAME_HEADER_BYTES; i++)
+        body = body << 8 | (unsigned char)bytes.data[i];
+    if (body == 0 || body > max)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "a frame of %zu bytes, must be 1 to %zu", body, max);
+    *total = FRAME_HEADER_BYTES + body;
+    return true;
+}
+
+bool frame_encode(const struct schema *schema, const void *message,
+                  struct buf *out, struct err *err)
+{
+    static const char header[FRAME_HEADER_BYTES];
+    size_t start = out->len;
+    size_t body;
+
+    buf_append(out, header, sizeof(header));
+    if (!message_encode(schema, message, out, err)) {
+        buf_truncate(out, start);
+        return false;
+    }
+    body = out->len - start - FRAME_HEADER_BYTES;
+    for (size_t i = FRAME_HEADER_BYTES; i-- > 0; body >>= 8)
+        out->data[start + i] = (char)(body & 0xff);
+    return true;
+}

@@ -1,0 +1,319 @@
+/* job.c - the table of a job, and what no single row of it can say. */
+#include "schemas/message/job.h"
+
+#include <string.h>
+
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+#include "schemas/message/rule.h"
+#include "schemas/message/table.h"
+
+const char *const priority_names[] = { "normal", "high", "low", NULL };
+static const char *const kind_names[] = { "conversation", "code", NULL };
+static const char *const mode_names[] = { "tools", "codeact", NULL };
+
+/* One cell is the longest text that any list holds; the rest is shorter. */
+static const struct field text_fields[] = {
+    { .type = FIELD_TEXT, .max = MAX_CODE_BYTES, .about = "UTF-8" },
+};
+const struct schema schema_text = {
+    .name = "text",
+    .about = "A plain text.",
+    .size = sizeof(struct view),
+    .fields = text_fields,
+    .count = 1,
+};
+
+static const struct field file_ref_fields[] = {
+    TEXT(file_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
+         "Base name: no slash, no control characters, not . or .."),
+    TEXT_OF_LENGTH(file_ref, blob, 0, SHA256_BYTES,
+                   "SHA-256 of the bytes, which are at <prefix>blob:<sha256>"),
+    UINT(file_ref, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
+    TEXT(file_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
+    TEXT(file_ref, note, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "On its way out: why there is no blob, or what was dropped"),
+};
+const struct schema schema_file_ref = {
+    SCHEMA(file_ref, "A file: its name, and where its bytes are."),
+};
+
+static const struct field job_limits_fields[] = {
+    UINT(job_limits, max_turns, 0, MAX_TURNS, "Model calls"),
+    UINT(job_limits, deadline_ms, 0, MAX_DEADLINE_MS,
+         "Milliseconds from submit to the end, waiting included"),
+    UINT(job_limits, max_tokens, 0, 1 << 24, "Tokens of one model reply"),
+    UINT(job_limits, cell_ms, 0, MAX_CELL_MS, "Milliseconds of one cell"),
+    UINT(job_limits, memory_bytes, 0, UINT64_C(1) << 40,
+         "Memory of the session in bytes"),
+};
+static const struct schema schema_job_limits = {
+    SCHEMA(job_limits, "Absent or 0: the operator's default. Beyond the "
+                       "operator's bound: that bound."),
+};
+
+static const struct field job_retry_fields[] = {
+    UINT(job_retry, max_attempts, 0, 100,
+         "Attempts that end in an error; 0: default"),
+    UINT(job_retry, backoff_ms, 0, 3600 * 1000,
+         "Milliseconds before the second attempt, doubled each time; "
+         "0: default"),
+};
+static const struct schema schema_job_retry = {
+    SCHEMA(job_retry, "How often, and how soon, a failed attempt is repeated."),
+};
+
+static const struct field job_fields[] = {
+    TEXT_OF_LENGTH(job, id, FIELD_REQUIRED, ID_LEN,
+                   "UUIDv7, lower case; the three digits after -7 are the "
+                   "partition: 000"),
+    ENUM(job, kind, FIELD_ALWAYS, kind_names,
+         "conversation: a model answers. code: cells run without a model."),
+    TEXT(job, queue, 0, MAX_NAME_BYTES,
+         "1 to 128 of A-Z a-z 0-9 . _ -; absent: default"),
+    ENUM(job, priority, 0, priority_names, "Absent: normal"),
+    TEXT(job, tenant, 0, MAX_NAME_BYTES, "As queue; absent: default"),
+    TEXT(job, session, 0, MAX_NAME_BYTES,
+         "Name of a Python session that outlives the job; absent: one of its "
+         "own"),
+    ANY(job, messages, 0,
+        "The conversation so far, in OpenAI's chat form; or prompt"),
+    TEXT(job, prompt, 0, MAX_TEXT_BYTES, "One user message; or messages"),
+    TEXT(job, system, 0, MAX_TEXT_BYTES, "System message, before the others"),
+    ENUM(job, mode, 0, mode_names, "tools: function calling"),
+    TEXT(job, model, 0, MAX_NAME_BYTES,
+         "A name of the operator's configuration; absent: its default"),
+    LIST(job, tools, 0, text, MAX_TOOLS, "Names of tools; absent: all"),
+    LIST(job, files, 0, file_ref, MAX_FILES,
+         "Files for the session; blobs are written before submit"),
+    LIST(job, cells, 0, text, MAX_CELLS,
+         "Kind code: Python, run one after the other until one fails"),
+    STRUCT(job, limits, 0, job_limits, "Bounds of this job"),
+    STRUCT(job, retry, 0, job_retry, "After errors"),
+    TEXT(job, idempotency_key, 0, MAX_NAME_BYTES,
+         "The same key of the same tenant within a day gives the same job"),
+    UINT(job, not_before, 0, MAX_NUMBER,
+         "Milliseconds since 1970: not started earlier"),
+    MAP(job, metadata, 0, MAX_METADATA, "Given back in the result"),
+    TEXT(job, traceparent, 0, MAX_NAME_BYTES, "W3C Trace Context"),
+};
+const struct schema schema_job = {
+    SCHEMA(job, "What a producer asks for."),
+    .versioned = true,
+    .max_bytes = MAX_JOB_BYTES,
+};
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+/* "." and ".." would be harmless in a key, but not as a folder's name. */
+static bool is_dots(struct view name)
+{
+    return view_is(name, ".") || view_is(name, "..");
+}
+
+bool name_is_valid(struct view name)
+{
+    if (name.len == 0 || name.len > MAX_NAME_BYTES || is_dots(name))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        if (!is_name_byte(name.data[i]))
+            return false;
+    }
+    return true;
+}
+
+bool file_name_is_valid(struct view name)
+{
+    if (name.len == 0 || name.len > MAX_FILE_NAME_BYTES || is_dots(name) ||
+        !view_is_utf8(name))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char byte = (unsigned char)name.data[i];
+
+        if (byte < ' ' || byte == 0x7f || byte == '/')
+            return false;
+    }
+    return true;
+}
+
+static bool check_name(const struct place *place, struct view name,
+                       struct err *err)
+{
+    if (name_is_valid(name))
+        return true;
+    name = view_head(name, 64);
+    return fault(place, err, "bad_field",
+                 "is \"%.*s\", must be 1 to %d of A-Z a-z 0-9 . _ -",
+                 VIEW_ARG(name), MAX_NAME_BYTES);
+}
+
+static bool check_names(const struct job *job, struct err *err)
+{
+    const struct {
+        const char *member;
+        struct view name;
+    } rows[] = {
+        { "queue", job->queue },
+        { "tenant", job->tenant },
+        { "session", job->session },
+        { "model", job->model },
+    };
+    const struct view *tools = job->tools.items;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct place place = { .name = rows[i].member };
+
+        if (rows[i].name.len > 0 && !check_name(&place, rows[i].name, err))
+            return false;
+    }
+    for (size_t i = 0; i < job->tools.count; i++) {
+        const struct place list = { .name = "tools" };
+        const struct place place = { .outer = &list, .index = i };
+
+        if (!check_name(&place, tools[i], err))
+            return false;
+    }
+    return true;
+}
+
+static bool check_file(const struct place *place, const struct file_ref *file,
+                       struct err *err)
+{
+    const struct place name = { .outer = place, .name = "name" };
+    const struct place blob = { .outer = place, .name = "blob" };
+    struct view shown = view_head(file->name, 64);
+
+    if (!file_name_is_valid(file->name))
+        return fault(&name, err, "bad_field",
+                     "is \"%.*s\", must be a base name without control "
+                     "characters",
+                     VIEW_ARG(shown));
+    if (file->blob.len == 0)
+        return fault(&blob, err, "missing_field", "is required");
+    if (!id_is_sha256(file->blob))
+        return fault(&blob, err, "bad_field",
+                     "must be a SHA-256 in lower-case hexadecimal digits");
+    return true;
+}
+
+static bool check_files(const struct job *job, struct err *err)
+{
+    const struct file_ref *files = job->files.items;
+
+    for (size_t i = 0; i < job->files.count; i++) {
+        const struct place list = { .name = "files" };
+        const struct place place = { .outer = &list, .index = i };
+
+        if (!check_file(&place, &files[i], err))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (view_equal(files[i].name, files[k].name))
+                return fault(&place, err, "bad_field",
+                             "has the name of files[%zu]", k);
+        }
+    }
+    return true;
+}
+
+static bool is_role(struct view role)
+{
+    static const char *const roles[] = { "system", "developer", "user",
+                                         "assistant", "tool" };
+
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+        if (view_is(role, roles[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool check_message(const struct place *place,
+                          const msgpack_object *message, struct err *err)
+{
+    const struct place role = { .outer = place, .name = "role" };
+
+    if (message->type != MSGPACK_OBJECT_MAP)
+        return fault(place, err, "bad_field", "must be a map");
+    for (uint32_t i = 0; i < message->via.map.size; i++) {
+        const msgpack_object *key = &message->via.map.ptr[i].key;
+        const msgpack_object *value = &message->via.map.ptr[i].val;
+        struct view text;
+
+        if (!view_is((struct view){ key->via.str.ptr, key->via.str.size },
+                     "role"))
+            continue;
+        if (value->type != MSGPACK_OBJECT_STR)
+            return fault(&role, err, "bad_field", "must be text");
+        text = (struct view){ value->via.str.ptr, value->via.str.size };
+        if (is_role(text))
+            return true;
+        text = view_head(text, 64);
+        return fault(&role, err, "bad_field",
+                     "is \"%.*s\", must be one of system, developer, user, "
+                     "assistant, tool",
+                     VIEW_ARG(text));
+    }
+    return fault(&role, err, "missing_field", "is required");
+}
+
+static bool check_messages(const struct job *job, struct err *err)
+{
+    const struct place list = { .name = "messages" };
+
+    if (job->messages == NULL)
+        return true;
+    if (job->messages->type != MSGPACK_OBJECT_ARRAY)
+        return fault(&list, err, "bad_field", "must be an array of maps");
+    for (size_t i = 0; i < job->messages->via.array.size; i++) {
+        const struct place place = { .outer = &list, .index = i };
+
+        if (!check_message(&place, &job->messages->via.array.ptr[i], err))
+            return false;
+    }
+    return true;
+}
+
+/* What each kind must have, and must not. */
+static bool check_kind(const struct job *job, struct err *err)
+{
+    bool talks = job->messages != NULL || job->prompt.len > 0;
+
+    if (job->kind == JOB_CODE && job->cells.count == 0)
+        return err_set(err, ERR_REJECT, "missing_field",
+                       "cells is required for kind code");
+    if (job->kind == JOB_CODE && talks)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "kind code takes cells, not messages or prompt");
+    if (job->kind == JOB_CODE)
+        return true;
+    if (!talks)
+        return err_set(err, ERR_REJECT, "missing_field",
+                       "prompt or messages is required for a conversation");
+    if (job->messages != NULL && job->prompt.len > 0)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "prompt and messages exclude each other");
+    if (job->cells.count > 0)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "cells are for kind code, not for a conversation");
+    if (job->mode == MODE_CODEACT)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "mode codeact is not offered; use tools");
+    return true;
+}
+
+bool job_decode(struct job *job, struct view bytes, struct arena *arena,
+                struct err *err)
+{
+    const struct place id = { .name = "id" };
+
+    if (!message_decode(&schema_job, bytes, job, arena, err))
+        return false;
+    if (!id_parse(job->id, NULL))
+        return fault(&id, err, "bad_field", "must be a UUIDv7 in lower case");
+    return check_kind(job, err) && check_names(job, err) &&
+           check_files(job, err) && check_messages(job, err);
+}

@@ -1,0 +1,41 @@
+/* journal.c - the table of a journal's record. */
+#include "schemas/message/journal.h"
+
+#include "schemas/message/limits.h"
+#include "schemas/message/table.h"
+
+const char *const record_kind_names[] = {
+    "model_intent", "model_reply", "tool_intent", "tool_result", NULL,
+};
+
+static const struct field record_fields[] = {
+    ENUM(record, kind, FIELD_REQUIRED | FIELD_ALWAYS, record_kind_names,
+         "What is about to be done, or was done"),
+    UINT(record, attempt, 0, MAX_NUMBER, "Start of the job that wrote it"),
+    UINT(record, turn, FIELD_REQUIRED, MAX_NUMBER, "From 1"),
+    TEXT_OF_LENGTH(record, hash, 0, SHA256_BYTES,
+                   "model_intent: SHA-256 of the request's body"),
+    TEXT(record, message, FIELD_RAW, MAX_RECORD_BYTES,
+         "model_reply: the assistant message, JSON"),
+    TEXT(record, finish_reason, FIELD_RAW, MAX_NAME_BYTES, "model_reply"),
+    STRUCT(record, usage, 0, usage, "model_reply"),
+    TEXT(record, call, 0, MAX_NAME_BYTES,
+         "tool_*: unique in the job, \"turn.index\""),
+    TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "The model's own tool_call_id"),
+    TEXT(record, tool, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "Name, as the model wrote it"),
+    TEXT(record, arguments, FIELD_RAW, MAX_RECORD_BYTES,
+         "tool_intent: as the model wrote them"),
+    TEXT(record, observation, FIELD_RAW, MAX_RECORD_BYTES,
+         "tool_result: what the model is shown"),
+    STRUCT(record, cell, 0, cell, "tool_result of execute_python_code"),
+    LIST(record, images, 0, image_ref, MAX_IMAGES, "What it left"),
+    LIST(record, files, 0, file_ref, MAX_FILES, "What it left"),
+    UINT(record, ms, 0, MAX_NUMBER, "Milliseconds"),
+};
+const struct schema schema_record = {
+    SCHEMA(record, "A step of a conversation, so that another goes on."),
+    .versioned = true,
+    .max_bytes = MAX_RECORD_BYTES,
+};

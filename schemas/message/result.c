@@ -1,0 +1,155 @@
+/* result.c - the tables of what came of a job. */
+#include "schemas/message/result.h"
+
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+#include "schemas/message/table.h"
+
+const char *const job_state_names[] = {
+    "scheduled",  "queued", "in_progress", "waiting", "completed",
+    "incomplete", "failed", "cancelled",   NULL,
+};
+
+bool job_state_is_terminal(int state)
+{
+    return state >= STATE_COMPLETED && state <= STATE_CANCELLED;
+}
+
+const char *const cell_state_names[] = {
+    "kept", "rolled_back", "restored", "lost", NULL,
+};
+
+const char *const cell_status_names[] = {
+    "ok",      "error",       "exit",    "timeout", "memory",
+    "crashed", "interrupted", "unknown", NULL,
+};
+
+static const struct field image_ref_fields[] = {
+    TEXT(image_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
+         "File name, figure-1.png"),
+    TEXT(image_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
+    TEXT_OF_LENGTH(image_ref, blob, 0, SHA256_BYTES,
+                   "SHA-256 of the bytes, which are at <prefix>blob:<sha256>"),
+    UINT(image_ref, bytes, 0, MAX_BLOB_BYTES, "Length in bytes"),
+    UINT(image_ref, width, 0, MAX_PIXELS, "Pixels"),
+    UINT(image_ref, height, 0, MAX_PIXELS, "Pixels"),
+    UINT(image_ref, from_cell, 0, MAX_NUMBER, "Index into cells"),
+};
+const struct schema schema_image_ref = {
+    SCHEMA(image_ref, "An image that a cell made."),
+};
+
+static const struct field cell_error_fields[] = {
+    TEXT(cell_error, name, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "Class of the exception"),
+    TEXT(cell_error, value, FIELD_RAW, MAX_STREAM_BYTES, "Its text"),
+    TEXT(cell_error, traceback, FIELD_RAW, MAX_OBSERVATION_BYTES,
+         "With the lines of the cell"),
+};
+const struct schema schema_cell_error = {
+    SCHEMA(cell_error, "An exception inside a cell: data for the model, not "
+                       "an error of the job."),
+};
+
+/* The text/plain of a display may be any bytes, as all that a cell says. */
+static const struct field display_fields[] = {
+    { .type = FIELD_TEXT,
+      .flags = FIELD_RAW,
+      .max = MAX_STREAM_BYTES,
+      .about = "Text of a display" },
+};
+static const struct schema schema_display = {
+    .name = "display",
+    .about = "The text of something that a cell displayed.",
+    .size = sizeof(struct view),
+    .fields = display_fields,
+    .count = 1,
+};
+
+static const struct field cell_fields[] = {
+    TEXT(cell, code, FIELD_RAW, MAX_CODE_BYTES, "What was run"),
+    ENUM(cell, status, FIELD_ALWAYS, cell_status_names, "How it ended"),
+    ENUM(cell, state, FIELD_ALWAYS, cell_state_names,
+         "What became of the session's variables and files"),
+    TEXT(cell, reason, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "Why the state is not kept"),
+    TEXT_AS("stdout", cell, out, FIELD_RAW, MAX_STREAM_BYTES,
+            "Head and tail when long"),
+    TEXT_AS("stderr", cell, errout, FIELD_RAW, MAX_STREAM_BYTES,
+            "Head and tail when long"),
+    UINT_AS("stdout_bytes", cell, out_bytes, 0, MAX_NUMBER,
+            "All that was written, shown or not"),
+    UINT_AS("stderr_bytes", cell, errout_bytes, 0, MAX_NUMBER,
+            "All that was written, shown or not"),
+    TEXT(cell, result, FIELD_RAW, MAX_OBSERVATION_BYTES,
+         "Text of the last expression's value"),
+    STRUCT(cell, error, 0, cell_error, "The exception that ended it"),
+    LIST(cell, displays, 0, display, 256, "Texts that were displayed"),
+    UINT(cell, ms, 0, MAX_NUMBER, "Milliseconds"),
+};
+const struct schema schema_cell = {
+    SCHEMA(cell, "Code that was run, and what came of it."),
+};
+
+static const struct field usage_fields[] = {
+    UINT(usage, input_tokens, 0, MAX_NUMBER, "Tokens read by models"),
+    UINT(usage, output_tokens, 0, MAX_NUMBER, "Tokens written by models"),
+    UINT(usage, cached_tokens, 0, MAX_NUMBER,
+         "Input tokens that came from a model's cache"),
+    UINT(usage, model_calls, 0, MAX_NUMBER, "Requests to models"),
+    UINT(usage, repeated_calls, 0, MAX_NUMBER,
+         "Of these, sent again because the outcome was unknown"),
+};
+const struct schema schema_usage = {
+    SCHEMA(usage, "What was used up."),
+};
+
+static const struct field timings_fields[] = {
+    UINT(timings, queued, 0, MAX_NUMBER, "Waiting to start"),
+    UINT(timings, model, 0, MAX_NUMBER, "Waiting for models"),
+    UINT(timings, tools, 0, MAX_NUMBER, "Running tools"),
+    UINT(timings, total, 0, MAX_NUMBER, "From submit to the end"),
+};
+static const struct schema schema_timings = {
+    SCHEMA(timings, "Where the time went, in milliseconds."),
+};
+
+static const struct field result_error_fields[] = {
+    TEXT(result_error, kind, 0, MAX_WORD_BYTES, "retry or reject"),
+    TEXT(result_error, code, FIELD_REQUIRED, MAX_WORD_BYTES,
+         "A stable word: see Error codes"),
+    TEXT(result_error, message, FIELD_RAW, MAX_STREAM_BYTES,
+         "A sentence that says what to change"),
+    BOOL(result_error, retryable, 0, "The same job may succeed later"),
+};
+const struct schema schema_result_error = {
+    SCHEMA(result_error, "Why it failed, or was not finished."),
+};
+
+static const struct field result_fields[] = {
+    TEXT_OF_LENGTH(result, id, FIELD_REQUIRED, ID_LEN, "The job's"),
+    ENUM(result, status, FIELD_REQUIRED | FIELD_ALWAYS, job_state_names,
+         "completed, incomplete (stopped by a limit), failed or cancelled"),
+    TEXT(result, answer, 0, MAX_ANSWER_BYTES, "Markdown"),
+    ANY(result, messages, 0, "The conversation, in OpenAI's chat form"),
+    LIST(result, images, 0, image_ref, MAX_IMAGES, "Images made by cells"),
+    LIST(result, files, 0, file_ref, MAX_FILES,
+         "Files that cells wrote or changed"),
+    LIST(result, cells, 0, cell, MAX_CELLS, "Code that was run, in order"),
+    STRUCT(result, usage, 0, usage, "What was used up"),
+    UINT(result, attempts, 0, MAX_NUMBER, "Starts of the job"),
+    STRUCT(result, timings, 0, timings, "Milliseconds"),
+    STRUCT(result, error, 0, result_error, "Failed or incomplete: why"),
+    TEXT(result, model, 0, MAX_NAME_BYTES, "The model that answered"),
+    TEXT(result, session, 0, MAX_NAME_BYTES, "The Python session"),
+    TEXT(result, isolation, 0, MAX_SENTENCE_BYTES,
+         "Walls in force around the code, or insecure"),
+    TEXT(result, notes, FIELD_RAW, MAX_STREAM_BYTES,
+         "What was cut to fit, a sentence each"),
+    MAP(result, metadata, 0, MAX_METADATA, "The job's own, given back"),
+};
+const struct schema schema_result = {
+    SCHEMA(result, "What came of a job."),
+    .versioned = true,
+    .max_bytes = MAX_RESULT_BYTES,
+};
