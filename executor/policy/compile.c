@@ -1,0 +1,94 @@
+/* compile.c - turns executor/policy/syscalls into the filter that is built in.
+ *
+ *   compile_policy < syscalls > filter.c
+ *
+ * Runs when quern is built: what guards a session is decided then, and the
+ * guest needs no compiler of filters. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "executor/policy/policy.h"
+
+enum { MAX_LINE_BYTES = 512 };
+
+static void die(const char *what, int error)
+{
+    fprintf(stderr, "compile_policy: %s: %s\n", what, strerror(error));
+    exit(1);
+}
+
+static scmp_filter_ctx filter_new(void)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+    if (!filter)
+        die("filter", ENOMEM);
+    int failed = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
+                                  SCMP_ACT_KILL_PROCESS);
+    /* A tree: the cost of a call does not depend on its place in the list. */
+    if (!failed)
+        failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    if (failed)
+        die("attribute", -failed);
+    return filter;
+}
+
+static void read_rules(scmp_filter_ctx filter)
+{
+    char line[MAX_LINE_BYTES], error[POLICY_ERROR_BYTES];
+    struct policy_rule rule;
+    for (int number = 1; fgets(line, sizeof(line), stdin); number++) {
+        switch (policy_parse(line, &rule, error)) {
+        case POLICY_NOTHING:
+            continue;
+        case POLICY_WRONG:
+            fprintf(stderr, "syscalls:%d: %s\n", number, error);
+            exit(1);
+        case POLICY_RULE:
+            break;
+        }
+        /* The default says ENOSYS already; the line is for the reader. */
+        if (rule.call < 0 || rule.action == SCMP_ACT_ERRNO(ENOSYS))
+            continue;
+        int failed = seccomp_rule_add_array(filter, rule.action, rule.call,
+                                            rule.count, rule.conditions);
+        if (failed) {
+            fprintf(stderr, "syscalls:%d: %s\n", number, strerror(-failed));
+            exit(1);
+        }
+    }
+}
+
+static void write_program(scmp_filter_ctx filter)
+{
+    FILE *program = tmpfile();
+    if (!program)
+        die("temporary file", errno);
+    int failed = seccomp_export_bpf(filter, fileno(program));
+    if (failed)
+        die("export", -failed);
+    rewind(program);
+
+    struct sock_filter step;
+    size_t count = 0;
+    printf("/* Made from executor/policy/syscalls. */\n"
+           "#include \"executor/policy/filter.h\"\n\n"
+           "struct sock_filter policy_filter[] = {\n");
+    for (; fread(&step, sizeof(step), 1, program) == 1; count++)
+        printf("    { 0x%x, %u, %u, 0x%x },\n", step.code, step.jt, step.jf,
+               step.k);
+    printf("};\nconst size_t policy_filter_count = %zu;\n", count);
+    fclose(program);
+}
+
+int main(void)
+{
+    scmp_filter_ctx filter = filter_new();
+    read_rules(filter);
+    write_program(filter);
+    seccomp_release(filter);
+    return fflush(stdout) == 0 ? 0 : 1;
+}

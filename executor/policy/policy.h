@@ -1,0 +1,25 @@
+/* policy.h - one line of executor/policy/syscalls, understood. */
+#ifndef EXECUTOR_POLICY_POLICY_H
+#define EXECUTOR_POLICY_POLICY_H
+
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { POLICY_CONDITIONS = 6, POLICY_ERROR_BYTES = 160 };
+
+struct policy_rule {
+    int call;            /* negative: not on this architecture */
+    unsigned int action; /* SCMP_ACT_ALLOW or SCMP_ACT_ERRNO() */
+    unsigned int count;
+    struct scmp_arg_cmp conditions[POLICY_CONDITIONS];
+};
+
+enum policy_line { POLICY_RULE, POLICY_NOTHING, POLICY_WRONG };
+
+/* POLICY_NOTHING: empty, or a comment alone. POLICY_WRONG: error says why.
+ * The line is changed while it is read. */
+enum policy_line policy_parse(char *line, struct policy_rule *rule,
+                              char error[POLICY_ERROR_BYTES]);
+
+#endif
