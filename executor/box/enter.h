@@ -1,0 +1,30 @@
+/* enter.h - how a process gets into a box.
+ *
+ * A box is handed on as descriptors of its namespaces, in the order of enum
+ * fork_fd. Whoever holds them and runs as the user that made the box can send
+ * a child in: entering the user namespace first gives the rights that the
+ * others ask for, so nobody outside needs any capability. walls_enter() takes
+ * these rights away again. */
+#ifndef EXECUTOR_BOX_ENTER_H
+#define EXECUTOR_BOX_ENTER_H
+
+#include <sys/types.h>
+
+#include "schemas/message/frame.h"
+
+/* FORK_USER_NS to FORK_PID_NS. */
+enum { BOX_NAMESPACES = FORK_CHANNEL };
+
+/* The first process that enters a box has this pid inside, its init has 1. */
+enum { BOX_RUNNER_PID = 2 };
+
+/* The status of a child that could not enter: it said why on stderr. */
+enum { BOX_ENTER_FAILED = 71 };
+
+/* fork(), with the child inside the box, at the box's root. To the caller it
+ * is a child like any other: SIGCHLD, waitpid(). Gives its pid, 0 in the
+ * child, -1 with errno. A namespace that the caller is in already is left
+ * alone. The caller has one thread and becomes a subreaper. */
+pid_t box_fork(const int namespaces[BOX_NAMESPACES]);
+
+#endif

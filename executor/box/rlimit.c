@@ -1,0 +1,60 @@
+/* rlimit.c - the limits that the kernel keeps for every process. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "executor/box/walls.h"
+
+enum {
+    MAX_OPEN_FILES = 512,    /* sockets and pipes hold kernel memory */
+    STACK_BYTES = 8 << 20,   /* each thread reserves as much */
+    CPU_SECONDS = 24 * 3600, /* a session's whole life */
+    DEFAULT_PROCESSES = 64,
+    DEFAULT_DISK_BYTES = 256 << 20,
+};
+static const rlim_t DEFAULT_MEMORY_BYTES = (rlim_t)2 << 30;
+
+static rlim_t choose(uint64_t wanted, rlim_t otherwise)
+{
+    return wanted ? (rlim_t)wanted : otherwise;
+}
+
+/* A hard limit that is lower already stays: raising it takes a capability. */
+static bool set_limit(__rlimit_resource_t resource, rlim_t value)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) < 0)
+        return false;
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > value)
+        limit.rlim_max = value;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(resource, &limit) == 0;
+}
+
+bool rlimits_set(const struct session_limits *limits, struct err *err)
+{
+    const struct {
+        __rlimit_resource_t resource;
+        rlim_t value;
+        const char *name;
+    } rows[] = {
+        { RLIMIT_AS, choose(limits->memory_bytes, DEFAULT_MEMORY_BYTES),
+          "memory" },
+        { RLIMIT_NPROC, choose(limits->processes, DEFAULT_PROCESSES),
+          "processes" },
+        { RLIMIT_FSIZE, choose(limits->disk_bytes, DEFAULT_DISK_BYTES),
+          "file size" },
+        { RLIMIT_NOFILE, MAX_OPEN_FILES, "open files" },
+        { RLIMIT_STACK, STACK_BYTES, "stack" },
+        { RLIMIT_CPU, CPU_SECONDS, "cpu" },
+        { RLIMIT_CORE, 0, "core" },
+        { RLIMIT_MSGQUEUE, 0, "message queues" },
+        { RLIMIT_MEMLOCK, 0, "locked memory" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!set_limit(rows[i].resource, rows[i].value))
+            return err_set(err, ERR_RETRY, "session_failed",
+                           "limit of %s to %llu: %s", rows[i].name,
+                           (unsigned long long)rows[i].value, strerror(errno));
+    return true;
+}
