@@ -1,0 +1,207 @@
+"""Two delays that everything else stands on, against their peers.
+
+    tests/bench/run foundation [--json]
+
+- a new Python session: from asking for it to the result of its first cell,
+  1+1, against starting a Jupyter kernel and asking it the same; the limit is a
+  bare fork of an interpreter that has the same modules loaded.
+- a job: from submit to its result on an idle queue, one after the other,
+  against BullMQ with an empty processor. Client and worker are processes of
+  their own on both sides, on the same Redis. quern's conversation row holds a
+  model's answer over HTTP (the practice model), its code row a Python session
+  made, used and ended: BullMQ does neither.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from executor_client import ExecutorClient
+from harness import Runner, first_line, measure, report
+from jupyter_client.manager import KernelManager
+from practice_model import PracticeModel
+from servers import BUILD, Process, RedisServer, binary
+
+SCIENCE = "import numpy, pandas, matplotlib.pyplot"
+
+
+def timed(action):
+    start = time.perf_counter()
+    action()
+    return (time.perf_counter() - start) * 1e3
+
+
+# --- a new session -----------------------------------------------------------
+
+
+def quern_sessions(socket, count):
+    """One connection; sessions are not pooled by name, each is new."""
+    times = []
+    with ExecutorClient(socket) as client:
+        for number in range(count):
+            name = f"bench-{os.getpid()}-{time.monotonic_ns()}"
+
+            def first_cell():
+                client.open(name)
+                done = client.run(name, "1", "1+1")
+                assert done["cell"]["result"] == "2", done
+
+            times.append(timed(first_cell))
+            client.close(name)
+    return times
+
+
+def jupyter_kernels(code, count):
+    times = []
+    for _ in range(count):
+        manager = KernelManager(kernel_name="python3")
+        client = None
+
+        def first_cell():
+            nonlocal client
+            manager.start_kernel(
+                env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+            )
+            client = manager.client()
+            client.start_channels()
+            client.wait_for_ready(timeout=60)
+            reply = client.execute_interactive(
+                code, store_history=False, output_hook=lambda _: None
+            )
+            assert reply["content"]["status"] == "ok", reply
+
+        try:
+            times.append(timed(first_cell))
+        finally:
+            if client:
+                client.stop_channels()
+            manager.shutdown_kernel(now=True)
+    return times
+
+
+class Lines:
+    """A driver that is asked for N times in ms, a line each way."""
+
+    def __init__(self, *command, **env):
+        self.child = subprocess.Popen(
+            [str(part) for part in command],
+            env={**os.environ, **env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        if self.child.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{command[0]} did not start")
+
+    def run(self, count):
+        self.child.stdin.write(f"{count}\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait(10)
+
+
+FORKER = f"""
+import gc, json, os, sys, time
+{SCIENCE}
+gc.collect(); gc.freeze()
+print("ready", flush=True)
+for line in sys.stdin:
+    times = []
+    for _ in range(int(line)):
+        r, w = os.pipe()
+        start = time.perf_counter()
+        pid = os.fork()
+        if not pid:
+            os.write(w, b"%d" % (1 + 1))
+            os._exit(0)
+        os.read(r, 1)
+        times.append((time.perf_counter() - start) * 1e3)
+        os.waitpid(pid, 0)
+        os.close(r), os.close(w)
+    print(json.dumps(times), flush=True)
+"""
+
+
+# --- the whole ---------------------------------------------------------------
+
+
+def versions():
+    import ipykernel
+    import jupyter_client
+
+    with open(os.path.join(BUILD, "node_modules/bullmq/package.json")) as file:
+        bullmq = json.load(file)["version"]
+    return {
+        "quern": first_line(binary("quern"), "--version").split()[-1],
+        "redis": first_line("redis-server", "--version").split()[2][2:],
+        "python": sys.version.split()[0],
+        "ipykernel": ipykernel.__version__,
+        "jupyter_client": jupyter_client.__version__,
+        "bullmq": bullmq,
+        "node": first_line("node", "--version"),
+    }
+
+
+def main(as_json):
+    with tempfile.TemporaryDirectory(prefix="quern-bench-", dir="/tmp") as run:
+        os.chmod(run, 0o755)
+        socket = os.path.join(run, "executor.sock")
+        executor = Process([binary("quern-executor"), "--socket", socket])
+        model = PracticeModel()
+        with RedisServer(aof=True) as redis, model, executor:
+            executor.wait_socket(socket, 60)
+            env = {
+                "REDIS_URL": redis.url,
+                "QUERN_EXECUTOR": socket,
+                "OPENAI_BASE_URL": model.url,
+                "OPENAI_API_KEY": "practice",
+                "QUERN_MODEL": "practice",
+            }
+            bullmq = [f"{BUILD}/bullmq.mjs"]
+            with Process([binary("quern-consumer")], env=env), Process(
+                ["node", *bullmq, "worker", redis.socket]
+            ):
+                drivers = {
+                    "conversation": Lines(binary("bench-submit"), "conversation", **env),
+                    "code": Lines(binary("bench-submit"), "code", **env),
+                    "bullmq": Lines("node", *bullmq, "producer", redis.socket),
+                    "fork": Lines("/usr/bin/python3", "-c", FORKER),
+                }
+                compare(socket, drivers, as_json)
+                for driver in drivers.values():
+                    driver.close()
+
+
+def compare(socket, drivers, as_json):
+    jupyter = functools.partial(jupyter_kernels, "1+1")
+    science = functools.partial(jupyter_kernels, f"{SCIENCE}\n1+1")
+    runners = [
+        Runner("session", functools.partial(quern_sessions, socket), 100),
+        Runner("Jupyter kernel", jupyter, 5),
+        Runner("Jupyter kernel, modules", science, 5),
+        Runner("bare fork (limit)", drivers["fork"].run, 100),
+        Runner("conversation", drivers["conversation"].run, 200),
+        Runner("BullMQ", drivers["bullmq"].run, 200),
+        Runner("code", drivers["code"].run, 100),
+    ]
+    for runner in runners:  # warm: caches, connections, compiled code
+        runner.run(2)
+    compared = [
+        ("new session, 1+1", "session", "Jupyter kernel"),
+        ("new session, numpy pandas pyplot, 1+1", "session", "Jupyter kernel, modules"),
+        ("the same, to the limit", "session", "bare fork (limit)"),
+        ("submit, model's answer, result", "conversation", "BullMQ"),
+        ("submit, new session, cell, result", "code", "BullMQ"),
+    ]
+    report("foundation", compared, measure(runners), versions(), as_json)
+
+
+if __name__ == "__main__":
+    main("--json" in sys.argv[1:])

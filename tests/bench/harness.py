@@ -1,0 +1,112 @@
+"""What every benchmark here does alike: rounds, medians, one table.
+
+A runner is a function of a count that gives that many times in ms. All runners
+take turns within a round, so that what else the machine does hits each alike,
+and every other round they go in the opposite order. Of each round p50 and p99
+are taken; what is printed is the median of the rounds.
+"""
+
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+
+@dataclasses.dataclass
+class Runner:
+    name: str
+    run: callable  # count -> [ms]
+    count: int  # samples a round
+
+
+def percentile(times, share):
+    """The smallest of the times that share of them do not exceed."""
+    times = sorted(times)
+    return times[max(0, -(-len(times) * share // 100) - 1)]
+
+
+def measure(runners, rounds=5):
+    """Gives {name: {p50, p99, samples}} in ms."""
+    taken = {runner.name: [] for runner in runners}
+    for number in range(rounds):
+        for runner in runners[:: -1 if number % 2 else 1]:
+            print(f"round {number + 1}: {runner.name}", file=sys.stderr)
+            taken[runner.name].append(runner.run(runner.count))
+    return {
+        name: {
+            "p50": statistics.median(percentile(t, 50) for t in times),
+            "p99": statistics.median(percentile(t, 99) for t in times),
+            "samples": sum(len(t) for t in times),
+        }
+        for name, times in taken.items()
+    }
+
+
+def first_line(*command):
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.splitlines()[0]
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        model = next((x for x in file if x.startswith("model name")), ": ?")
+    with open("/proc/meminfo") as file:
+        memory_kib = int(file.readline().split()[1])
+    with open("/etc/os-release") as file:
+        system = next(x for x in file if x.startswith("PRETTY_NAME="))
+    return {
+        "cpu": model.split(":", 1)[1].strip(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_gib": round(memory_kib / 2**20, 1),
+        "kernel": platform.release(),
+        "system": system.split("=", 1)[1].strip().strip('"'),
+    }
+
+
+def print_table(title, rows, versions):
+    """rows: dicts of what, ours, peer (names), times, peer_times."""
+    head = ("", "p50 ms", "p99 ms", "peer", "p50 ms", "p99 ms", "p50 ×", "p99 ×")
+    table = [head]
+    for row in rows:
+        ours, peer = row["quern"], row["peer"]
+        table.append(
+            (row["what"], f"{ours['p50']:.2f}", f"{ours['p99']:.2f}")
+            + (row["peer_name"], f"{peer['p50']:.2f}", f"{peer['p99']:.2f}")
+            + (f"{row['ratio']['p50']:.3f}", f"{row['ratio']['p99']:.3f}")
+        )
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    print(title)
+    for line in table:
+        cells = [
+            cell.ljust(width) if i in (0, 3) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths))
+        ]
+        print("  ".join(cells).rstrip())
+    print("machine: " + ", ".join(f"{k} {v}" for k, v in machine().items()))
+    print("versions: " + ", ".join(f"{k} {v}" for k, v in versions.items()))
+
+
+def report(title, compared, times, versions, as_json):
+    """compared: (what, our runner, peer's runner) a row."""
+    rows = [
+        {
+            "what": what,
+            "quern": times[ours],
+            "peer_name": peer,
+            "peer": times[peer],
+            "ratio": {
+                p: round(times[ours][p] / times[peer][p], 4)
+                for p in ("p50", "p99")
+            },
+        }
+        for what, ours, peer in compared
+    ]
+    if as_json:
+        facts = {"machine": machine(), "versions": versions, "rows": rows}
+        print(json.dumps({"bench": title, **facts}))
+    else:
+        print_table(title, rows, versions)
