@@ -1,5 +1,4 @@
 /* The list of system calls: what a line may say, and what it must not. */
-#include <cmocka.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "executor/policy/policy.h"
 
