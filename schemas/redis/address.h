@@ -26,7 +26,7 @@ struct address {
 /* Error: bad_setting. rediss:// without TLS in hiredis is refused in a sentence
  * that says what to install or use instead. */
 bool address_parse(struct address *address, struct view url, struct err *err);
-bool address_copy(struct address *to, const struct address *from);
+void address_copy(struct address *to, const struct address *from);
 void address_finish(struct address *address);
 
 /* For people and logs: never the password. */

@@ -1,7 +1,7 @@
 /* command.h - one Redis command being put together.
  *
  * Arguments are borrowed until the command has been sent; numbers are written
- * into the command itself. */
+ * into the command itself, so it stays where it is. */
 #ifndef SCHEMAS_REDIS_COMMAND_H
 #define SCHEMAS_REDIS_COMMAND_H
 
@@ -9,7 +9,7 @@
 
 #include "schemas/message/view.h"
 
-enum { COMMAND_INLINE_ARGS = 24, COMMAND_NUMBERS = 16 };
+enum { COMMAND_INLINE_ARGS = 24, COMMAND_NUMBERS = 16, COMMAND_DIGITS = 24 };
 
 struct command {
     int argc;
@@ -18,8 +18,9 @@ struct command {
     size_t *argvlen;
     const char *inline_argv[COMMAND_INLINE_ARGS];
     size_t inline_argvlen[COMMAND_INLINE_ARGS];
-    char numbers[COMMAND_NUMBERS][24];
+    char numbers[COMMAND_NUMBERS][COMMAND_DIGITS];
     int used_numbers;
+    struct command_number *more_numbers; /* than there is room for inside */
     char scratch[2][512]; /* keys made on the way (transition.c) */
 };
 
@@ -27,7 +28,6 @@ void command_init(struct command *command, const char *name);
 void command_finish(struct command *command);
 void command_add(struct command *command, struct view argument);
 void command_add_text(struct command *command, const char *argument);
-/* At most COMMAND_NUMBERS of these in one command. */
 void command_add_uint(struct command *command, uint64_t number);
 
 #endif

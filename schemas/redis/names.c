@@ -1,0 +1,114 @@
+/* names.c - what every key and channel is called. */
+#include "schemas/redis/names.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+
+struct view key_view(const struct key *key)
+{
+    return (struct view){ key->text, key->len };
+}
+
+bool names_init(struct names *names, const char *prefix, struct err *err)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz"
+                                  "0123456789:._-";
+    size_t len = strlen(prefix);
+
+    if (len > NAMES_MAX_PREFIX)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "key prefix has %zu bytes, at most %d", len,
+                       NAMES_MAX_PREFIX);
+    if (strspn(prefix, allowed) != len)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "key prefix may hold A-Z a-z 0-9 : . _ -, not \"%s\"",
+                       prefix);
+    memcpy(names->prefix, prefix, len + 1);
+    return true;
+}
+
+/* Every part is bounded before it comes here, so that a key always fits. */
+__attribute__((format(printf, 1, 2))) static struct key
+key_make(const char *format, ...)
+{
+    struct key key;
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(key.text, sizeof(key.text), format, args);
+    va_end(args);
+    assert(len >= 0 && (size_t)len < sizeof(key.text));
+    key.len = (size_t)len;
+    return key;
+}
+
+struct key names_root(const struct names *names, unsigned int partition)
+{
+    assert(partition <= ID_MAX_PARTITION);
+    return key_make("%s{%03x}:", names->prefix, partition);
+}
+
+struct key names_work(const struct names *names, unsigned int partition,
+                      struct view queue, int priority)
+{
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:work:%.*s:%s", names->prefix, partition,
+                    VIEW_ARG(queue), priority_names[priority]);
+}
+
+struct key names_dead(const struct names *names, unsigned int partition,
+                      struct view queue)
+{
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:dead:%.*s", names->prefix, partition,
+                    VIEW_ARG(queue));
+}
+
+struct key names_control(const struct names *names, unsigned int partition)
+{
+    return key_make("%s{%03x}:control", names->prefix, partition);
+}
+
+struct key names_blob(const struct names *names, struct view sha256)
+{
+    assert(id_is_sha256(sha256));
+    return key_make("%sblob:%.*s", names->prefix, VIEW_ARG(sha256));
+}
+
+static struct key of_job(const struct names *names, const char *what,
+                         struct view id)
+{
+    unsigned int partition = 0;
+    bool valid = id_parse(id, &partition);
+
+    assert(valid);
+    (void)valid;
+    return key_make("%s{%03x}:%s:%.*s", names->prefix, partition, what,
+                    VIEW_ARG(id));
+}
+
+struct key names_job(const struct names *names, struct view id)
+{
+    return of_job(names, "job", id);
+}
+
+struct key names_journal(const struct names *names, struct view id)
+{
+    return of_job(names, "journal", id);
+}
+
+struct key names_events(const struct names *names, struct view id)
+{
+    return of_job(names, "events", id);
+}
+
+struct key names_result(const struct names *names, struct view id)
+{
+    return of_job(names, "result", id);
+}
