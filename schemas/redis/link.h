@@ -37,8 +37,7 @@ typedef void link_done(void *owner, const redisReply *reply,
 
 /* Copies the address. role appears in CLIENT LIST. */
 struct link *link_new(uv_loop_t *loop, const struct address *address,
-                      const char *role, struct link_events events,
-                      void *owner);
+                      const char *role, struct link_events events, void *owner);
 void link_open(struct link *link);
 bool link_is_ready(const struct link *link);
 

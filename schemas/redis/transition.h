@@ -24,7 +24,7 @@
 #include "schemas/redis/command.h"
 #include "schemas/redis/names.h"
 
-extern const char transition_library[]; /* the Lua source */
+extern const char transition_library[];     /* the Lua source */
 extern const unsigned int transition_build; /* raised with every change */
 
 /* FUNCTION LOAD REPLACE, unless the server has this build or a later one: send
@@ -34,15 +34,15 @@ void transition_load_command(struct command *command);
 
 struct submit {
     struct view id;
-    struct view queue;  /* empty: default */
+    struct view queue; /* empty: default */
     int priority;
     struct view tenant; /* empty: default */
     struct view session;
     struct view idempotency_key; /* empty: none */
     uint64_t idempotency_ttl_ms; /* zero: a day */
     uint64_t deadline_ms;        /* from now; zero: none */
-    uint64_t max_depth;          /* waiting and running in the queue; zero: none */
-    struct view body;            /* schemas/message/job.h, any bytes */
+    uint64_t max_depth; /* waiting and running in the queue; zero: none */
+    struct view body;   /* schemas/message/job.h, any bytes */
 };
 void transition_submit(struct command *command, const struct names *names,
                        const struct submit *submit);
@@ -69,7 +69,7 @@ struct started {
     uint64_t deadline_at; /* ms since 1970; zero: none */
     uint64_t submitted_at;
     struct view body;
-    size_t records; /* of the journal: reply->element[...] */
+    size_t records;            /* of the journal: reply->element[...] */
     const redisReply *journal; /* array of strings */
 };
 void transition_start(struct command *command, const struct names *names,
@@ -83,7 +83,7 @@ struct holding {
     uint64_t epoch;
 };
 struct beaten {
-    bool held;   /* false: lost, stop working on it */
+    bool held; /* false: lost, stop working on it */
     bool cancel;
 };
 void transition_beat(struct command *command, const struct names *names,
@@ -108,7 +108,7 @@ void transition_event(struct command *command, const struct names *names,
 
 struct finish {
     struct holding holding;
-    int state; /* enum job_state, a terminal one */
+    int state;              /* enum job_state, a terminal one */
     struct view result;     /* schemas/message/result.h */
     struct view event_data; /* of the terminal event */
     struct view error_code; /* failed: kept in the dead set */

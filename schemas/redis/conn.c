@@ -1,0 +1,269 @@
+/* conn.c - a blocking connection to Redis.
+ *
+ * The socket itself never blocks: all waiting is done in one place, by poll(),
+ * against one deadline for the whole call. */
+#include "schemas/redis/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "schemas/redis/wire.h"
+
+struct conn {
+    struct address address;
+    char *role;
+    redisContext *wire; /* NULL: closed */
+    size_t owed;        /* replies to what was sent and not yet received */
+    bool subscribed;    /* messages come unasked */
+};
+
+struct deadline {
+    uint64_t at_ms;
+    uint64_t given_ms;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static struct deadline deadline_in(uint64_t ms)
+{
+    return (struct deadline){ now_ms() + ms, ms };
+}
+
+struct conn *conn_new(const struct address *address, const char *role)
+{
+    struct conn *conn = calloc(1, sizeof(*conn));
+
+    if (!conn)
+        abort();
+    address_copy(&conn->address, address);
+    conn->role = strdup(role);
+    if (!conn->role)
+        abort();
+    return conn;
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn->wire)
+        redisFree(conn->wire);
+    conn->wire = NULL;
+    conn->owed = 0;
+    conn->subscribed = false;
+}
+
+void conn_free(struct conn *conn)
+{
+    if (!conn)
+        return;
+    conn_close(conn);
+    address_finish(&conn->address);
+    free(conn->role);
+    free(conn);
+}
+
+/* Every failure passes here: closes, and says which server it was. */
+static bool fail(struct conn *conn, struct err *err)
+{
+    char name[200];
+
+    conn_close(conn);
+    address_print(&conn->address, name, sizeof(name));
+    return err_prefix(err, "Redis at %s", name);
+}
+
+/* 1 when one of the events is there, 0 when the time is up, -1 with err. */
+static int wait_events(struct conn *conn, short events,
+                       struct deadline deadline, struct err *err)
+{
+    struct pollfd fd = { .fd = conn->wire->fd, .events = events };
+
+    for (;;) {
+        uint64_t now = now_ms();
+        int left = now < deadline.at_ms ? (int)(deadline.at_ms - now) : 0;
+        int ready = poll(&fd, 1, left);
+
+        if (ready >= 0 || errno != EINTR) {
+            if (ready < 0)
+                err_set(err, ERR_RETRY, "redis_unavailable", "poll: %s",
+                        strerror(errno));
+            return ready;
+        }
+    }
+}
+
+/* The same, when the time being up is a failure. */
+static bool await(struct conn *conn, short events, struct deadline deadline,
+                  const char *what, struct err *err)
+{
+    int ready = wait_events(conn, events, deadline, err);
+
+    if (ready == 0)
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "%s: not within %" PRIu64 " ms", what,
+                       deadline.given_ms);
+    return ready > 0;
+}
+
+/* Reads meanwhile: the server may have answered much already. */
+static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
+{
+    bool done = false;
+
+    while (wire_flush(conn->wire, &done, err)) {
+        if (done)
+            return true;
+        if (!await(conn, POLLIN | POLLOUT, deadline, "sending", err) ||
+            !wire_fill(conn->wire, err))
+            return false;
+    }
+    return false;
+}
+
+static redisReply *receive(struct conn *conn, struct deadline deadline,
+                           struct err *err)
+{
+    redisReply *reply = NULL;
+
+    while (wire_next(conn->wire, &reply, err)) {
+        if (reply)
+            return reply;
+        if (!await(conn, POLLIN, deadline, "its answer", err) ||
+            !wire_fill(conn->wire, err))
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool greet(struct conn *conn, struct deadline deadline, struct err *err)
+{
+    size_t replies = wire_greet(conn->wire, &conn->address, conn->role);
+
+    if (!flush(conn, deadline, err))
+        return false;
+    for (size_t i = 0; i < replies; i++) {
+        redisReply *reply = receive(conn, deadline, err);
+        bool ok = reply && reply_ok(reply, err);
+
+        freeReplyObject(reply);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Nothing is owed, so what can be read now is an end of file, or bytes that
+ * nobody asked for: either way not a connection for the next command. */
+static bool is_stale(struct conn *conn)
+{
+    struct pollfd fd = { .fd = conn->wire->fd, .events = POLLIN };
+
+    return !conn->owed && !conn->subscribed && poll(&fd, 1, 0) != 0;
+}
+
+static bool connect_wire(struct conn *conn, struct deadline deadline,
+                         struct err *err)
+{
+    if (conn->wire && is_stale(conn))
+        conn_close(conn);
+    if (conn->wire)
+        return true;
+    conn->wire = wire_open(&conn->address, err);
+    return conn->wire && await(conn, POLLOUT, deadline, "connecting", err) &&
+           wire_connected(conn->wire, &conn->address, err) &&
+           greet(conn, deadline, err);
+}
+
+static bool send_command(struct conn *conn, const struct command *command,
+                         struct deadline deadline, struct err *err)
+{
+    if (!connect_wire(conn, deadline, err))
+        return false;
+    wire_put(conn->wire, command);
+    return flush(conn, deadline, err);
+}
+
+redisReply *conn_call(struct conn *conn, const struct command *command,
+                      uint64_t timeout_ms, struct err *err)
+{
+    struct deadline deadline = deadline_in(timeout_ms);
+    redisReply *reply = NULL;
+
+    assert(conn->owed == 0);
+    if (send_command(conn, command, deadline, err))
+        reply = receive(conn, deadline, err);
+    if (!reply) {
+        fail(conn, err);
+        return NULL;
+    }
+    if (!reply_ok(reply, err)) {
+        freeReplyObject(reply);
+        return NULL;
+    }
+    if (strcasecmp(command->argv[0], "SUBSCRIBE") == 0)
+        conn->subscribed = true;
+    return reply;
+}
+
+bool conn_send(struct conn *conn, const struct command *command,
+               uint64_t timeout_ms, struct err *err)
+{
+    if (!send_command(conn, command, deadline_in(timeout_ms), err))
+        return fail(conn, err);
+    conn->owed++;
+    return true;
+}
+
+redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
+                         struct err *err)
+{
+    /* What broke since took the replies with it. */
+    if (conn->owed == 0) {
+        err_set(err, ERR_RETRY, "redis_unavailable",
+                "the connection was lost before this reply");
+        return NULL;
+    }
+    redisReply *reply = receive(conn, deadline_in(timeout_ms), err);
+    if (!reply) {
+        fail(conn, err);
+        return NULL;
+    }
+    conn->owed--;
+    return reply;
+}
+
+redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
+{
+    struct deadline deadline = deadline_in(wait_ms);
+    redisReply *reply = NULL;
+    int ready = 1;
+
+    if (!conn->wire) {
+        err_set(err, ERR_RETRY, "redis_unavailable", "not subscribed");
+        return NULL;
+    }
+    while (ready > 0 && wire_next(conn->wire, &reply, err)) {
+        if (reply)
+            return reply;
+        ready = wait_events(conn, POLLIN, deadline, err);
+        if (ready == 0) {
+            *err = (struct err){ .kind = ERR_NONE };
+            return NULL;
+        }
+        if (ready > 0 && !wire_fill(conn->wire, err))
+            break;
+    }
+    fail(conn, err);
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* wire.c - bytes to and from one Redis server, never waiting. */
+#include "schemas/redis/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static bool unavailable(struct err *err, const char *what)
+{
+    return err_set(err, ERR_RETRY, "redis_unavailable", "%s", what);
+}
+
+static bool broken(const redisContext *wire, struct err *err)
+{
+    return unavailable(err, wire->errstr[0] ? wire->errstr : "broken");
+}
+
+redisContext *wire_open(const struct address *address, struct err *err)
+{
+    redisContext *wire =
+        address->path ? redisConnectUnixNonBlock(address->path)
+                      : redisConnectNonBlock(address->host, address->port);
+    if (!wire)
+        abort();
+    if (!wire->err)
+        return wire;
+    broken(wire, err);
+    redisFree(wire);
+    return NULL;
+}
+
+bool wire_connected(redisContext *wire, const struct address *address,
+                    struct err *err)
+{
+    int error = 0;
+    socklen_t size = sizeof(error);
+
+    if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+        error = errno;
+    if (error)
+        return unavailable(err, strerror(error));
+    /* A server that vanished without a word is noticed after 30 s. */
+    if (!address->path && redisEnableKeepAlive(wire) != REDIS_OK)
+        return broken(wire, err);
+    if (address->tls)
+        return tls_start(wire, address->host, err);
+    return true;
+}
+
+static void greet_auth(redisContext *wire, const struct address *address)
+{
+    struct command command;
+
+    command_init(&command, "AUTH");
+    if (address->user)
+        command_add_text(&command, address->user);
+    command_add_text(&command, address->password);
+    wire_put(wire, &command);
+}
+
+size_t wire_greet(redisContext *wire, const struct address *address,
+                  const char *role)
+{
+    struct command command;
+    char name[64];
+    size_t replies = 1;
+
+    if (address->password) {
+        greet_auth(wire, address);
+        replies++;
+    }
+    if (address->db > 0) {
+        command_init(&command, "SELECT");
+        command_add_uint(&command, (uint64_t)address->db);
+        wire_put(wire, &command);
+        replies++;
+    }
+    snprintf(name, sizeof(name), "quern-%s", role);
+    command_init(&command, "CLIENT");
+    command_add_text(&command, "SETNAME");
+    command_add_text(&command, name);
+    wire_put(wire, &command);
+    return replies;
+}
+
+void wire_put(redisContext *wire, const struct command *command)
+{
+    if (redisAppendCommandArgv(wire, command->argc, command->argv,
+                               command->argvlen) != REDIS_OK)
+        abort(); /* memory is out */
+}
+
+bool wire_flush(redisContext *wire, bool *done, struct err *err)
+{
+    int all = 0;
+
+    if (redisBufferWrite(wire, &all) != REDIS_OK)
+        return broken(wire, err);
+    *done = all;
+    return true;
+}
+
+bool wire_fill(redisContext *wire, struct err *err)
+{
+    if (redisBufferRead(wire) != REDIS_OK)
+        return broken(wire, err);
+    return true;
+}
+
+bool wire_next(redisContext *wire, redisReply **reply, struct err *err)
+{
+    void *whole = NULL;
+
+    if (redisGetReplyFromReader(wire, &whole) != REDIS_OK)
+        return broken(wire, err);
+    *reply = whole;
+    return true;
+}
