@@ -1,0 +1,101 @@
+/* test_names.c - keys and channels are what schemas/README.md says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs those before it. */
+#include <cmocka.h>
+
+#include "schemas/message/limits.h"
+#include "schemas/redis/names.h"
+
+#define ID "019aa5c8-1b2c-70ab-8abc-0123456789ab"
+
+static void keys_are_as_published(void **state)
+{
+    (void)state;
+    struct names names;
+    struct view id = VIEW(ID), queue = VIEW("default");
+    struct view sha = VIEW("0123456789abcdef0123456789abcdef"
+                           "0123456789abcdef0123456789abcdef");
+    assert_true(names_init(&names, "quern:", NULL));
+
+    struct {
+        const char *want;
+        struct key key;
+    } rows[] = {
+        { "quern:{0ab}:", names_root(&names, 0xab) },
+        { "quern:{000}:work:default:normal",
+          names_work(&names, 0, queue, PRIORITY_NORMAL) },
+        { "quern:{000}:work:default:high",
+          names_work(&names, 0, queue, PRIORITY_HIGH) },
+        { "quern:{fff}:dead:default", names_dead(&names, 0xfff, queue) },
+        { "quern:{000}:control", names_control(&names, 0) },
+        { "quern:{0ab}:job:" ID, names_job(&names, id) },
+        { "quern:{0ab}:journal:" ID, names_journal(&names, id) },
+        { "quern:{0ab}:events:" ID, names_events(&names, id) },
+        { "quern:{0ab}:result:" ID, names_result(&names, id) },
+        { "quern:blob:0123456789abcdef0123456789abcdef"
+          "0123456789abcdef0123456789abcdef",
+          names_blob(&names, sha) },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(rows[i].want, rows[i].key.text);
+        assert_true(view_is(key_view(&rows[i].key), rows[i].want));
+    }
+}
+
+static void the_longest_names_fit(void **state)
+{
+    (void)state;
+    struct names names;
+    char prefix[NAMES_MAX_PREFIX + 1], name[MAX_NAME_BYTES];
+
+    for (size_t i = 0; i < sizeof(prefix); i++)
+        prefix[i] = 'p';
+    prefix[NAMES_MAX_PREFIX] = '\0';
+    for (size_t i = 0; i < sizeof(name); i++)
+        name[i] = 'q';
+    assert_true(names_init(&names, prefix, NULL));
+    struct key key = names_work(&names, 0, (struct view){ name, sizeof(name) },
+                                PRIORITY_NORMAL);
+    assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 5 + sizeof(name) + 7);
+}
+
+static void prefixes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prefix;
+        bool good;
+    } rows[] = {
+        { "quern:", true },
+        { "", true },
+        { "Team-1.quern_2:", true },
+        { "has space:", false },
+        { "has{brace}:", false },
+        { "has*star", false },
+        { "0123456789012345678901234567890123456789012345678901234567890123",
+          true },
+        { "01234567890123456789012345678901234567890123456789012345678901234",
+          false },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct names names;
+        struct err err = { 0 };
+        if (names_init(&names, rows[i].prefix, &err) != rows[i].good)
+            fail_msg("\"%s\": %s", rows[i].prefix, err.text);
+        if (!rows[i].good)
+            assert_string_equal(err.code, "bad_setting");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_as_published),
+        cmocka_unit_test(the_longest_names_fit),
+        cmocka_unit_test(prefixes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* test_transition.c - builders and readers, with the library in a real server.
+ * What the library does in every case is for tests/scenario to find out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs those before it. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "schemas/message/result.h"
+#include "schemas/redis/conn.h"
+#include "schemas/redis/transition.h"
+#include "tests/unit/redis/server.h"
+
+#define ID "019aa5c8-1b2c-7000-8abc-0123456789ab"
+#define STREAM "quern:{000}:work:default:normal"
+#define EMPTY ((struct view){ NULL, 0 })
+
+static struct server server;
+static struct conn *conn;
+static struct names names;
+
+/* Sends, finishes the command, gives the reply. */
+static redisReply *call(struct command *command)
+{
+    struct err err;
+    redisReply *reply = conn_call(conn, command, 5000, &err);
+
+    if (!reply)
+        fail_msg("%s %s: %s", command->argv[0],
+                 command->argc > 1 ? command->argv[1] : "", err.text);
+    command_finish(command);
+    return reply;
+}
+
+static void drop(struct command *command)
+{
+    freeReplyObject(call(command));
+}
+
+static void refused(struct command *command, const char *code)
+{
+    struct err err;
+
+    assert_null(conn_call(conn, command, 5000, &err));
+    assert_string_equal(err.code, code);
+    command_finish(command);
+}
+
+static void submit_job(const char *expected)
+{
+    struct submit submit = { .id = VIEW(ID),
+                             .body = VIEW("\x81\xa1v\x01"),
+                             .tenant = VIEW("acme"),
+                             .session = VIEW("s1"),
+                             .idempotency_key = VIEW("k"),
+                             .idempotency_ttl_ms = 1000,
+                             .deadline_ms = 60000,
+                             .max_depth = 5 };
+    struct command command;
+    struct view id;
+    bool existed;
+
+    transition_submit(&command, &names, &submit);
+    redisReply *reply = call(&command);
+    assert_true(transition_submitted(reply, &id, &existed, NULL));
+    assert_true(view_is(id, ID));
+    assert_int_equal(existed, strcmp(expected, "exists") == 0);
+    freeReplyObject(reply);
+}
+
+/* The entry that consumer c now holds, in text. */
+static void take_entry(char *text, size_t size)
+{
+    struct command command;
+
+    command_init(&command, "XREADGROUP");
+    command_add_text(&command, "GROUP");
+    command_add_text(&command, NAMES_GROUP);
+    command_add_text(&command, "c");
+    command_add_text(&command, "STREAMS");
+    command_add_text(&command, STREAM);
+    command_add_text(&command, ">");
+    redisReply *reply = call(&command);
+    redisReply *entry = reply->element[0]->element[1]->element[0];
+    assert_true(entry->element[0]->len < size);
+    strcpy(text, entry->element[0]->str);
+    freeReplyObject(reply);
+}
+
+static redisReply *start_entry(const char *entry, struct started *started)
+{
+    struct claim claim = { .stream = VIEW(STREAM),
+                           .entry = view_of(entry),
+                           .consumer = VIEW("c"),
+                           .lease_ms = 30000,
+                           .max_crashes = 3 };
+    struct command command;
+
+    transition_start(&command, &names, 0, &claim);
+    redisReply *reply = call(&command);
+    assert_true(transition_started(reply, started, NULL));
+    return reply;
+}
+
+static void the_library_loads_and_tells_its_build(void **state)
+{
+    (void)state;
+    struct command command;
+
+    transition_load_command(&command);
+    drop(&command);
+    transition_build_command(&command);
+    redisReply *reply = call(&command);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    assert_int_equal(reply->integer, transition_build);
+    freeReplyObject(reply);
+}
+
+static void a_job_goes_its_way(void **state)
+{
+    (void)state;
+    struct command command;
+    struct started started;
+    char entry[64];
+
+    submit_job("created");
+    submit_job("exists");
+    take_entry(entry, sizeof(entry));
+    redisReply *start = start_entry(entry, &started);
+    assert_true(started.run);
+    assert_true(view_is(started.id, ID));
+    assert_int_equal(started.epoch, 1);
+    assert_int_equal(started.attempt, 1);
+    assert_int_equal(started.crashes, 0);
+    assert_false(started.cancel);
+    assert_int_equal(started.deadline_at - started.submitted_at, 60000);
+    assert_true(started.now >= started.submitted_at);
+    assert_true(view_is(started.body, "\x81\xa1v\x01"));
+    assert_int_equal(started.records, 0);
+
+    struct holding mine[] = { { VIEW(ID), 1 }, { VIEW(ID), 2 } };
+    struct beaten beaten[2];
+    transition_beat(&command, &names, 0, VIEW("c"), mine, 2);
+    redisReply *reply = call(&command);
+    assert_true(transition_beaten(reply, beaten, 2, NULL));
+    assert_true(beaten[0].held && !beaten[0].cancel && !beaten[1].held);
+    freeReplyObject(reply);
+
+    struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
+                                   { "message.delta", EMPTY } };
+    transition_journal(&command, &names, mine[0], 0, VIEW("record"), events, 2);
+    drop(&command);
+    transition_event(&command, &names, mine[0], events, 2);
+    drop(&command);
+    transition_journal(&command, &names, mine[0], 7, VIEW("record"), NULL, 0);
+    refused(&command, "misplaced");
+    transition_event(&command, &names, mine[1], events, 2);
+    refused(&command, "stale");
+
+    transition_release(&command, &names, mine[0], VIEW("drain"));
+    drop(&command);
+    freeReplyObject(start);
+
+    take_entry(entry, sizeof(entry));
+    start = start_entry(entry, &started);
+    assert_int_equal(started.attempt, 1);
+    assert_int_equal(started.records, 1);
+    assert_string_equal(started.journal->element[0]->str, "record");
+    struct finish finish = { .holding = { VIEW(ID), started.epoch },
+                             .state = STATE_COMPLETED,
+                             .result = VIEW("result"),
+                             .event_data = EMPTY };
+    transition_finish(&command, &names, &finish);
+    drop(&command);
+    freeReplyObject(start);
+
+    start = start_entry(entry, &started);
+    assert_false(started.run);
+    assert_true(view_is(started.reason, "taken"));
+    freeReplyObject(start);
+}
+
+static void reclaim_and_cancel(void **state)
+{
+    (void)state;
+    struct command command;
+    struct view cursor;
+    uint64_t jobs;
+    enum cancelled outcome;
+
+    transition_reclaim(&command, &names, 0, VIEW(STREAM), 1, 3, 100, VIEW("-"));
+    redisReply *reply = call(&command);
+    assert_true(transition_reclaimed(reply, &cursor, &jobs, NULL));
+    assert_true(view_is(cursor, "-"));
+    assert_int_equal(jobs, 0);
+    freeReplyObject(reply);
+
+    transition_cancel(&command, &names, VIEW(ID), VIEW("why"));
+    reply = call(&command);
+    assert_true(transition_cancelled(reply, &outcome, NULL));
+    assert_int_equal(outcome, CANCEL_TOO_LATE);
+    freeReplyObject(reply);
+
+    transition_cancel(&command, &names, VIEW("no id"), EMPTY);
+    refused(&command, "bad_argument");
+}
+
+/* Readers are handed what a newer or broken library might say. */
+static void readers_refuse_what_they_do_not_know(void **state)
+{
+    (void)state;
+    redisReply number = { .type = REDIS_REPLY_INTEGER, .integer = 1 };
+    redisReply *one[] = { &number };
+    redisReply array = { .type = REDIS_REPLY_ARRAY,
+                         .elements = 1,
+                         .element = one };
+    struct started started;
+    struct view view;
+    struct err err;
+    bool existed;
+    uint64_t jobs;
+    enum cancelled outcome;
+    struct beaten beaten[1];
+
+    assert_false(transition_submitted(&array, &view, &existed, &err));
+    assert_false(transition_submitted(&number, &view, &existed, &err));
+    assert_false(transition_started(&array, &started, &err));
+    assert_false(transition_reclaimed(&array, &view, &jobs, &err));
+    assert_false(transition_beaten(&array, beaten, 1, &err));
+    assert_false(transition_cancelled(&number, &outcome, &err));
+    assert_string_equal(err.code, "internal");
+    assert_false(transition_cancelled(NULL, &outcome, &err));
+}
+
+static int start(void **state)
+{
+    (void)state;
+    struct address address;
+
+    server_start(&server, 0, NULL);
+    assert_true(address_parse(&address, view_of(server.url), NULL));
+    assert_true(names_init(&names, "quern:", NULL));
+    conn = conn_new(&address, "test");
+    address_finish(&address);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    conn_free(conn);
+    server_stop(&server);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_library_loads_and_tells_its_build),
+        cmocka_unit_test(a_job_goes_its_way),
+        cmocka_unit_test(reclaim_and_cancel),
+        cmocka_unit_test(readers_refuse_what_they_do_not_know),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
