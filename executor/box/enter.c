@@ -6,44 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct {
-    int type;
-    const char *path;
-} table[BOX_NAMESPACES] = {
-    [FORK_USER_NS] = { CLONE_NEWUSER, "/proc/self/ns/user" },
-    [FORK_MNT_NS] = { CLONE_NEWNS, "/proc/self/ns/mnt" },
-    [FORK_NET_NS] = { CLONE_NEWNET, "/proc/self/ns/net" },
-    [FORK_IPC_NS] = { CLONE_NEWIPC, "/proc/self/ns/ipc" },
-    [FORK_UTS_NS] = { CLONE_NEWUTS, "/proc/self/ns/uts" },
-    [FORK_CGROUP_NS] = { CLONE_NEWCGROUP, "/proc/self/ns/cgroup" },
-    [FORK_PID_NS] = { CLONE_NEWPID, "/proc/self/ns/pid" },
-};
-
-static bool is_ours(int fd, const char *path)
-{
-    struct stat theirs, ours;
-    return fstat(fd, &theirs) == 0 && stat(path, &ours) == 0 &&
-           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-}
-
-static bool enter(const int namespaces[BOX_NAMESPACES], int which)
-{
-    return is_ours(namespaces[which], table[which].path) ||
-           setns(namespaces[which], table[which].type) == 0;
-}
-
-/* In the child. The mounts come last: behind them is another /proc. */
+/* In the child, which has entered the user and the pid namespace. */
 static void enter_rest(const int namespaces[BOX_NAMESPACES])
 {
-    static const int order[] = { FORK_NET_NS, FORK_IPC_NS, FORK_UTS_NS,
-                                 FORK_CGROUP_NS, FORK_MNT_NS };
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-        if (!enter(namespaces, order[i])) {
-            dprintf(STDERR_FILENO, "setns %s: %s\n", table[order[i]].path,
+    static const struct {
+        enum fork_fd which;
+        int type;
+        const char *name;
+    } rest[] = {
+        { FORK_NET_NS, CLONE_NEWNET, "net" },
+        { FORK_IPC_NS, CLONE_NEWIPC, "ipc" },
+        { FORK_UTS_NS, CLONE_NEWUTS, "uts" },
+        { FORK_CGROUP_NS, CLONE_NEWCGROUP, "cgroup" },
+        { FORK_MNT_NS, CLONE_NEWNS, "mnt" },
+    };
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+        if (setns(namespaces[rest[i].which], rest[i].type) < 0) {
+            dprintf(STDERR_FILENO, "%s namespace: %s\n", rest[i].name,
                     strerror(errno));
             _exit(BOX_ENTER_FAILED);
         }
@@ -56,6 +38,8 @@ static void enter_rest(const int namespaces[BOX_NAMESPACES])
  * orphaned when it ends and comes back to us as the subreaper. */
 pid_t box_fork(const int namespaces[BOX_NAMESPACES])
 {
+    if (!namespaces)
+        return fork();
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return -1;
     volatile pid_t child = -1;
@@ -64,7 +48,8 @@ pid_t box_fork(const int namespaces[BOX_NAMESPACES])
     if (passing < 0)
         return -1;
     if (passing == 0) {
-        if (enter(namespaces, FORK_USER_NS) && enter(namespaces, FORK_PID_NS))
+        if (setns(namespaces[FORK_USER_NS], CLONE_NEWUSER) == 0 &&
+            setns(namespaces[FORK_PID_NS], CLONE_NEWPID) == 0)
             child = fork();
         if (child == 0) {
             enter_rest(namespaces);

@@ -23,8 +23,8 @@ enum { BOX_ENTER_FAILED = 71 };
 
 /* fork(), with the child inside the box, at the box's root. To the caller it
  * is a child like any other: SIGCHLD, waitpid(). Gives its pid, 0 in the
- * child, -1 with errno. A namespace that the caller is in already is left
- * alone. The caller has one thread and becomes a subreaper. */
+ * child, -1 with errno. NULL: a plain fork, no box. The caller has one thread
+ * and becomes a subreaper. */
 pid_t box_fork(const int namespaces[BOX_NAMESPACES]);
 
 #endif

@@ -1,0 +1,56 @@
+/* box.h - what the warden and a box's init say to each other.
+ *
+ * quern-box DISK_BYTES is started with a SOCK_SEQPACKET socket as descriptor
+ * BOX_CHANNEL. It makes a box, whose init then sends one struct box_word of
+ * kind BOX_UP with the descriptors of enum box_fd, or BOX_FAILED with the
+ * reason. From then on it answers BOX_SWEEP, and ends, and the box with it,
+ * when the socket is closed.
+ *
+ *   warden            quern-box            init (pid 1 in the box)
+ *     | exec, socket ---->|                  |
+ *     |                   |---- clone ------>| maps, root, hardening
+ *     |                   `- exit            |
+ *     |<---------------- BOX_UP + fds -------|
+ *     |----------------- BOX_SWEEP --------->| kills all but the runner
+ *     |<---------------- BOX_SWEPT ----------| */
+#ifndef EXECUTOR_BOX_BOX_H
+#define EXECUTOR_BOX_BOX_H
+
+#include "executor/box/enter.h"
+
+enum { BOX_CHANNEL = 3 };
+
+enum box_word_kind {
+    BOX_UP,
+    BOX_FAILED,
+    BOX_SWEEP, /* the only one from the warden */
+    BOX_SWEPT, /* count: how many there were */
+    BOX_STUCK, /* some could not be ended: count of the rounds */
+};
+
+struct box_word {
+    int kind;
+    unsigned int count;
+    char text[120]; /* BOX_FAILED: a sentence */
+};
+
+/* Descriptors that ride along with BOX_UP. The namespaces come first, in the
+ * order of enum fork_fd. */
+enum box_fd {
+    BOX_FD_INIT = BOX_NAMESPACES, /* pidfd: its death is the box's death */
+    BOX_FD_WORKSPACE,
+    BOX_FD_PROC, /* left out where the kernel refuses a /proc */
+    BOX_FDS,
+};
+
+/* Inside, root_build() makes the file system and enters it; the working
+ * directory is the new root. Failing calls end in box_die(). */
+void root_build(unsigned long long disk_bytes);
+
+/* Serves the warden until the socket closes; reaps. Never returns. */
+void init_serve(int channel) __attribute__((noreturn));
+
+/* Tells the warden why there is no box: "what: errno's sentence". */
+void box_die(const char *what) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,213 @@
+/* root.c - the file system of a box.
+ *
+ *   /                 tmpfs, read-only once built
+ *   /usr /bin /lib... the system's, read-only, no devices, no setuid
+ *   /etc              a handful of files
+ *   /dev              null zero full random urandom
+ *   /proc             processes of the box only (subset=pid), nothing to tune
+ *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
+ *
+ * There is no /sys, /home, /root, /run, /var but fonts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "executor/box/box.h"
+
+enum { MAX_INODES = 32768, ROOT_BYTES = 1 << 20 };
+
+static const char new_root[] = "/tmp";
+
+/* Kept as they are: a symbolic link stays one, a missing one stays missing. */
+static const char *const system_paths[] = {
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/alternatives", /* BLAS, LAPACK */
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/matplotlibrc",
+    "/etc/mime.types",
+    "/var/cache/fontconfig",
+};
+
+static const char *const devices[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+};
+
+static const struct {
+    const char *path;
+    const char *text;
+} made_up[] = {
+    { "etc/passwd", "user:x:1000:1000::/workspace:/bin/sh\n" },
+    { "etc/group", "user:x:1000:\n" },
+    { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
+    { "etc/hosts", "127.0.0.1 localhost\n" },
+};
+
+static const struct {
+    const char *path;
+    const char *inside; /* of the one tmpfs */
+    mode_t mode;
+} own[] = {
+    { "workspace", "space/workspace", 0700 },
+    { "tmp", "space/tmp", 01777 },
+    { "dev/shm", "space/shm", 01777 },
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void make_dir(const char *path)
+{
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        box_die(path);
+}
+
+/* Every folder above path, which is relative. */
+static void make_parents(const char *path)
+{
+    char parent[PATH_MAX];
+    for (const char *end = path; (end = strchr(end, '/')); end++) {
+        snprintf(parent, sizeof(parent), "%.*s", (int)(end - path), path);
+        make_dir(parent);
+    }
+}
+
+static void make_file(const char *path, const char *text)
+{
+    make_parents(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        box_die(path);
+    close(fd);
+}
+
+static void set_flags(const char *path, unsigned int flags,
+                      unsigned long long attributes)
+{
+    struct mount_attr attr = { .attr_set = attributes };
+    if (syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof(attr)) <
+        0)
+        box_die(path);
+}
+
+static void bind_path(const char *from, const char *to,
+                      unsigned long long attributes)
+{
+    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+        box_die(from);
+    set_flags(to, AT_RECURSIVE, attributes);
+}
+
+static void add_system(const char *path)
+{
+    const char *inside = path + 1;
+    struct stat status;
+    if (lstat(path, &status) < 0)
+        return;
+    make_parents(inside);
+    if (S_ISLNK(status.st_mode) && !strchr(inside, '/')) {
+        char target[PATH_MAX] = { 0 };
+        if (readlink(path, target, sizeof(target) - 1) < 0 ||
+            symlink(target, inside) < 0)
+            box_die(path);
+        return;
+    }
+    if (stat(path, &status) < 0)
+        return;
+    if (S_ISDIR(status.st_mode))
+        make_dir(inside);
+    else
+        make_file(inside, "");
+    bind_path(path, inside,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static void add_devices(void)
+{
+    for (size_t i = 0; i < COUNT(devices); i++) {
+        make_file(devices[i] + 1, "");
+        bind_path(devices[i], devices[i] + 1,
+                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    }
+    static const char *const links[][2] = {
+        { "/proc/self/fd", "dev/fd" },
+        { "/proc/self/fd/0", "dev/stdin" },
+        { "/proc/self/fd/1", "dev/stdout" },
+        { "/proc/self/fd/2", "dev/stderr" },
+    };
+    for (size_t i = 0; i < COUNT(links); i++)
+        if (symlink(links[i][0], links[i][1]) < 0)
+            box_die(links[i][1]);
+}
+
+static void add_own(unsigned long long disk_bytes)
+{
+    char options[96];
+    snprintf(options, sizeof(options), "size=%llu,nr_inodes=%d,mode=0755",
+             disk_bytes, MAX_INODES);
+    make_dir("space");
+    if (mount("space", "space", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              options) < 0)
+        box_die("tmpfs");
+    for (size_t i = 0; i < COUNT(own); i++) {
+        make_dir(own[i].path);
+        make_dir(own[i].inside);
+        if (chmod(own[i].inside, own[i].mode) < 0 ||
+            mount(own[i].inside, own[i].path, NULL, MS_BIND, NULL) < 0)
+            box_die(own[i].path);
+    }
+    if (umount2("space", MNT_DETACH) < 0 || rmdir("space") < 0)
+        box_die("space");
+}
+
+/* A container's own masks on /proc make the kernel refuse us a new one: the
+ * box then has none. */
+static void add_proc(void)
+{
+    make_dir("proc");
+    if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              "subset=pid") < 0 &&
+        errno != EPERM)
+        box_die("proc");
+}
+
+static void enter_root(void)
+{
+    if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
+        chdir("/") < 0)
+        box_die("pivot_root");
+    set_flags("/", 0,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                  MOUNT_ATTR_NOEXEC);
+}
+
+void root_build(unsigned long long disk_bytes)
+{
+    char options[32];
+    snprintf(options, sizeof(options), "size=%d,mode=0755", ROOT_BYTES);
+    umask(022);
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("root", new_root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 ||
+        chdir(new_root) < 0)
+        box_die("root");
+    for (size_t i = 0; i < COUNT(system_paths); i++)
+        add_system(system_paths[i]);
+    for (size_t i = 0; i < COUNT(made_up); i++)
+        make_file(made_up[i].path, made_up[i].text);
+    add_devices();
+    add_own(disk_bytes);
+    add_proc();
+    enter_root();
+}
