@@ -1,0 +1,99 @@
+"""boot.py - what is loaded before a session exists, and what makes one.
+
+zygote() runs once, with the system's own files in view; session() runs in
+every process forked from it, in its box, before the first cell.
+"""
+
+import contextlib
+import gc
+import importlib.abc
+import importlib.util
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import warnings
+
+from . import cell, display, magics, standin, streams
+
+
+def zygote(profile):
+    gc.disable()
+    display.install()
+    magics.install()
+    standin.install()
+    sys.meta_path.append(HeldModules("fonts", "figures"))
+    if profile == "science":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            preload()
+    cell.remember_builtins()
+    gc.collect()
+    gc.freeze()  # so that sessions do not copy these pages to count them
+
+
+def session():
+    gc.enable()
+    sys.path.insert(0, "")
+    streams.repair()
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(list(os.urandom(64)))
+
+
+class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Our modules that wait for matplotlib: their files are not in the box."""
+
+    def __init__(self, *names):
+        folder = pathlib.Path(__file__).parent
+        self.code = {}
+        for name in names:
+            file = folder / f"{name}.py"
+            code = compile(file.read_bytes(), str(file), "exec")
+            self.code[f"{__package__}.{name}"] = code
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname in self.code:
+            return importlib.util.spec_from_loader(fullname, self)
+        return None
+
+    def exec_module(self, module):
+        exec(self.code[module.__name__], vars(module))
+
+
+def preload():
+    """The scientific modules that are installed, used once so that what they
+    make at first use is made."""
+    folder = tempfile.mkdtemp(prefix="quern-guest-")
+    os.environ["MPLCONFIGDIR"] = folder  # sessions make their own of that name
+    try:
+        for warm in (warm_tables, warm_figures):
+            with contextlib.suppress(ImportError):
+                warm()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def warm_tables():
+    import numpy
+    import pandas
+
+    table = pandas.DataFrame({"a": numpy.arange(3.0), "b": ["x", "y", "z"]})
+    display.bundle_of(table)
+    table.groupby("b").mean().describe()
+
+
+def warm_figures():
+    import PIL.Image  # noqa: F401: only loaded
+    from matplotlib import font_manager, pyplot
+
+    from . import figures
+
+    figure, axes = pyplot.subplots()
+    axes.plot([0, 1], [1, 0], label="$x^2$")
+    axes.set_title("quern 图")
+    axes.legend()
+    figures.render(figure)
+    pyplot.close("all")
+    # Fonts keep their files open, which a session must not inherit.
+    getattr(font_manager, "_get_font").cache_clear()

@@ -1,0 +1,133 @@
+"""cell.py - runs a cell in __main__ and says what came of it.
+
+Every statement runs exactly once. Whatever the code does, the next cell starts
+with working streams, built-ins and signals.
+"""
+
+import __future__
+import __main__
+import ast
+import asyncio
+import builtins
+import functools
+import inspect
+import linecache
+import operator
+import sys
+import traceback
+
+import _quern
+
+from . import display, magics, source, streams, text
+
+MAX_VALUE_BYTES = _quern.MAX_STREAM_BYTES
+FUTURES = functools.reduce(
+    operator.or_,
+    (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
+)
+_futures = 0  # those that cells have imported hold from then on
+_loop = None
+
+# Made once, of built-in parts: it works also when there are no built-ins.
+restore_builtins = None
+
+
+def remember_builtins():
+    global restore_builtins
+    original = dict(vars(builtins))
+    restore_builtins = functools.partial(vars(builtins).update, original)
+
+
+def run(code, number):
+    """Gives (status, result, error name, error value, traceback)."""
+    filename = f"<cell-{number}>"
+    restore_builtins()
+    streams.repair()
+    sys.displayhook = sys.__displayhook__
+    sys.excepthook = sys.__excepthook__
+    lines = code.splitlines(keepends=True)
+    linecache.cache[filename] = (len(code), None, lines, filename)
+    display.start()
+    try:
+        _quern.enter()
+        try:
+            result = evaluate(code, filename)
+        finally:
+            restore_builtins()
+            display.finish()
+    except BaseException as error:
+        _quern.leave()
+        restore_builtins()
+        outcome = failure(error)
+    else:
+        _quern.leave()
+        outcome = ("ok", result, "", "", "")
+    streams.flush()
+    return outcome
+
+
+def evaluate(code, filename):
+    """Runs the code; the text of its value, "" when there is none."""
+    command = magics.of_cell(code)
+    if command:
+        return command(filename)
+    value, silent = execute(code, filename)
+    if value is None:
+        return ""
+    builtins._ = value
+    return "" if silent else display.result(value)
+
+
+def execute(code, filename):
+    """Gives (value of the last expression, whether it is silenced)."""
+    global _futures
+    cell = source.parse(code, filename, _futures)
+    flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    body = compile(cell.body, filename, "exec", flags, dont_inherit=True)
+    _futures |= body.co_flags & FUTURES
+    flags |= _futures
+    last = cell.last and compile(cell.last, filename, "eval", flags, dont_inherit=True)
+    if cell.body.body:
+        step(body)
+    return (step(last) if last else None), cell.silent
+
+
+def step(code):
+    global _loop
+    value = eval(code, vars(__main__))
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return value
+    if _loop is None or _loop.get_loop().is_closed():
+        _loop = asyncio.Runner()  # one for all cells: tasks go on
+    return _loop.run(value)
+
+
+def failure(error):
+    if isinstance(error, SystemExit):
+        code = "" if error.code in (None, 0) else text.message(error)
+        return ("exit", "", "SystemExit", text.clip(code, MAX_VALUE_BYTES), "")
+    interrupted = isinstance(error, KeyboardInterrupt)
+    if isinstance(error, ModuleNotFoundError):
+        error.add_note(
+            "It is not installed here, and packages cannot be installed."
+        )
+    return (
+        "interrupted" if interrupted else "error",
+        "",
+        text.clip(type(error).__name__, 256),
+        text.clip(text.message(error), MAX_VALUE_BYTES),
+        trace(error),
+    )
+
+
+def trace(error):
+    """The traceback, from the first line of a cell on."""
+    frames = error.__traceback__
+    while frames and not frames.tb_frame.f_code.co_filename.startswith("<cell-"):
+        frames = frames.tb_next
+    try:
+        lines = traceback.format_exception(type(error), error, frames)
+    except Exception:
+        lines = [text.describe(error)]
+    limit = text.MAX_TEXT_BYTES
+    return text.clip("".join(lines), limit, tail=limit * 3 // 4)

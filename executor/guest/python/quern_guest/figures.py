@@ -1,0 +1,132 @@
+"""figures.py - a matplotlib backend: every figure of a cell is shown, once.
+
+show() shows all open figures in order and closes them; figures that are open
+when the cell ends are shown then, also after an exception. A figure is shown
+again only when it looks different. There is no window, hence no warning, and
+choosing another backend changes nothing: libraries and scripts that do so mean
+the screen that they had.
+"""
+
+import hashlib
+import io
+import math
+import sys
+import weakref
+
+import matplotlib
+from matplotlib import pyplot
+from matplotlib._pylab_helpers import Gcf
+from matplotlib.backend_bases import FigureManagerBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from . import display, fonts, text
+
+MAX_PIXELS = 16 << 20  # 4096 x 4096; larger ones get fewer dots per inch
+MAX_SIDE = 30000  # pixels
+PADDING = 0.1  # inches around what is drawn
+
+_shown = weakref.WeakKeyDictionary()  # figure: what it looked like
+
+
+class FigureManager(FigureManagerBase):
+    def show(self):
+        emit(self.canvas.figure)
+
+
+class FigureCanvas(FigureCanvasAgg):
+    manager_class = FigureManager
+
+
+def show(*, block=None):
+    """pyplot.show(). block=False: the program goes on drawing, so not yet."""
+    if block is False:
+        return
+    failed = None
+    for manager in _managers():
+        try:
+            emit(manager.canvas.figure)
+        except Exception as error:
+            failed = failed or error
+    pyplot.close("all")
+    if failed:
+        raise failed
+
+
+def start():
+    _shown.clear()
+
+
+def finish():
+    if not Gcf.figs:
+        return
+    try:
+        show()
+    except Exception as error:
+        what = text.describe(error)
+        print(f"A figure could not be drawn: {what}", file=sys.stderr)
+
+
+def _managers():
+    return sorted(Gcf.get_all_fig_managers(), key=lambda manager: manager.num)
+
+
+def emit(figure):
+    if len(figure.get_children()) <= 1:  # its background: nothing is drawn
+        return
+    data, note = render(figure)
+    digest = hashlib.sha256(data).digest()
+    if _shown.get(figure) == digest:
+        return
+    _shown[figure] = digest
+    display.emit({"text/plain": text.show(figure) + note, "image/png": data})
+
+
+def render(figure):
+    """Gives the PNG, and a note when it is not as it was asked for."""
+    if not isinstance(figure.canvas, FigureCanvasAgg):
+        FigureCanvas(figure)
+    box = _tight_box(figure)
+    width, height = box.size if box else figure.get_size_inches()
+    dpi = _bounded_dpi(width, height, figure.dpi)
+    note = ""
+    if dpi < figure.dpi:
+        note = f" [dpi lowered from {figure.dpi:g} to {dpi:g}: too many pixels]"
+    png = io.BytesIO()
+    figure.canvas.print_figure(
+        png,
+        format="png",
+        dpi=dpi,
+        bbox_inches=box,
+        facecolor=figure.get_facecolor(),
+        edgecolor=figure.get_edgecolor(),
+    )
+    return png.getvalue(), note
+
+
+def _tight_box(figure):
+    """What is drawn, labels outside the figure included; None: as it is."""
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    sane = 0 < box.width <= 2 * width and 0 < box.height <= 2 * height
+    return box.padded(PADDING) if sane else None  # false for NaN as well
+
+
+def _bounded_dpi(width, height, dpi):
+    fits = math.sqrt(MAX_PIXELS / (width * height))
+    fits = min(fits, MAX_SIDE / width, MAX_SIDE / height)
+    return dpi if dpi <= fits else math.floor(fits * 100) / 100
+
+
+def install():
+    fonts.install()
+    matplotlib.rcParams["axes.unicode_minus"] = False
+    kept = dict(Gcf.figs)  # switching closes them
+    Gcf.figs.clear()
+    pyplot.switch_backend(f"module://{__name__}")
+    Gcf.figs.update(kept)
+    pyplot.switch_backend = lambda newbackend: None
+
+
+install()

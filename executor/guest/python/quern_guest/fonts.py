@@ -1,0 +1,77 @@
+"""fonts.py - glyphs for every script, whatever font a figure asks for.
+
+matplotlib takes missing glyphs from the next font of a list, but styles and
+scripts replace that list. So the fallback is added where lists end.
+"""
+
+import dataclasses
+
+from matplotlib import font_manager
+
+# What covers Chinese, Japanese and Korean, best first.
+WIDE = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei",
+    "Droid Sans Fallback",
+    "Noto Serif CJK SC",
+    "Noto Serif CJK JP",
+)
+# Names that scripts ask for on other systems: they get the one that is here.
+MISSING = (
+    "SimHei",
+    "SimSun",
+    "NSimSun",
+    "Microsoft YaHei",
+    "Microsoft JhengHei",
+    "KaiTi",
+    "FangSong",
+    "STHeiti",
+    "STSong",
+    "STKaiti",
+    "Heiti SC",
+    "Heiti TC",
+    "Songti SC",
+    "PingFang SC",
+    "PingFang HK",
+    "Hiragino Sans GB",
+    "Arial Unicode MS",
+    "MS Gothic",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "AppleGothic",
+    *WIDE,
+)
+
+
+def install():
+    manager = font_manager.fontManager
+    by_name = {}
+    for entry in manager.ttflist:
+        if entry.style == "normal" and entry.weight in (400, "normal", "regular"):
+            by_name.setdefault(entry.name, entry)
+    wide = next((by_name[name] for name in WIDE if name in by_name), None)
+    if wide is None:
+        return
+    there = {entry.name for entry in manager.ttflist}
+    manager.ttflist += [
+        dataclasses.replace(wide, name=name)
+        for name in dict.fromkeys(MISSING)
+        if name not in there
+    ]
+    _add_fallback(manager, wide.fname)
+
+
+def _add_fallback(manager, path):
+    find = getattr(manager, "_find_fonts_by_props", None)
+    if find is None:
+        return
+
+    def find_with_fallback(*args, **kwargs):
+        paths = find(*args, **kwargs)
+        return paths if path in paths else [*paths, path]
+
+    manager._find_fonts_by_props = find_with_fallback

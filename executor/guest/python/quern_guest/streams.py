@@ -1,0 +1,52 @@
+"""streams.py - sys.stdin, stdout and stderr over descriptors 0, 1 and 2.
+
+A line is written as soon as it is whole, so that what a cell said is known
+also when it never ends. The rest goes out at the end of a cell, before a
+display (which keeps their order), and before a fork (else twice).
+"""
+
+import io
+import os
+import sys
+
+_streams = {}  # name in sys: ours
+
+
+def _open(fd, mode):
+    return open(
+        fd,
+        mode,
+        encoding="utf-8",
+        errors="replace" if mode == "r" else "backslashreplace",
+        buffering=-1 if mode == "r" else 1,
+        newline=None if mode == "r" else "",
+        closefd=False,
+    )
+
+
+def _usable(stream):
+    try:
+        return not stream.closed and stream.encoding == "utf-8"
+    except Exception:  # detached
+        return False
+
+
+def repair():
+    """Puts our streams in place, new ones where a cell broke them."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        if not _usable(_streams.get(name)):
+            _streams[name] = _open(fd, "w" if fd else "r")
+        setattr(sys, name, _streams[name])
+        setattr(sys, f"__{name}__", _streams[name])
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr, *_streams.values()):
+        try:
+            if not isinstance(stream, io.StringIO):
+                stream.flush()
+        except Exception:  # closed, replaced, nobody reads: not our business
+            pass
+
+
+os.register_at_fork(before=flush)

@@ -1,0 +1,130 @@
+"""The Python files of the guest without the C around them: _quern is a
+recorder here, and a session is a process forked for the test."""
+
+import contextlib
+import io
+import os
+import pathlib
+import pickle
+import sys
+import tempfile
+import traceback
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+GUEST = ROOT / "executor" / "guest" / "python"
+KIB, MIB = 1 << 10, 1 << 20
+
+
+class Cell:
+    """What came of a cell."""
+
+    def __init__(self, outcome, displays, out, err):
+        fields = ("status", "result", "name", "value", "traceback")
+        self.__dict__.update(zip(fields, outcome))
+        self.displays, self.out, self.err = displays, out, err
+
+    @property
+    def images(self):
+        return [d["image/png"] for d in self.displays if "image/png" in d]
+
+
+def fake_quern(displays):
+    module = types.ModuleType("_quern")
+    module.MAX_OBSERVATION_BYTES = 32 * KIB
+    module.MAX_STREAM_BYTES = 16 * KIB
+    module.MAX_DISPLAY_BYTES = 16 * MIB
+    module.display = displays.append
+    module.enter = module.leave = lambda: None
+    return module
+
+
+def load(profile):
+    """Once for all tests: loading the scientific modules takes a second."""
+    displays = []
+    sys.modules["_quern"] = fake_quern(displays)
+    sys.path.insert(0, str(GUEST))
+    os.environ["MPLBACKEND"] = "Agg"
+    os.environ["HOME"] = "/"
+    from quern_guest import boot
+
+    boot.zygote(profile)
+    return displays
+
+
+@contextlib.contextmanager
+def captured(fd):
+    """Descriptor fd into a file, whose bytes are appended to the list."""
+    caught, saved = [], os.dup(fd)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), fd)
+        try:
+            yield caught
+        finally:
+            os.dup2(saved, fd)
+            os.close(saved)
+            file.seek(0)
+            caught.append(file.read())
+
+
+def run_cells(cells, displays):
+    from quern_guest import boot, cell
+
+    sys.modules["__main__"] = cell.__main__ = types.ModuleType("__main__")
+    boot.session()
+    done = []
+    for number, code in enumerate(cells, 1):
+        displays.clear()
+        with captured(1) as out, captured(2) as err:
+            outcome = cell.run(code, number)
+        done.append(Cell(outcome, list(displays), out[0].decode(), err[0].decode()))
+    return done
+
+
+def in_child(work):
+    """work() in a forked process; gives what it returned."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        with open(write, "wb") as pipe:
+            try:
+                answer = (True, work())
+            except BaseException:
+                answer = (False, traceback.format_exc())
+            pickle.dump(answer, pipe)
+        os._exit(0)
+    os.close(write)
+    with open(read, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    fine, answer = pickle.load(io.BytesIO(data))
+    assert fine, answer
+    return answer
+
+
+@pytest.fixture(scope="session")
+def _loaded():
+    return load("science")
+
+
+@pytest.fixture
+def run(_loaded, tmp_path):
+    """run(cell, ...) gives what came of each, in one session of its own."""
+
+    def run(*cells):
+        def work():
+            os.chdir(tmp_path)
+            return run_cells(cells, _loaded)
+
+        return in_child(work)
+
+    return run
+
+
+@pytest.fixture
+def one(run):
+    """one(cell): what came of the last of them."""
+    return lambda *cells: run(*cells)[-1]
