@@ -1,0 +1,139 @@
+/* channel.c - frames over a socket, with descriptors that ride along. */
+#include "executor/guest/channel.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "schemas/message/limits.h"
+
+void passengers_close(struct passengers *passengers)
+{
+    for (size_t i = 0; i < passengers->count; i++)
+        close(passengers->fds[i]);
+    passengers->count = 0;
+}
+
+static void board(struct msghdr *message, struct passengers *passengers)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c;
+         c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        passengers->count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(passengers->fds, CMSG_DATA(c), passengers->count * sizeof(int));
+    }
+}
+
+/* Up to len bytes. Descriptors arrive with the first byte of their frame; the
+ * kernel drops those that we leave no room for. */
+static ssize_t receive(int fd, char *to, size_t len,
+                       struct passengers *passengers)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * FORK_FDS)];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = { to, len };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    ssize_t n;
+
+    if (passengers) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_LEN(sizeof(int) * FORK_FDS);
+    }
+    do
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 && passengers)
+        board(&message, passengers);
+    return n;
+}
+
+/* Appends exactly len bytes. False without an error: closed before the first
+ * of them. */
+static bool fill(int fd, struct buf *bytes, size_t len,
+                 struct passengers *passengers, struct err *err)
+{
+    char *to = buf_reserve(bytes, len);
+
+    if (!to)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "a frame of more than %zu bytes", bytes->max);
+    for (size_t done = 0; done < len;) {
+        ssize_t n = receive(fd, to + done, len - done, passengers);
+        if (n < 0)
+            return err_set(err, ERR_RETRY, "internal", "channel: %s",
+                           strerror(errno));
+        if (n == 0)
+            return done && err_set(err, ERR_RETRY, "internal",
+                                   "channel: closed within a frame");
+        done += (size_t)n;
+        passengers = NULL;
+    }
+    bytes->len += len;
+    return true;
+}
+
+bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
+                  struct arena *arena, struct passengers *passengers,
+                  struct err *err)
+{
+    size_t total;
+    struct view body;
+
+    buf_clear(bytes);
+    if (!fill(fd, bytes, FRAME_HEADER_BYTES, passengers, err) ||
+        !frame_length(buf_view(bytes), MAX_FRAME_BYTES, &total, err) ||
+        !fill(fd, bytes, total - FRAME_HEADER_BYTES, NULL, err))
+        return false;
+    body = (struct view){ bytes->data + FRAME_HEADER_BYTES,
+                          total - FRAME_HEADER_BYTES };
+    return message_decode(&schema_guest_frame, body, frame, arena, err);
+}
+
+static ssize_t send_some(int fd, struct view bytes, int passenger)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = { .bytes = { 0 } };
+    struct iovec part = { (void *)(uintptr_t)bytes.data, bytes.len };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+    if (passenger >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &passenger, sizeof(int));
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+bool channel_write(int fd, const struct guest_frame *frame, int passenger,
+                   struct err *err)
+{
+    CLEANUP(buf_finish) struct buf out;
+    struct view rest;
+
+    buf_init(&out, FRAME_HEADER_BYTES + MAX_FRAME_BYTES);
+    if (!frame_encode(&schema_guest_frame, frame, &out, err))
+        return false;
+    rest = buf_view(&out);
+    while (rest.len) {
+        ssize_t n = send_some(fd, rest, passenger);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, ERR_RETRY, "internal", "channel: %s",
+                           strerror(errno));
+        rest.data += n;
+        rest.len -= (size_t)n;
+        passenger = -1;
+    }
+    return true;
+}

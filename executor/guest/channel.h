@@ -1,0 +1,31 @@
+/* channel.h - frames over a socket, with descriptors that ride along.
+ *
+ * Used by the zygote and by every session, both single-threaded at this place,
+ * so reading and writing simply wait. The peer is the warden, which is
+ * trusted; a session's own cells may write nonsense into their channel, and
+ * only harm themselves. */
+#ifndef EXECUTOR_GUEST_CHANNEL_H
+#define EXECUTOR_GUEST_CHANNEL_H
+
+#include "schemas/message/frame.h"
+
+enum { CHANNEL_FD = 3 }; /* of the zygote, and of each session */
+
+/* Descriptors that came with a frame; closed when the scope ends. */
+struct passengers {
+    int fds[FORK_FDS];
+    size_t count;
+};
+void passengers_close(struct passengers *passengers);
+
+/* The next frame; its views live as long as bytes and arena. False without an
+ * error: the peer has closed. passengers may be NULL: none are taken. */
+bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
+                  struct arena *arena, struct passengers *passengers,
+                  struct err *err);
+
+/* passenger: a descriptor to send along, or -1. */
+bool channel_write(int fd, const struct guest_frame *frame, int passenger,
+                   struct err *err);
+
+#endif

@@ -1,0 +1,70 @@
+/* guard.c - what holds while the code of a cell runs, and only then. */
+#include "executor/guest/guard.h"
+
+#include <Python.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    RESERVE_BYTES = 8 << 20, /* a traceback, its frame, and some to spare */
+    STREAMS = 3,
+    SPARE_FROM = 64, /* out of the way of low descriptors */
+};
+
+static struct {
+    void *reserve;
+    int spares[STREAMS]; /* duplicates of 0, 1, 2 */
+    PyObject *set_signal;
+    PyObject *raise_interrupt;
+} guard;
+
+bool guard_init(void)
+{
+    PyObject *module = PyImport_ImportModule("signal");
+
+    if (!module)
+        return false;
+    guard.set_signal = PyObject_GetAttrString(module, "signal");
+    guard.raise_interrupt =
+        PyObject_GetAttrString(module, "default_int_handler");
+    Py_DECREF(module);
+    for (int fd = 0; fd < STREAMS; fd++)
+        guard.spares[fd] = fcntl(fd, F_DUPFD_CLOEXEC, SPARE_FROM);
+    PyOS_setsig(SIGINT, SIG_IGN);
+    return guard.set_signal && guard.raise_interrupt;
+}
+
+void guard_enter(void)
+{
+    sigset_t interrupt;
+    PyObject *before;
+
+    for (int fd = 0; fd < STREAMS; fd++)
+        if (guard.spares[fd] >= 0)
+            dup2(guard.spares[fd], fd);
+    guard.reserve = mmap(NULL, RESERVE_BYTES, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+    before = PyObject_CallFunction(guard.set_signal, "iO", SIGINT,
+                                   guard.raise_interrupt);
+    if (!before)
+        PyErr_Clear();
+    Py_XDECREF(before);
+}
+
+void guard_leave(void)
+{
+    PyOS_setsig(SIGINT, SIG_IGN);
+    if (guard.reserve && guard.reserve != MAP_FAILED)
+        munmap(guard.reserve, RESERVE_BYTES);
+    guard.reserve = NULL;
+    /* One that came too late for the cell must not hit the next. */
+    while (PyErr_CheckSignals() < 0)
+        PyErr_Clear();
+}

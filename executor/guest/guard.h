@@ -1,0 +1,19 @@
+/* guard.h - what holds while the code of a cell runs, and only then.
+ *
+ *   SIGINT     gives KeyboardInterrupt; between cells it is ignored
+ *   reserve    address space kept back, so that an exhausted session can
+ *              still say MemoryError
+ *   streams    descriptors 0, 1 and 2 are the session's, whatever the cell
+ *              before did to them */
+#ifndef EXECUTOR_GUEST_GUARD_H
+#define EXECUTOR_GUEST_GUARD_H
+
+#include <stdbool.h>
+
+/* Once per session, the interpreter's signal handlers in place. */
+bool guard_init(void);
+
+void guard_enter(void);
+void guard_leave(void); /* harmless when it is not up */
+
+#endif

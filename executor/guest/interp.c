@@ -1,0 +1,164 @@
+/* interp.c - the Python interpreter inside quern-guest. */
+#include "executor/guest/interp.h"
+
+#include <Python.h>
+
+#include "executor/box/enter.h"
+#include "executor/guest/guard.h"
+#include "executor/guest/module.h"
+
+static struct {
+    PyObject *boot;    /* module quern_guest.boot */
+    PyObject *run;     /* quern_guest.cell.run */
+    PyObject *outcome; /* of the last cell; views borrow from it */
+} interp;
+
+/* The exception that is set, as an error. */
+static bool failed(struct err *err, const char *what)
+{
+    PyErr_Print();
+    return err_set(err, ERR_REJECT, "internal",
+                   "%s failed in Python; the traceback is on stderr", what);
+}
+
+static bool initialize(struct err *err)
+{
+    PyPreConfig before;
+    PyConfig config;
+    PyStatus status;
+
+    PyPreConfig_InitIsolatedConfig(&before);
+    before.utf8_mode = 1;
+    status = Py_PreInitialize(&before);
+    if (PyStatus_Exception(status))
+        return err_set(err, ERR_REJECT, "internal", "Python: %s",
+                       status.err_msg);
+    PyImport_AppendInittab("_quern", module_new);
+    PyConfig_InitIsolatedConfig(&config);
+    config.install_signal_handlers = 1;
+    config.write_bytecode = 0;
+    /* Its path tells where the library is; cells may start it. */
+    status =
+        PyConfig_SetBytesString(&config, &config.program_name, QUERN_PYTHON);
+    if (!PyStatus_Exception(status))
+        status = Py_InitializeFromConfig(&config);
+    PyConfig_Clear(&config);
+    if (PyStatus_Exception(status))
+        return err_set(err, ERR_REJECT, "internal", "Python: %s",
+                       status.err_msg);
+    return true;
+}
+
+static bool load(const char *folder)
+{
+    PyObject *path = PySys_GetObject("path");
+    PyObject *entry = PyUnicode_DecodeFSDefault(folder);
+    PyObject *cell;
+
+    if (!path || !entry || PyList_Insert(path, 0, entry) < 0)
+        return false;
+    Py_DECREF(entry);
+    interp.boot = PyImport_ImportModule("quern_guest.boot");
+    cell = interp.boot ? PyImport_ImportModule("quern_guest.cell") : NULL;
+    if (!cell)
+        return false;
+    interp.run = PyObject_GetAttrString(cell, "run");
+    Py_DECREF(cell);
+    /* Not there inside a box. */
+    return interp.run && PySequence_DelItem(path, 0) == 0;
+}
+
+bool interp_start(const char *folder, const char *profile, struct err *err)
+{
+    PyObject *done;
+
+    if (!initialize(err))
+        return false;
+    if (!load(folder))
+        return failed(err, "loading quern_guest");
+    done = PyObject_CallMethod(interp.boot, "zygote", "s", profile);
+    if (!done)
+        return failed(err, "preparing the zygote");
+    Py_DECREF(done);
+    return true;
+}
+
+pid_t interp_fork(const int namespaces[])
+{
+    PyOS_BeforeFork();
+    pid_t pid = box_fork(namespaces);
+    int error = errno;
+    if (pid == 0)
+        PyOS_AfterFork_Child();
+    else
+        PyOS_AfterFork_Parent();
+    errno = error;
+    return pid;
+}
+
+bool interp_session(struct err *err)
+{
+    PyObject *done = PyObject_CallMethod(interp.boot, "session", NULL);
+
+    if (!done || !guard_init())
+        return failed(err, "preparing the session");
+    Py_DECREF(done);
+    return true;
+}
+
+static struct view text_view(PyObject *text)
+{
+    Py_ssize_t len = 0;
+    const char *data = PyUnicode_AsUTF8AndSize(text, &len);
+
+    if (!data)
+        PyErr_Clear();
+    return (struct view){ data, data ? (size_t)len : 0 };
+}
+
+static bool read_outcome(struct guest_frame *done)
+{
+    PyObject *status, *result, *name, *value, *traceback;
+
+    if (!interp.outcome ||
+        !PyArg_ParseTuple(interp.outcome, "UUUUU", &status, &result, &name,
+                          &value, &traceback))
+        return false;
+    for (int i = 0; cell_status_names[i]; i++)
+        if (view_is(text_view(status), cell_status_names[i]))
+            done->status = i;
+    done->result = text_view(result);
+    done->error = (struct cell_error){ text_view(name), text_view(value),
+                                       text_view(traceback) };
+    return true;
+}
+
+/* cell.run() handles what a cell raises; here it has itself been hit: by a
+ * signal between two of its own steps, by the end of memory, by a cell that
+ * took it apart. */
+static void read_exception(struct guest_frame *done)
+{
+    bool interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+    bool memory = PyErr_ExceptionMatches(PyExc_MemoryError);
+
+    PyErr_Clear();
+    guard_leave();
+    done->status = interrupted ? CELL_INTERRUPTED : CELL_ERROR;
+    done->error.name = interrupted ? VIEW("KeyboardInterrupt")
+                       : memory    ? VIEW("MemoryError")
+                                   : VIEW("RuntimeError");
+    done->error.value = VIEW("the cell ended, but not how it ended is known");
+}
+
+void interp_run(const struct guest_frame *cell, struct guest_frame *done)
+{
+    PyObject *code = PyUnicode_DecodeUTF8(
+        cell->code.data, (Py_ssize_t)cell->code.len, "replace");
+
+    Py_CLEAR(interp.outcome);
+    if (code)
+        interp.outcome = PyObject_CallFunction(
+            interp.run, "NK", code, (unsigned long long)cell->number);
+    if (!read_outcome(done))
+        read_exception(done);
+}

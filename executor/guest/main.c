@@ -1,0 +1,132 @@
+/* main.c - quern-guest: Python for the sessions of quern-executor.
+ *
+ * Started by the warden with a channel on descriptor 3; it is of no use by
+ * hand. */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "executor/guest/channel.h"
+#include "executor/guest/interp.h"
+#include "executor/guest/zygote.h"
+
+struct settings {
+    const char *profile;
+    const char *python; /* folder */
+};
+
+/* Nothing of the warden's environment reaches a session. */
+static void set_environment(void)
+{
+    static const char *const variables[][2] = {
+        { "HOME", "/workspace" },
+        { "LANG", "C.UTF-8" },
+        { "PATH", "/usr/bin:/bin" },
+        { "TERM", "dumb" },
+        /* Programs that a cell starts; in the session it is quern_guest's. */
+        { "MPLBACKEND", "Agg" },
+        { "PYTHONDONTWRITEBYTECODE", "1" },
+        /* A forked process has lost the threads that these would start. */
+        { "OPENBLAS_NUM_THREADS", "1" },
+        { "OMP_NUM_THREADS", "1" },
+        { "MKL_NUM_THREADS", "1" },
+    };
+
+    clearenv();
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        setenv(variables[i][0], variables[i][1], 1);
+}
+
+/* The Python files lie at a place relative to the program. */
+static const char *find_python(char path[PATH_MAX])
+{
+    static const char *const places[] = {
+        QUERN_GUEST_PYTHON_INSTALLED,
+        QUERN_GUEST_PYTHON_BUILT,
+    };
+    char own[PATH_MAX / 2] = "";
+    char *slash;
+
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+        return NULL;
+    slash = strrchr(own, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, PATH_MAX, "%s/%s", own, places[i]);
+        if (access(path, R_OK | X_OK) == 0)
+            return path;
+    }
+    return NULL;
+}
+
+_Noreturn static void usage(int status)
+{
+    fprintf(status ? stderr : stdout,
+            "usage: quern-guest [--profile bare|science] [--python FOLDER]\n"
+            "Started by quern-executor, with a channel on descriptor %d.\n",
+            CHANNEL_FD);
+    exit(status);
+}
+
+static struct settings read_settings(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "profile", required_argument, NULL, 'p' },
+        { "python", required_argument, NULL, 'y' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },
+        { NULL, 0, NULL, 0 },
+    };
+    struct settings settings = { .profile = "science" };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (option) {
+        case 'p':
+            settings.profile = optarg;
+            break;
+        case 'y':
+            settings.python = optarg;
+            break;
+        case 'v':
+            puts("quern-guest " QUERN_VERSION);
+            exit(EX_OK);
+        case 'h':
+            usage(EX_OK);
+        default:
+            usage(EX_USAGE);
+        }
+    if (optind < argc || (strcmp(settings.profile, "bare") != 0 &&
+                          strcmp(settings.profile, "science") != 0))
+        usage(EX_USAGE);
+    return settings;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = read_settings(argc, argv);
+    char path[PATH_MAX];
+    struct err err;
+
+    if (!settings.python)
+        settings.python = find_python(path);
+    if (!settings.python) {
+        fprintf(stderr, "quern-guest: its Python files are not there\n");
+        return EX_UNAVAILABLE;
+    }
+    set_environment();
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    close_range(CHANNEL_FD + 1, ~0U, 0);
+    if (!interp_start(settings.python, settings.profile, &err) ||
+        !zygote_run(&err)) {
+        fprintf(stderr, "quern-guest: %s\n", err.text);
+        return EX_SOFTWARE;
+    }
+    return EX_OK;
+}

@@ -1,0 +1,141 @@
+/* runner.c - a session: one process in its box, running cells. */
+#include "executor/guest/runner.h"
+
+#include <Python.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "executor/box/walls.h"
+#include "executor/guest/channel.h"
+#include "executor/guest/interp.h"
+#include "schemas/message/limits.h"
+
+static struct {
+    pid_t pid;      /* a cell may fork: its children are not the session */
+    uint64_t nonce; /* of the cell that runs; 0: none */
+} runner;
+
+_Noreturn static void give_up(const char *what, const char *why)
+{
+    dprintf(STDERR_FILENO, "quern-guest: %s: %s\n", what, why);
+    _exit(EX_SOFTWARE);
+}
+
+/* The received descriptors are all above CHANNEL_FD. */
+static void place_descriptors(const int fds[FORK_FDS])
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (dup2(fds[FORK_STDOUT], STDOUT_FILENO) < 0 ||
+        dup2(fds[FORK_STDERR], STDERR_FILENO) < 0 ||
+        dup2(null, STDIN_FILENO) < 0 ||
+        dup3(fds[FORK_CHANNEL], CHANNEL_FD, O_CLOEXEC) < 0)
+        give_up("descriptors", strerror(errno));
+}
+
+static void enter_folder(int folder)
+{
+    if (folder >= 0 ? fchdir(folder) : chdir("/workspace"))
+        give_up("working folder", strerror(errno));
+}
+
+static void prepare(const struct session_limits *limits,
+                    const int fds[FORK_FDS])
+{
+    struct err err;
+    sigset_t none;
+
+    runner.pid = getpid();
+    place_descriptors(fds);
+    enter_folder(fds[FORK_WORKSPACE]);
+    close_range(CHANNEL_FD + 1, ~0U, 0);
+    sigemptyset(&none); /* the zygote waits for SIGCHLD in another way */
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!walls_enter(limits, &err))
+        give_up("walls", err.text);
+    if (!interp_session(&err))
+        give_up("Python", err.text);
+}
+
+static void say(const struct guest_frame *frame)
+{
+    struct err err;
+
+    if (!channel_write(CHANNEL_FD, frame, -1, &err))
+        give_up("channel", err.text);
+}
+
+/* A child that a cell forked has come to the end of that cell: it ends like a
+ * program would, and has no say in the session. */
+_Noreturn static void end_child(const struct guest_frame *done)
+{
+    long code = 0;
+
+    if (done->status == CELL_EXIT && done->error.value.len)
+        code = strtol(done->error.value.data, NULL, 10);
+    else if (done->status != CELL_OK)
+        code = EXIT_FAILURE;
+    _exit((int)code);
+}
+
+static void run_cell(const struct guest_frame *cell)
+{
+    struct guest_frame done = { .type = GUEST_DONE, .nonce = cell->nonce };
+
+    runner.nonce = cell->nonce;
+    interp_run(cell, &done);
+    if (getpid() != runner.pid)
+        end_child(&done);
+    say(&done);
+    runner.nonce = 0;
+}
+
+/* Other threads of the session may run while it waits. */
+static bool next_cell(struct guest_frame *cell, struct buf *bytes,
+                      struct arena *arena, struct err *err)
+{
+    bool got;
+
+    Py_BEGIN_ALLOW_THREADS got =
+        channel_read(CHANNEL_FD, cell, bytes, arena, NULL, err);
+    Py_END_ALLOW_THREADS return got;
+}
+
+_Noreturn void runner_run(const struct session_limits *limits,
+                          const int fds[FORK_FDS])
+{
+    struct buf bytes;
+    struct err err = { .kind = ERR_NONE };
+
+    prepare(limits, fds);
+    say(&(struct guest_frame){ .type = GUEST_READY });
+    buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    for (;;) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct guest_frame cell;
+        if (!next_cell(&cell, &bytes, &arena, &err))
+            break;
+        if (cell.type == GUEST_CELL)
+            run_cell(&cell);
+    }
+    if (err.kind != ERR_NONE)
+        give_up("channel", err.text);
+    _exit(EXIT_SUCCESS); /* nothing of the cells runs any more */
+}
+
+bool runner_display(struct list bundle, struct err *err)
+{
+    struct guest_frame frame = {
+        .type = GUEST_DISPLAY,
+        .nonce = runner.nonce,
+        .bundle = bundle,
+    };
+
+    if (!runner.nonce || getpid() != runner.pid)
+        return true;
+    return channel_write(CHANNEL_FD, &frame, -1, err);
+}

@@ -1,0 +1,20 @@
+/* runner.h - a session: one process in its box, running one cell after the
+ * other until its channel closes.
+ *
+ * Its descriptors: 0 is empty, 1 and 2 are the warden's pipes, 3 is the
+ * channel; nothing else is open. */
+#ifndef EXECUTOR_GUEST_RUNNER_H
+#define EXECUTOR_GUEST_RUNNER_H
+
+#include "schemas/message/frame.h"
+
+/* In the forked process; fds as enum fork_fd has them, -1 where there is
+ * none. */
+_Noreturn void runner_run(const struct session_limits *limits,
+                          const int fds[FORK_FDS]);
+
+/* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From
+ * another process, or between cells, nothing is sent. */
+bool runner_display(struct list bundle, struct err *err);
+
+#endif

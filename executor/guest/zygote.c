@@ -1,0 +1,126 @@
+/* zygote.c - the process that every session is forked from. */
+#include "executor/guest/zygote.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor/guest/channel.h"
+#include "executor/guest/interp.h"
+#include "executor/guest/runner.h"
+#include "schemas/message/limits.h"
+
+/* Gives -1 where nothing came. */
+static bool sort_passengers(const struct passengers *passengers,
+                            int fds[FORK_FDS], struct err *err)
+{
+    if (passengers->count < FORK_WORKSPACE)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "fork: %zu descriptors, must be %d or %d",
+                       passengers->count, FORK_WORKSPACE, FORK_FDS);
+    fds[FORK_WORKSPACE] = -1;
+    memcpy(fds, passengers->fds, passengers->count * sizeof(int));
+    return true;
+}
+
+static bool answer_forked(uint64_t number, pid_t pid, struct err *err)
+{
+    struct guest_frame forked = {
+        .type = GUEST_FORKED,
+        .number = number,
+        .pid = (uint64_t)pid,
+    };
+    int pidfd = pidfd_open(pid, 0);
+    bool sent = channel_write(CHANNEL_FD, &forked, pidfd, err);
+
+    if (pidfd >= 0)
+        close(pidfd);
+    return sent;
+}
+
+/* pid 0: the session could not be forked; status is the error number. */
+static bool answer_exited(uint64_t number, pid_t pid, int status,
+                          struct err *err)
+{
+    struct guest_frame exited = {
+        .type = GUEST_EXITED,
+        .number = number,
+        .pid = (uint64_t)pid,
+        .wait_status = (uint64_t)status,
+    };
+
+    return channel_write(CHANNEL_FD, &exited, -1, err);
+}
+
+static bool fork_session(const struct guest_frame *frame,
+                         const struct passengers *passengers, struct err *err)
+{
+    int fds[FORK_FDS];
+    pid_t pid;
+
+    if (!sort_passengers(passengers, fds, err))
+        return false;
+    pid = interp_fork(fds);
+    if (pid == 0)
+        runner_run(&frame->limits, fds);
+    if (pid < 0)
+        return answer_exited(frame->number, 0, errno, err);
+    return answer_forked(frame->number, pid, err);
+}
+
+/* False without an error: the warden is gone. */
+static bool serve(struct buf *bytes, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(passengers_close) struct passengers passengers = { .count = 0 };
+    struct guest_frame frame;
+
+    if (!channel_read(CHANNEL_FD, &frame, bytes, &arena, &passengers, err))
+        return false;
+    return frame.type != GUEST_FORK || fork_session(&frame, &passengers, err);
+}
+
+static bool reap(int signals, struct err *err)
+{
+    struct signalfd_siginfo info;
+    int status;
+    pid_t pid;
+
+    while (read(signals, &info, sizeof(info)) > 0)
+        ;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (!answer_exited(0, pid, status, err))
+            return false;
+    return true;
+}
+
+bool zygote_run(struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes;
+    struct pollfd events[2] = { { .fd = CHANNEL_FD, .events = POLLIN } };
+    bool going = true;
+    sigset_t child;
+
+    err->kind = ERR_NONE;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    events[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    events[1].events = POLLIN;
+    buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    while (going) {
+        if (poll(events, 2, -1) < 0 && errno != EINTR)
+            return err_set(err, ERR_RETRY, "internal", "poll: %s",
+                           strerror(errno));
+        if (events[1].revents)
+            going = reap(events[1].fd, err);
+        if (going && events[0].revents)
+            going = serve(&bytes, err);
+    }
+    return err->kind == ERR_NONE;
+}

@@ -1,0 +1,14 @@
+/* zygote.h - the process that every session is forked from.
+ *
+ * It has loaded Python once, holds nothing but its channel, and answers two
+ * events: GUEST_FORK from the warden, and the end of a session. */
+#ifndef EXECUTOR_GUEST_ZYGOTE_H
+#define EXECUTOR_GUEST_ZYGOTE_H
+
+#include "schemas/message/err.h"
+
+/* Until the warden closes the channel; false: something broke. In a forked
+ * session it does not return. */
+bool zygote_run(struct err *err);
+
+#endif
