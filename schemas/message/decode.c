@@ -128,13 +128,12 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, int *out,
                         const struct place *place)
 {
-    CLEANUP(buf_finish) struct buf choice;
+    CLEANUP(buf_finish) struct buf choice = { .max = 160 };
     struct view text;
 
     if (value->type != MSGPACK_OBJECT_STR)
         return wrong_kind(decoder, value, "text", place);
     text = (struct view){ value->via.str.ptr, value->via.str.size };
-    buf_init(&choice, 160);
     for (int i = 0; field->names[i] != NULL; i++) {
         if (view_is(text, field->names[i])) {
             *out = i;

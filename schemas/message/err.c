@@ -14,16 +14,21 @@
 /* Puts text into err: one line of well-formed UTF-8, cut to fit. */
 static void set_text(struct err *err, const char *text)
 {
-    struct view fit = view_head(view_of(text), sizeof(err->text) - 1);
-    bool sound = view_is_utf8(fit);
+    struct view rest = view_head(view_of(text), sizeof(err->text) - 1);
+    char *to = err->text;
 
-    for (size_t i = 0; i < fit.len; i++) {
-        unsigned char byte = (unsigned char)fit.data[i];
-        bool odd = byte < ' ' || byte == 0x7f || (byte > 0x7f && !sound);
+    while (rest.len > 0) {
+        size_t len = view_character(rest);
+        bool odd = len == 0 || (rest.data[0] >= 0 && rest.data[0] < ' ') ||
+                   rest.data[0] == 0x7f;
 
-        err->text[i] = odd ? '?' : fit.data[i];
+        len = len > 0 ? len : 1;
+        memcpy(to, odd ? "?" : rest.data, len);
+        to += len;
+        rest.data += len;
+        rest.len -= len;
     }
-    err->text[fit.len] = '\0';
+    *to = '\0';
 }
 
 bool err_set(struct err *err, enum err_kind kind, const char *code,

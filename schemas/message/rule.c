@@ -21,11 +21,10 @@ static void print_place(const struct place *place, struct buf *path)
 bool fault(const struct place *place, struct err *err, const char *code,
            const char *format, ...)
 {
-    CLEANUP(buf_finish) struct buf path;
+    CLEANUP(buf_finish) struct buf path = { .max = 128 };
     char sentence[256];
     va_list arguments;
 
-    buf_init(&path, 128);
     if (place != NULL)
         print_place(place, &path);
     else
@@ -127,7 +126,7 @@ bool field_is_empty(const struct field *field, const void *in)
     case FIELD_UINT:
         return *(const uint64_t *)in == 0;
     case FIELD_REAL:
-        return !(*(const double *)in < 0 || *(const double *)in > 0);
+        return *(const double *)in == 0;
     case FIELD_BOOL:
         return !*(const bool *)in;
     case FIELD_ENUM:

@@ -1,6 +1,6 @@
 /* rule.h - what decoding and encoding share: a row's bounds, a fault's place.
  *
- * Inside schemas/message only. */
+ * Inside schemas/ only. */
 #ifndef SCHEMAS_MESSAGE_RULE_H
 #define SCHEMAS_MESSAGE_RULE_H
 

@@ -47,11 +47,11 @@ struct view view_head(struct view view, size_t max)
     return view;
 }
 
-/* The length of the character at the head of bytes, 0 when it is malformed.
- * The second byte's range depends on the first: that is what shuts out
+/* The second byte's range depends on the first: that is what shuts out
  * overlongs, surrogates and what lies beyond U+10FFFF. */
-static size_t character_length(const unsigned char *bytes, size_t room)
+size_t view_character(struct view view)
 {
+    const unsigned char *bytes = (const unsigned char *)view.data;
     static const struct {
         unsigned char first, last; /* of the lead byte */
         unsigned char low, high;   /* of the second byte */
@@ -64,12 +64,13 @@ static size_t character_length(const unsigned char *bytes, size_t room)
         { 0xf4, 0xf4, 0x80, 0x8f, 4 },
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; view.len > 0 && i < sizeof(rows) / sizeof(rows[0]);
+         i++) {
         if (bytes[0] < rows[i].first || bytes[0] > rows[i].last)
             continue;
         if (rows[i].length == 1)
             return 1;
-        if (room < rows[i].length || bytes[1] < rows[i].low ||
+        if (view.len < rows[i].length || bytes[1] < rows[i].low ||
             bytes[1] > rows[i].high)
             return 0;
         for (size_t k = 2; k < rows[i].length; k++) {
@@ -83,24 +84,19 @@ static size_t character_length(const unsigned char *bytes, size_t room)
 
 bool view_is_utf8(struct view view)
 {
-    const unsigned char *bytes = (const unsigned char *)view.data;
     uint64_t word;
-    size_t at = 0;
+    size_t len;
 
-    while (at < view.len) {
-        size_t length;
-
-        if (view.len - at >= sizeof(word)) { /* most text is ASCII */
-            memcpy(&word, bytes + at, sizeof(word));
-            if ((word & UINT64_C(0x8080808080808080)) == 0) {
-                at += sizeof(word);
+    for (; view.len > 0; view.data += len, view.len -= len) {
+        len = sizeof(word);
+        if (view.len >= len) { /* most text is ASCII */
+            memcpy(&word, view.data, len);
+            if ((word & UINT64_C(0x8080808080808080)) == 0)
                 continue;
-            }
         }
-        length = character_length(bytes + at, view.len - at);
-        if (length == 0)
+        len = view_character(view);
+        if (len == 0)
             return false;
-        at += length;
     }
     return true;
 }

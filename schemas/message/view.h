@@ -13,8 +13,13 @@ struct view {
     size_t len;
 };
 
-/* A view of a string literal; of a C string (NULL gives an empty view). */
-#define VIEW(literal) ((struct view){ (literal), sizeof(literal) - 1 })
+/* A view of a string literal; the same as initializer of a static one; a view
+ * of a C string (NULL gives an empty view). */
+#define VIEW(literal) ((struct view)VIEW_INIT(literal))
+#define VIEW_INIT(literal)                                                     \
+    {                                                                          \
+        (literal), sizeof(literal) - 1                                         \
+    }
 struct view view_of(const char *text);
 
 #define VIEW_ARG(view) (int)(view).len, (view).data
@@ -25,6 +30,9 @@ bool view_starts(struct view view, const char *prefix);
 
 /* At most max bytes of the view, never cutting a UTF-8 character in two. */
 struct view view_head(struct view view, size_t max);
+
+/* The length of the UTF-8 character at the head, 0 when it is malformed. */
+size_t view_character(struct view view);
 
 /* The bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlongs). */
 bool view_is_utf8(struct view view);
