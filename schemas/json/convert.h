@@ -18,11 +18,12 @@ json_t *json_from_value(const msgpack_object *value);
 bool json_to_value(const json_t *json, const msgpack_object **value,
                    struct arena *arena, struct err *err);
 
-/* A message by its table: {"v": 1, ...}, bytes as above. A new reference. */
+/* A message by its table: {"v": 1, ...}, bytes as above. A new reference; NULL
+ * when the message is not what its table says. */
 json_t *json_from_message(const struct schema *schema, const void *message);
 
 /* Strict: unknown members are errors here (a person wrote this), types and
- * bounds as in message_decode(). */
+ * bounds as in message_decode(). v may be left out. */
 bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena, struct err *err);
 

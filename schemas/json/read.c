@@ -1,0 +1,305 @@
+/* read.c - from JSON to MessagePack.
+ *
+ * A message is first made a MessagePack value by its table, which says where
+ * {"base64": "..."} stands for bytes and which members there are; types and
+ * bounds are then judged by message_decode(), as everywhere. */
+#include <string.h>
+
+#include "schemas/json/base64.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/check.h"
+#include "schemas/message/rule.h"
+
+struct reader {
+    struct arena *arena;
+    struct err *err;
+};
+
+static bool read_field(struct reader *reader, const struct field *field,
+                       const json_t *json, msgpack_object *out,
+                       const struct place *place);
+
+/* jansson's iterator asks for a json_t * and changes nothing. */
+static json_t *iterable(const json_t *json)
+{
+    union {
+        const json_t *in;
+        json_t *out;
+    } same = { json };
+
+    return same.out;
+}
+
+static msgpack_object string_to(struct reader *reader, const char *text,
+                                size_t len)
+{
+    struct view copy = arena_copy(reader->arena, (struct view){ text, len });
+    msgpack_object object = { .type = MSGPACK_OBJECT_STR };
+
+    object.via.str.ptr = copy.data;
+    object.via.str.size = (uint32_t)copy.len;
+    return object;
+}
+
+static msgpack_object number_to(const json_t *json)
+{
+    msgpack_object object = { .type = MSGPACK_OBJECT_FLOAT64 };
+
+    if (json_is_real(json)) {
+        object.via.f64 = json_real_value(json);
+    } else if (json_integer_value(json) < 0) {
+        object.type = MSGPACK_OBJECT_NEGATIVE_INTEGER;
+        object.via.i64 = json_integer_value(json);
+    } else {
+        object.type = MSGPACK_OBJECT_POSITIVE_INTEGER;
+        object.via.u64 = (uint64_t)json_integer_value(json);
+    }
+    return object;
+}
+
+static msgpack_object new_array(struct reader *reader, size_t size)
+{
+    msgpack_object object = { .type = MSGPACK_OBJECT_ARRAY };
+
+    object.via.array.size = (uint32_t)size;
+    object.via.array.ptr =
+        arena_alloc(reader->arena, size * sizeof(*object.via.array.ptr));
+    return object;
+}
+
+static msgpack_object new_map(struct reader *reader, size_t size)
+{
+    msgpack_object object = { .type = MSGPACK_OBJECT_MAP };
+
+    object.via.map.size = (uint32_t)size;
+    object.via.map.ptr =
+        arena_alloc(reader->arena, size * sizeof(*object.via.map.ptr));
+    return object;
+}
+
+static bool read_value(struct reader *reader, const json_t *json,
+                       msgpack_object *out, int depth);
+
+static bool read_container(struct reader *reader, const json_t *json,
+                           msgpack_object *out, int depth)
+{
+    const char *key;
+    size_t len, i = 0;
+    json_t *item;
+
+    if (depth == CHECK_MAX_DEPTH)
+        return err_set(reader->err, ERR_REJECT, "bad_message",
+                       "nested deeper than %d", CHECK_MAX_DEPTH);
+    if (json_is_array(json)) {
+        *out = new_array(reader, json_array_size(json));
+        json_array_foreach(json, i, item)
+        {
+            if (!read_value(reader, item, &out->via.array.ptr[i], depth + 1))
+                return false;
+        }
+        return true;
+    }
+    *out = new_map(reader, json_object_size(json));
+    json_object_keylen_foreach(iterable(json), key, len, item)
+    {
+        out->via.map.ptr[i].key = string_to(reader, key, len);
+        if (!read_value(reader, item, &out->via.map.ptr[i].val, depth + 1))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static bool read_value(struct reader *reader, const json_t *json,
+                       msgpack_object *out, int depth)
+{
+    *out = (msgpack_object){ .type = MSGPACK_OBJECT_NIL };
+    switch (json_typeof(json)) {
+    case JSON_NULL:
+        return true;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        out->type = MSGPACK_OBJECT_BOOLEAN;
+        out->via.boolean = json_is_true(json);
+        return true;
+    case JSON_INTEGER:
+    case JSON_REAL:
+        *out = number_to(json);
+        return true;
+    case JSON_STRING:
+        *out = string_to(reader, json_string_value(json),
+                         json_string_length(json));
+        return true;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return read_container(reader, json, out, depth);
+    }
+    return true;
+}
+
+bool json_to_value(const json_t *json, const msgpack_object **value,
+                   struct arena *arena, struct err *err)
+{
+    struct reader reader = { arena, err };
+    msgpack_object *object = arena_alloc(arena, sizeof(*object));
+
+    if (!read_value(&reader, json, object, 0))
+        return false;
+    *value = object;
+    return true;
+}
+
+/* Text, or {"base64": "..."}; anything else is left for the table to refuse. */
+static bool read_bytes(struct reader *reader, const json_t *json,
+                       msgpack_object *out, const struct place *place)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
+    const json_t *text = json_object_get(json, "base64");
+    struct view copy;
+
+    if (!json_is_string(text) || json_object_size(json) != 1)
+        return read_value(reader, json, out, 0);
+    if (!base64_decode(
+            (struct view){ json_string_value(text), json_string_length(text) },
+            &bytes))
+        return fault(place, reader->err, "bad_field",
+                     "is not well-formed base64");
+    copy = arena_copy(reader->arena, buf_view(&bytes));
+    out->type = MSGPACK_OBJECT_BIN;
+    out->via.bin.ptr = copy.data;
+    out->via.bin.size = (uint32_t)copy.len;
+    return true;
+}
+
+static const struct field *find_field(const struct schema *schema,
+                                      struct view name)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        if (view_is(name, schema->fields[i].name))
+            return &schema->fields[i];
+    }
+    return NULL;
+}
+
+static bool read_struct(struct reader *reader, const struct schema *schema,
+                        const json_t *json, msgpack_object *out,
+                        const struct place *outer)
+{
+    static const struct field any = { .type = FIELD_ANY };
+    bool versioned = schema->versioned;
+    const char *key;
+    size_t len, i = 0;
+    json_t *item;
+
+    if (!json_is_object(json))
+        return read_value(reader, json, out, 0);
+    versioned = versioned && json_object_get(json, "v") == NULL;
+    *out = new_map(reader, json_object_size(json) + versioned);
+    if (versioned) {
+        out->via.map.ptr[i].key = string_to(reader, "v", 1);
+        out->via.map.ptr[i++].val =
+            (msgpack_object){ MSGPACK_OBJECT_POSITIVE_INTEGER,
+                              { .u64 = MESSAGE_VERSION } };
+    }
+    json_object_keylen_foreach(iterable(json), key, len, item)
+    {
+        struct view name = { key, len };
+        const struct field *field = find_field(schema, name);
+        const struct place place = { outer, key, 0 };
+        msgpack_object_kv *kv = &out->via.map.ptr[i++];
+
+        kv->key = string_to(reader, key, len);
+        if (schema->versioned && view_is(name, "v"))
+            field = &any;
+        if (field == NULL)
+            return fault(&place, reader->err, "bad_field",
+                         "is not a member of %s", schema->name);
+        if (!read_field(reader, field, item, &kv->val, &place))
+            return false;
+    }
+    return true;
+}
+
+static bool read_list(struct reader *reader, const struct schema *of,
+                      const json_t *json, msgpack_object *out,
+                      const struct place *outer)
+{
+    bool plain = of->fields[0].name == NULL;
+    json_t *item;
+    size_t i;
+
+    if (!json_is_array(json))
+        return read_value(reader, json, out, 0);
+    *out = new_array(reader, json_array_size(json));
+    json_array_foreach(json, i, item)
+    {
+        const struct place place = { outer, NULL, i };
+        msgpack_object *to = &out->via.array.ptr[i];
+
+        if (plain ? !read_field(reader, of->fields, item, to, &place)
+                  : !read_struct(reader, of, item, to, &place))
+            return false;
+    }
+    return true;
+}
+
+static bool read_map(struct reader *reader, const json_t *json,
+                     msgpack_object *out, const struct place *outer)
+{
+    const char *key;
+    size_t len, i = 0;
+    json_t *item;
+
+    if (!json_is_object(json))
+        return read_value(reader, json, out, 0);
+    *out = new_map(reader, json_object_size(json));
+    json_object_keylen_foreach(iterable(json), key, len, item)
+    {
+        const struct place place = { outer, key, 0 };
+        msgpack_object_kv *kv = &out->via.map.ptr[i++];
+
+        kv->key = string_to(reader, key, len);
+        if (!read_bytes(reader, item, &kv->val, &place))
+            return false;
+    }
+    return true;
+}
+
+static bool read_field(struct reader *reader, const struct field *field,
+                       const json_t *json, msgpack_object *out,
+                       const struct place *place)
+{
+    switch (field->type) {
+    case FIELD_STRUCT:
+        return read_struct(reader, field->of, json, out, place);
+    case FIELD_LIST:
+        return read_list(reader, field->of, json, out, place);
+    case FIELD_MAP:
+        return read_map(reader, json, out, place);
+    case FIELD_TEXT:
+    case FIELD_BYTES:
+        return read_bytes(reader, json, out, place);
+    case FIELD_UINT:
+    case FIELD_REAL:
+    case FIELD_BOOL:
+    case FIELD_ENUM:
+    case FIELD_ANY:
+        return read_value(reader, json, out, 0);
+    }
+    return false;
+}
+
+bool json_to_message(const struct schema *schema, const json_t *json,
+                     void *message, struct arena *arena, struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
+    struct reader reader = { arena, err };
+    msgpack_object value;
+
+    memset(message, 0, schema->size);
+    if (!read_struct(&reader, schema, json, &value, NULL) ||
+        !value_encode(&value, &bytes, err))
+        return false;
+    return message_decode(schema, arena_copy(arena, buf_view(&bytes)), message,
+                          arena, err);
+}
