@@ -1,0 +1,226 @@
+/* test_job.c - jobs as careful, careless and hostile producers send them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schemas/message/job.h"
+#include "schemas/message/limits.h"
+#include "tests/unit/message/notation.h"
+
+#define ID "'v':1,'id':'019aa5c8-1b2c-7000-8000-000000000000'"
+#define TALK ID ",'prompt':'hi'"
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define FILE_OF(name) "{'name':'" name "','blob':'" SHA "'}"
+
+static const struct {
+    const char *what;
+    const char *job;
+    const char *code; /* NULL: accepted */
+    const char *text;
+} rows[] = {
+    { "a prompt", "{" TALK "}", NULL, NULL },
+    { "a prompt and a system message", "{" TALK ",'system':'be brief'}", NULL,
+      NULL },
+    { "messages", "{" ID ",'messages':[{'role':'user','content':'hi'}]}", NULL,
+      NULL },
+    { "every role",
+      "{" ID ",'messages':[{'role':'system'},{'role':'developer'},"
+      "{'role':'user'},{'role':'assistant'},{'role':'tool'}]}",
+      NULL, NULL },
+    { "cells", "{" ID ",'kind':'code','cells':['x=1','x']}", NULL, NULL },
+    { "unknown members", "{" TALK ",'colour':'red','limits':{'x':1}}", NULL,
+      NULL },
+    { "everything",
+      "{" TALK ",'queue':'q','priority':'high','tenant':'t','session':'s',"
+      "'mode':'tools','model':'m-1.5','tools':['search_web'],"
+      "'files':[" FILE_OF(
+          "a.csv") "],'limits':{'max_turns':9},"
+                   "'retry':{'max_attempts':3},'idempotency_key':'k','not_"
+                   "before':1,"
+                   "'metadata':{'a':'b'},'traceparent':'00-1-2-00'}",
+      NULL, NULL },
+
+    { "no id", "{'v':1,'prompt':'hi'}", "missing_field", "id is required" },
+    { "an id that is not a UUID",
+      "{'v':1,'id':'not-a-uuid-not-a-uuid-not-a-uuid-...','prompt':'hi'}",
+      "bad_field", "id must be a UUIDv7 in lower case" },
+    { "a short id", "{'v':1,'id':'7','prompt':'hi'}", "bad_field",
+      "id is 1 bytes, must be 36" },
+    { "no version", "{'prompt':'hi'}", "unsupported_version",
+      "v is missing, must be 1" },
+    { "another version", "{'v':2,'prompt':'hi'}", "unsupported_version",
+      "v is 2, must be 1" },
+
+    { "nothing to say", "{" ID "}", "missing_field",
+      "prompt or messages is required for a conversation" },
+    { "no messages", "{" ID ",'messages':[]}", "missing_field",
+      "prompt or messages is required for a conversation" },
+    { "messages and a prompt", "{" TALK ",'messages':[{'role':'user'}]}",
+      "bad_field", "prompt and messages exclude each other" },
+    { "cells in a conversation", "{" TALK ",'cells':['x']}", "bad_field",
+      "cells are for kind code, not for a conversation" },
+    { "code without cells", "{" ID ",'kind':'code'}", "missing_field",
+      "cells is required for kind code" },
+    { "code with a prompt", "{" TALK ",'kind':'code','cells':['x']}",
+      "bad_field", "kind code takes cells, not messages or prompt" },
+    { "an unknown kind", "{" TALK ",'kind':'poem'}", "bad_field",
+      "kind is \"poem\", must be one of conversation, code" },
+    { "code as action", "{" TALK ",'mode':'codeact'}", "bad_field",
+      "mode codeact is not offered; use tools" },
+
+    { "messages as text", "{" ID ",'messages':'hi'}", "bad_field",
+      "messages must be an array of maps" },
+    { "a message as text", "{" ID ",'messages':[{'role':'user'},'hi']}",
+      "bad_field", "messages[1] must be a map" },
+    { "a message without a role", "{" ID ",'messages':[{'content':'hi'}]}",
+      "missing_field", "messages[0].role is required" },
+    { "an unknown role", "{" ID ",'messages':[{'role':'robot'}]}", "bad_field",
+      "messages[0].role is \"robot\", must be one of system, developer, "
+      "user, assistant, tool" },
+    { "a role as a number", "{" ID ",'messages':[{'role':1}]}", "bad_field",
+      "messages[0].role must be text" },
+
+    { "a queue with a key's brace", "{" TALK ",'queue':'a}b'}", "bad_field",
+      "queue is \"a}b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a tenant with a colon", "{" TALK ",'tenant':'a:b'}", "bad_field",
+      "tenant is \"a:b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a session that is a path", "{" TALK ",'session':'..'}", "bad_field",
+      "session is \"..\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a model that is a URL", "{" TALK ",'model':'http://x'}", "bad_field",
+      "model is \"http://x\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a tool with a space", "{" TALK ",'tools':['a','b c']}", "bad_field",
+      "tools[1] is \"b c\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a tool without a name", "{" TALK ",'tools':['']}", "bad_field",
+      "tools[0] is \"\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+
+    { "a file without a blob", "{" TALK ",'files':[{'name':'a'}]}",
+      "missing_field", "files[0].blob is required" },
+    { "a file without a name", "{" TALK ",'files':[{'blob':'" SHA "'}]}",
+      "missing_field", "files[0].name is required" },
+    { "a short blob", "{" TALK ",'files':[{'name':'a','blob':'abc'}]}",
+      "bad_field", "files[0].blob is 3 bytes, must be 64" },
+    { "a file in a folder", "{" TALK ",'files':[" FILE_OF("a/b") "]}",
+      "bad_field",
+      "files[0].name is \"a/b\", must be a base name without control "
+      "characters" },
+    { "a file named ..", "{" TALK ",'files':[" FILE_OF("..") "]}", "bad_field",
+      "files[0].name is \"..\", must be a base name without control "
+      "characters" },
+    { "a file with a newline", "{" TALK ",'files':[" FILE_OF("a\\n") "]}",
+      "bad_field",
+      "files[0].name is \"a?\", must be a base name without control "
+      "characters" },
+    { "two files of one name",
+      "{" TALK ",'files':[" FILE_OF("a") "," FILE_OF("b") "," FILE_OF("a") "]}",
+      "bad_field", "files[2] has the name of files[0]" },
+
+    { "too many turns", "{" TALK ",'limits':{'max_turns':257}}", "bad_field",
+      "limits.max_turns is 257, must be 0 to 256" },
+    { "a negative deadline", "{" TALK ",'limits':{'deadline_ms':-1}}",
+      "bad_field", "limits.deadline_ms is -1, must be 0 to 604800000" },
+};
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        CLEANUP(buf_finish) struct buf bytes = bytes_of(rows[i].job);
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct err err = { 0 };
+        struct job job;
+        bool ok = job_decode(&job, buf_view(&bytes), &arena, &err);
+
+        if (ok != (rows[i].code == NULL))
+            fail_msg("%s: %s", rows[i].what, ok ? "accepted" : err.text);
+        if (!ok && (strcmp(err.code, rows[i].code) != 0 ||
+                    strcmp(err.text, rows[i].text) != 0))
+            fail_msg("%s: %s: %s", rows[i].what, err.code, err.text);
+    }
+}
+
+static void test_members_arrive(void **state)
+{
+    CLEANUP(buf_finish)
+    struct buf bytes = bytes_of(
+        "{" TALK ",'priority':'low','tools':['a','b'],'limits':{'cell_ms':5},"
+        "'metadata':{'k':'v'},'files':[" FILE_OF("a.csv") "]}");
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const struct view *tools;
+    const struct file_ref *files;
+    const struct pair *metadata;
+    struct job job;
+
+    (void)state;
+    assert_true(job_decode(&job, buf_view(&bytes), &arena, NULL));
+    tools = job.tools.items;
+    files = job.files.items;
+    metadata = job.metadata.items;
+    assert_int_equal(job.kind, JOB_CONVERSATION);
+    assert_int_equal(job.priority, PRIORITY_LOW);
+    assert_true(view_is(job.prompt, "hi"));
+    assert_int_equal(job.tools.count, 2);
+    assert_true(view_is(tools[1], "b"));
+    assert_true(view_is(files[0].name, "a.csv"));
+    assert_true(view_is(metadata[0].value, "v"));
+    assert_int_equal(job.limits.cell_ms, 5);
+    assert_null(job.messages);
+    assert_int_equal(job.queue.len, 0);
+}
+
+static void test_a_job_is_bounded_as_a_whole(void **state)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(buf_finish) struct buf bytes;
+    struct err err;
+    struct job job;
+
+    (void)state;
+    buf_init(&bytes, MAX_JOB_BYTES + 1);
+    assert_non_null(buf_reserve(&bytes, MAX_JOB_BYTES + 1));
+    memset(bytes.data, 0, MAX_JOB_BYTES + 1);
+    bytes.len = MAX_JOB_BYTES + 1;
+    assert_false(job_decode(&job, buf_view(&bytes), &arena, &err));
+    assert_string_equal(err.code, "too_large");
+    assert_string_equal(err.text,
+                        "the message is 262145 bytes, the limit is 262144");
+}
+
+static void test_names(void **state)
+{
+    char name[MAX_FILE_NAME_BYTES + 1];
+
+    (void)state;
+    memset(name, 'n', sizeof(name));
+    assert_true(name_is_valid((struct view){ name, MAX_NAME_BYTES }));
+    assert_false(name_is_valid((struct view){ name, MAX_NAME_BYTES + 1 }));
+    assert_true(name_is_valid(VIEW("A-Z.a_z.0-9")));
+    assert_false(name_is_valid(VIEW("")));
+    assert_false(name_is_valid(VIEW("a\0b")));
+    assert_false(name_is_valid(VIEW("caf\xc3\xa9")));
+    assert_true(file_name_is_valid((struct view){ name, MAX_FILE_NAME_BYTES }));
+    assert_false(
+        file_name_is_valid((struct view){ name, MAX_FILE_NAME_BYTES + 1 }));
+    assert_true(file_name_is_valid(VIEW("caf\xc3\xa9 (1).csv")));
+    assert_true(file_name_is_valid(VIEW("...")));
+    assert_false(file_name_is_valid(VIEW("")));
+    assert_false(file_name_is_valid(VIEW(".")));
+    assert_false(file_name_is_valid(VIEW("a\0b")));
+    assert_false(file_name_is_valid(VIEW("a\xff")));
+    assert_false(file_name_is_valid(VIEW("/etc/passwd")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_members_arrive),
+        cmocka_unit_test(test_a_job_is_bounded_as_a_whole),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

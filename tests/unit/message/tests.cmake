@@ -1,0 +1,7 @@
+foreach(module buf check err field frame id view)
+  unit_test(message/${module} schemas_message)
+endforeach()
+# Messages are written as JSON in these.
+foreach(module job table)
+  unit_test(message/${module} schemas_json)
+endforeach()
