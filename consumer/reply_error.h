@@ -1,0 +1,31 @@
+/* reply_error.h - error bodies of model endpoints: their sentence, and whether
+ * the same request may succeed later. */
+#ifndef CONSUMER_REPLY_ERROR_H
+#define CONSUMER_REPLY_ERROR_H
+
+#include <jansson.h>
+
+#include "schemas/message/err.h"
+#include "schemas/message/view.h"
+
+/* As much of each as fits; "" when the body does not say. */
+struct reply_error {
+    char message[256]; /* the endpoint's own sentence, else the body's start */
+    char type[64];
+    char code[64];
+    char param[64];
+};
+
+/* An error object, or a string, or what is around one. */
+void reply_error_read(struct reply_error *error, const json_t *json);
+
+/* A whole body: JSON in any of the known forms, or any other bytes. */
+void reply_error_parse(struct reply_error *error, struct view body);
+
+/* Sorts it: model_unavailable, model_rejected, model_refused or model_garbage.
+ * status: of HTTP; 200 for an error inside an answer. should_retry: what the
+ * endpoint says of it, 1 or -1; 0: nothing. Returns false. */
+bool reply_error_judge(const struct reply_error *error, unsigned status,
+                       int should_retry, struct err *err);
+
+#endif

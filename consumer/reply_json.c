@@ -1,0 +1,131 @@
+/* reply_json.c - JSON as endpoints write it. */
+#include "consumer/reply_json.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/buf.h"
+
+static const char REPLACEMENT[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+/* The code unit of a \uXXXX escape at the head of text; 0: there is none. */
+static unsigned escape_unit(struct view text)
+{
+    char digits[5] = "";
+
+    if (text.len < 6 || text.data[0] != '\\' || text.data[1] != 'u')
+        return 0;
+    for (size_t i = 0; i < 4; i++) {
+        digits[i] = text.data[2 + i];
+        if (!isxdigit((unsigned char)digits[i]))
+            return 0;
+    }
+    return (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* Copies the escape at the head of text, or what stands for it; gives how many
+ * bytes were taken. */
+static size_t mend_escape(struct buf *mended, struct view text)
+{
+    unsigned unit = escape_unit(text);
+    struct view rest = { text.data + 6, text.len - 6 };
+    unsigned next = unit ? escape_unit(rest) : 0;
+    size_t len = text.len < 2 ? text.len : 2;
+
+    if (unit >= 0xD800 && unit < 0xDC00 && next >= 0xDC00 && next < 0xE000)
+        len = 12;
+    else if (unit >= 0xD800 && unit < 0xE000) {
+        buf_append(mended, REPLACEMENT, 3);
+        return 6;
+    }
+    buf_append(mended, text.data, len);
+    return len;
+}
+
+static size_t mend_character(struct buf *mended, struct view text)
+{
+    for (size_t len = 1; len <= 4 && len <= text.len; len++) {
+        struct view character = { text.data, len };
+
+        if (view_is_utf8(character)) {
+            buf_add(mended, character);
+            return len;
+        }
+    }
+    buf_append(mended, REPLACEMENT, 3);
+    return 1;
+}
+
+static void mend(struct buf *mended, struct view text)
+{
+    while (text.len > 0) {
+        size_t taken = *text.data == '\\' ? mend_escape(mended, text)
+                                          : mend_character(mended, text);
+
+        text.data += taken;
+        text.len -= taken;
+    }
+}
+
+json_t *reply_json_parse(struct view text)
+{
+    json_t *json =
+        json_loadb(text.data ? text.data : "", text.len, JSON_ALLOW_NUL, NULL);
+    CLEANUP(buf_finish) struct buf mended;
+
+    buf_init(&mended, SIZE_MAX);
+    if (json || text.len == 0 || !strchr("{[ \t\r\n", *text.data))
+        return json;
+    mend(&mended, text);
+    return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);
+}
+
+/* Follows quotes and brackets to the end of the first value, and does not
+ * care what is between them: models put bare newlines into strings. */
+enum shape { SHAPE_OTHER, SHAPE_OPEN, SHAPE_CLOSED };
+
+static enum shape shape_of(struct view text)
+{
+    size_t depth = 0;
+    bool in_string = false;
+    const char *at = text.data, *end = at + text.len;
+
+    while (at < end && strchr(" \t\r\n", *at) && *at)
+        at++;
+    if (at == end || !strchr("{[\"", *at))
+        return SHAPE_OTHER;
+    for (; at < end; at++) {
+        if (in_string && *at == '\\')
+            at++;
+        else if (*at == '"')
+            in_string = !in_string;
+        else if (!in_string && (*at == '{' || *at == '['))
+            depth++;
+        else if (!in_string && (*at == '}' || *at == ']') && depth > 0)
+            depth--;
+        if (depth == 0 && !in_string)
+            return SHAPE_CLOSED;
+    }
+    return SHAPE_OPEN;
+}
+
+bool reply_json_is_cut(struct view text)
+{
+    return text.len > 0 && shape_of(text) == SHAPE_OPEN;
+}
+
+bool reply_json_is_closed(struct view text)
+{
+    return text.len > 0 && shape_of(text) == SHAPE_CLOSED;
+}
+
+struct view reply_json_text(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_string(value))
+        return (struct view){ "", 0 };
+    return (struct view){ json_string_value(value), json_string_length(value) };
+}
