@@ -1,9 +1,9 @@
-/* http.h - HTTP requests on a libuv loop: curl's multi interface.
+/* http.h - HTTP requests on a libuv loop.
  *
  * One struct http per loop keeps the connections, HTTP/2 where it is offered.
- * A call is reported once, from the loop, never from inside http_start().
- * Every wait has its bound: connecting, the first byte of the body, the next
- * payload, the whole. Redirects are not followed; only http and https. */
+ * A call ends once, reported from the loop, never from inside http_start().
+ * Every wait has its bound: the connection, the first payload, the next one,
+ * the whole. Redirects are not followed; only http and https. */
 #ifndef CONSUMER_HTTP_H
 #define CONSUMER_HTTP_H
 
@@ -16,20 +16,19 @@ struct http_call;
 
 /* How a call ended: what may have happened on the other side. */
 enum http_end {
-    HTTP_ANSWERED, /* whole; see status */
-    HTTP_NOT_SENT, /* provably never taken: name, connection, TLS */
-    HTTP_BROKEN,   /* sent, then the connection went away or spoke nonsense */
-    HTTP_TIMEOUT,  /* sent, and no answer or the rest of it in time */
-    HTTP_TOO_LARGE,
-    HTTP_ENOUGH, /* the owner wanted no more */
+    HTTP_ANSWERED,  /* whole; see status */
+    HTTP_NOT_SENT,  /* provably never taken: URL, name, connection, TLS */
+    HTTP_BROKEN,    /* sent, then the connection went away or spoke nonsense */
+    HTTP_TIMEOUT,   /* sent, and no answer, or not the rest of it, in time */
+    HTTP_TOO_LARGE, /* more than max_bytes */
+    HTTP_STOPPED,   /* the owner wanted no more, and more would have come */
 };
 
 struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value" lines, NULL ends; or NULL */
-    struct view body;           /* borrowed until the end; POST when it is
-                                   not empty, else GET */
-    uint64_t connect_ms;        /* each: 0 means the default */
+    struct view body;           /* borrowed to the end; empty: GET, else POST */
+    uint64_t connect_ms;        /* these four: 0 means the default */
     uint64_t first_byte_ms;     /* from the start to the first payload */
     uint64_t idle_ms;           /* between two payloads */
     uint64_t total_ms;
@@ -41,7 +40,6 @@ struct http_response {
     unsigned status;         /* 0: none came */
     uint64_t retry_after_ms; /* retry-after-ms, Retry-After; 0: none */
     int should_retry;        /* x-should-retry: 1, -1; 0: not said */
-    char content_type[64];
     char text[256]; /* what went wrong, a sentence; "" when HTTP_ANSWERED */
 };
 
@@ -49,7 +47,7 @@ struct http_response {
 enum http_verdict {
     HTTP_PAYLOAD, /* progress: the idle time starts anew */
     HTTP_NOISE,   /* keep-alive comments, half a line: it does not */
-    HTTP_STOP,    /* no more is wanted: end with HTTP_ENOUGH */
+    HTTP_STOP,    /* no more is wanted: what still comes soon is dropped */
 };
 
 struct http_events {
@@ -61,17 +59,18 @@ struct http_events {
 /* NULL: curl cannot start. */
 struct http *http_new(uv_loop_t *loop);
 
-/* Cancels what runs, closes; closed(owner) when all is gone from the loop. */
+/* Cancels what runs, closes; closed(owner) when all is gone from the loop. Not
+ * from inside on_body(). */
 void http_free(struct http *http, void (*closed)(void *owner), void *owner);
 
-/* Copies the url and the headers. Never fails: what is wrong with the request
+/* Copies the URL and the headers. Never fails: what is wrong with the request
  * is reported as HTTP_NOT_SENT. */
 struct http_call *http_start(struct http *http,
                              const struct http_request *request,
                              struct http_events events, void *owner);
 
-/* Also from inside callbacks; no callback comes after. Accepts NULL. A call
- * that was reported is gone: do not cancel it. */
+/* Also from inside callbacks; no callback comes after. A call is gone when its
+ * on_done() is called. Accepts NULL. */
 void http_cancel(struct http_call *call);
 
 #endif
