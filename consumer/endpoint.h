@@ -44,8 +44,10 @@ struct model_endpoint {
     unsigned refs;
 };
 
+enum { MAX_ENDPOINTS = 64 };
+
 struct endpoints {
-    struct model_endpoint **items; /* the default comes first */
+    struct model_endpoint *items[MAX_ENDPOINTS]; /* the default comes first */
     size_t count;
 };
 
