@@ -134,8 +134,7 @@ static enum MHD_Result answer(struct exchange *exchange)
     json_t *value;
 
     MHD_add_response_header(response, "Content-Type", plan->type);
-    json_object_foreach(plan->headers, name, value)
-    {
+    json_object_foreach(plan->headers, name, value) {
         MHD_del_response_header(response, name, plan->type);
         MHD_add_response_header(response, name, json_string_value(value));
     }

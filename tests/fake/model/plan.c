@@ -241,8 +241,7 @@ static void write_plain(struct writer *writer, const json_t *request)
     json_t *body;
     size_t i;
 
-    json_array_foreach(json_object_get(reply, "tool_calls"), i, call)
-    {
+    json_array_foreach(json_object_get(reply, "tool_calls"), i, call) {
         json_t *arguments = json_object_get(call, "arguments");
 
         json_array_append_new(calls,

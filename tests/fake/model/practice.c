@@ -97,8 +97,7 @@ static bool offers(const json_t *request, const char *name)
     const json_t *tool;
     size_t i;
 
-    json_array_foreach(json_object_get(request, "tools"), i, tool)
-    {
+    json_array_foreach(json_object_get(request, "tools"), i, tool) {
         const json_t *function = json_object_get(tool, "function");
         const char *is = json_string_value(json_object_get(function, "name"));
 

@@ -20,10 +20,9 @@ static const json_t *find_replies(const json_t *script, const char *question)
 
     if (!json_object_get(json_array_get(script, 0), "replies"))
         return script;
-    json_array_foreach(
-        script, i,
-        entry) if (matches(entry, question)) return json_object_get(entry,
-                                                                    "replies");
+    json_array_foreach(script, i, entry)
+        if (matches(entry, question))
+            return json_object_get(entry, "replies");
     return NULL;
 }
 
