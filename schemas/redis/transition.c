@@ -288,16 +288,14 @@ void transition_release(struct command *command, const struct names *names,
 }
 
 void transition_reclaim(struct command *command, const struct names *names,
-                        unsigned int partition, struct view stream,
-                        uint64_t lease_ms, uint64_t max_crashes, size_t count,
-                        struct view cursor)
+                        unsigned int partition, const struct reclaim *reclaim)
 {
     begin(command, "quern_v1_reclaim", names, partition);
-    command_add(command, stream);
-    command_add_uint(command, lease_ms);
-    command_add_uint(command, max_crashes);
-    command_add_uint(command, count);
-    command_add(command, cursor);
+    command_add(command, reclaim->stream);
+    command_add_uint(command, reclaim->lease_ms);
+    command_add_uint(command, reclaim->max_crashes);
+    command_add_uint(command, reclaim->count);
+    command_add(command, reclaim->cursor);
 }
 
 bool transition_reclaimed(const redisReply *reply, struct view *cursor,

@@ -125,10 +125,15 @@ void transition_release(struct command *command, const struct names *names,
 /* Jobs of a stream whose lease ended are put back (epoch raised, crash counted,
  * job.lost said). Walk with the cursor given back, from "-" until it is "-"
  * again: never from the start each time, which starves the rest. */
+struct reclaim {
+    struct view stream;
+    uint64_t lease_ms; /* idle for so long, or for the job's own if longer */
+    uint64_t max_crashes;
+    size_t count; /* entries looked at in one step, up to 512 */
+    struct view cursor;
+};
 void transition_reclaim(struct command *command, const struct names *names,
-                        unsigned int partition, struct view stream,
-                        uint64_t lease_ms, uint64_t max_crashes, size_t count,
-                        struct view cursor);
+                        unsigned int partition, const struct reclaim *reclaim);
 bool transition_reclaimed(const redisReply *reply, struct view *cursor,
                           uint64_t *jobs, struct err *err);
 

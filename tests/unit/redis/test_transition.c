@@ -190,7 +190,12 @@ static void reclaim_and_cancel(void **state)
     uint64_t jobs;
     enum cancelled outcome;
 
-    transition_reclaim(&command, &names, 0, VIEW(STREAM), 1, 3, 100, VIEW("-"));
+    struct reclaim walk = { .stream = VIEW(STREAM),
+                            .lease_ms = 1,
+                            .max_crashes = 3,
+                            .count = 100,
+                            .cursor = VIEW("-") };
+    transition_reclaim(&command, &names, 0, &walk);
     redisReply *reply = call(&command);
     assert_true(transition_reclaimed(reply, &cursor, &jobs, NULL));
     assert_true(view_is(cursor, "-"));
