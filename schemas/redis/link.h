@@ -1,7 +1,9 @@
 /* link.h - an asynchronous connection to Redis on a libuv loop.
  *
- *   CLOSED --> CONNECTING --> READY --> BACKOFF --> CONNECTING ...
- *                   +-----------------------^          any --> CLOSED
+ *   CLOSED --> CONNECTING --> GREETING --> READY
+ *     ^  ^         ^  |           |          |
+ *     |  |         |  v           |          |
+ *     |  `------- BACKOFF <-------+----------'      any --> CLOSED --> gone
  *
  * The link connects, authenticates, selects its database, and tells its owner
  * that it is ready. When it breaks, every unanswered call is answered once with
@@ -9,10 +11,8 @@
  * doubled up to 5 s, with jitter. A call that is not answered in time breaks
  * the link: its late reply would answer the next call.
  *
- * Callbacks come from the loop, never from inside link_send(). The hiredis glue
- * is our own: the one shipped with 0.14 never reports a refused connection
- * (libuv stops the poll handle on POLLERR and calls back with an error, which
- * that adapter ignores). */
+ * Callbacks come from the loop, never from inside a function of this page, and
+ * may call any of them. Programs ignore SIGPIPE. */
 #ifndef SCHEMAS_REDIS_LINK_H
 #define SCHEMAS_REDIS_LINK_H
 
@@ -24,8 +24,9 @@
 
 struct link;
 
-struct link_events {
+struct link_events { /* each may be NULL */
     void (*on_ready)(void *owner);
+    /* Also when it could not connect: redis_refused is worth giving up for. */
     void (*on_lost)(void *owner, const struct err *why);
     void (*on_push)(void *owner, const redisReply *message); /* SUBSCRIBE */
 };
@@ -46,8 +47,9 @@ bool link_is_ready(const struct link *link);
 bool link_send(struct link *link, const struct command *command,
                uint64_t deadline_ms, link_done *done, void *owner);
 
-/* Turns the link into a subscriber of one channel; messages go to on_push.
- * Repeated by the link itself after every reconnect. */
+/* Makes the link a subscriber of one channel and of nothing else, on_push gets
+ * its messages; repeated by the link after every reconnect. What was published
+ * in between is lost, as pub/sub has it. */
 void link_subscribe(struct link *link, struct view channel);
 
 /* Breaks and reconnects now: for an error that only a new connection cures

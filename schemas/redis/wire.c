@@ -102,10 +102,19 @@ bool wire_flush(redisContext *wire, bool *done, struct err *err)
     return true;
 }
 
+/* One call of redisBufferRead() is one read of a fixed size: when it came back
+ * full there is likely more. Bounded, so that others have their turn. */
 bool wire_fill(redisContext *wire, struct err *err)
 {
-    if (redisBufferRead(wire) != REDIS_OK)
-        return broken(wire, err);
+    enum { HIREDIS_READ_BYTES = 16384, MAX_READS = 64 };
+
+    for (int i = 0; i < MAX_READS; i++) {
+        size_t before = wire->reader->len;
+        if (redisBufferRead(wire) != REDIS_OK)
+            return broken(wire, err);
+        if (wire->reader->len - before < HIREDIS_READ_BYTES)
+            return true;
+    }
     return true;
 }
 

@@ -30,7 +30,7 @@ size_t wire_greet(redisContext *wire, const struct address *address,
 void wire_put(redisContext *wire, const struct command *command);
 /* Writes what the socket takes; *done: all of it. */
 bool wire_flush(redisContext *wire, bool *done, struct err *err);
-/* Reads what is there, once. */
+/* Reads what is there, up to 1 MiB; nothing there is no failure. */
 bool wire_fill(redisContext *wire, struct err *err);
 /* The next reply that is whole, or NULL in *reply. */
 bool wire_next(redisContext *wire, redisReply **reply, struct err *err);

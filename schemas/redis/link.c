@@ -1,0 +1,535 @@
+/* link.c - an asynchronous connection to Redis on a libuv loop.
+ *
+ * Three handles feed the machine: a poll handle while there is a socket, one
+ * timer for every deadline, and an idle handle for what the owner asked for: it
+ * runs before the loop waits again, so commands of one turn of the loop leave
+ * in one write, and nothing happens inside the owner's own call.
+ *
+ * The poll handle is on the heap and belongs to one connection: libuv gives it
+ * back later than the next connection needs its own. */
+#include "schemas/redis/link.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "schemas/redis/calls.h"
+#include "schemas/redis/conn.h"
+#include "schemas/redis/wire.h"
+
+enum {
+    CONNECT_MS = 5000, /* to connect; and again to be greeted */
+    FIRST_BACKOFF_MS = 50,
+    MAX_BACKOFF_MS = 5000,
+    STEADY_MS = 10000, /* ready for so long: back-off begins anew */
+};
+
+enum link_state {
+    LINK_CLOSED,
+    LINK_CONNECTING,
+    LINK_GREETING,
+    LINK_READY,
+    LINK_BACKOFF,
+};
+
+struct link {
+    uv_loop_t *loop;
+    struct address address;
+    char *role;
+    char *channel; /* subscriber of it, or NULL */
+    struct link_events events;
+    void *owner;
+
+    enum link_state state;
+    uint64_t entered;      /* ms, the loop's clock, as every deadline here */
+    uint64_t deadline;     /* of the state */
+    unsigned int failures; /* in a row */
+
+    redisContext *wire;
+    size_t greetings; /* replies owed to the greeting */
+    struct calls calls;
+
+    /* Recorded by callbacks and by the owner, heeded by run(). */
+    int seen; /* UV_READABLE, UV_WRITABLE */
+    bool wanted;
+    bool freeing;
+    bool failed;
+    struct err why;
+    bool running;
+
+    uv_poll_t *poll;
+    int polled; /* what poll waits for */
+    uv_timer_t timer;
+    uint64_t timer_at;
+    uv_idle_t idle;
+    int handles; /* that libuv holds */
+    void (*closed)(void *owner);
+    void *closed_owner;
+};
+
+enum turn { AGAIN /* step at once */, WAIT /* an event will call run() */ };
+
+static enum turn step_closed(struct link *link);
+static enum turn step_connecting(struct link *link);
+static enum turn step_greeting(struct link *link);
+static enum turn step_ready(struct link *link);
+static enum turn step_backoff(struct link *link);
+
+#define TO(state) (1U << (state))
+#define BREAKS (TO(LINK_BACKOFF) | TO(LINK_CLOSED))
+
+/* clang-format off */
+static const struct rule {
+    const char *name;
+    unsigned int next; /* states that may follow */
+    enum turn (*step)(struct link *link);
+    const char *late; /* what failed when the deadline passed, if it did */
+} rules[] = {
+    [LINK_CLOSED] = { "closed", TO(LINK_CONNECTING), step_closed, NULL },
+    [LINK_CONNECTING] = { "connecting", TO(LINK_GREETING) | BREAKS,
+                          step_connecting, "no connection within 5 s" },
+    [LINK_GREETING] = { "greeting", TO(LINK_READY) | BREAKS,
+                        step_greeting, "no answer to AUTH within 5 s" },
+    [LINK_READY] = { "ready", BREAKS, step_ready, NULL },
+    [LINK_BACKOFF] = { "backoff", TO(LINK_CONNECTING) | TO(LINK_CLOSED),
+                       step_backoff, NULL },
+};
+/* clang-format on */
+
+static void run(struct link *link);
+
+static void enter(struct link *link, enum link_state state, uint64_t limit_ms)
+{
+    assert(rules[link->state].next & TO(state));
+    link->state = state;
+    link->entered = uv_now(link->loop);
+    link->deadline = limit_ms == NEVER ? NEVER : link->entered + limit_ms;
+}
+
+/* Recorded only: run() breaks the connection. Always AGAIN. */
+static enum turn fail(struct link *link, const struct err *why)
+{
+    link->failed = true;
+    link->why = *why;
+    return AGAIN;
+}
+
+static enum turn fail_text(struct link *link, const char *text)
+{
+    struct err why;
+
+    err_set(&why, ERR_RETRY, "redis_unavailable", "%s", text);
+    return fail(link, &why);
+}
+
+/* ------------------------------------------------------------- callbacks */
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct link *link = poll->data;
+
+    /* A refused connection is an error of the handle (and libuv stops it): the
+     * socket itself tells what happened to whoever uses it. */
+    link->seen |= status < 0 ? UV_READABLE | UV_WRITABLE : events;
+    if (status < 0)
+        link->polled = 0;
+    run(link);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct link *link = timer->data;
+
+    /* What came in while the loop was busy is not late. */
+    if (link->wire)
+        link->seen |= UV_READABLE;
+    link->timer_at = NEVER;
+    run(link);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    uv_idle_stop(idle);
+    run(idle->data);
+}
+
+static void destroy(struct link *link)
+{
+    if (link->closed)
+        link->closed(link->closed_owner);
+    address_finish(&link->address);
+    free(link->role);
+    free(link->channel);
+    free(link);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct link *link = handle->data;
+
+    if (--link->handles == 0)
+        destroy(link);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    struct link *link = handle->data;
+
+    free(handle);
+    if (--link->handles == 0)
+        destroy(link);
+}
+
+/* --------------------------------------------------------- what is watched */
+
+static void soon(struct link *link)
+{
+    uv_idle_start(&link->idle, on_idle);
+}
+
+static bool watch(struct link *link, int events, struct err *err)
+{
+    if (link->polled == events)
+        return true;
+    int failed = uv_poll_start(link->poll, events, on_poll);
+    if (failed)
+        return err_set(err, ERR_RETRY, "redis_unavailable", "poll: %s",
+                       uv_strerror(failed));
+    link->polled = events;
+    return true;
+}
+
+static void arm(struct link *link)
+{
+    uint64_t calls = link->calls.deadline;
+    uint64_t at = link->deadline < calls ? link->deadline : calls;
+    uint64_t now = uv_now(link->loop);
+
+    if (at == link->timer_at || link->freeing)
+        return;
+    link->timer_at = at;
+    if (at == NEVER)
+        uv_timer_stop(&link->timer);
+    else
+        uv_timer_start(&link->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static void close_wire(struct link *link)
+{
+    /* The handle first: libuv must not watch a closed descriptor. */
+    if (link->poll) {
+        uv_poll_stop(link->poll);
+        uv_close((uv_handle_t *)link->poll, on_poll_closed);
+    }
+    if (link->wire)
+        redisFree(link->wire);
+    link->poll = NULL;
+    link->wire = NULL;
+    link->polled = 0;
+    link->seen = 0;
+}
+
+static bool open_wire(struct link *link, struct err *err)
+{
+    link->wire = wire_open(&link->address, err);
+    if (!link->wire)
+        return false;
+    uv_poll_t *poll = calloc(1, sizeof(*poll));
+    if (!poll)
+        abort();
+    int failed = uv_poll_init(link->loop, poll, link->wire->fd);
+    if (failed) {
+        free(poll);
+        return err_set(err, ERR_RETRY, "redis_unavailable", "poll: %s",
+                       uv_strerror(failed));
+    }
+    poll->data = link;
+    link->poll = poll;
+    link->handles++;
+    return watch(link, UV_WRITABLE, err);
+}
+
+/* Reads when there is something, writes what there is. */
+static bool pump(struct link *link, struct err *err)
+{
+    bool readable = link->seen & UV_READABLE;
+    bool done = false;
+
+    link->seen = 0;
+    return (!readable || wire_fill(link->wire, err)) &&
+           wire_flush(link->wire, &done, err) &&
+           watch(link, done ? UV_READABLE : UV_READABLE | UV_WRITABLE, err);
+}
+
+/* ------------------------------------------------------------------ calls */
+
+/* A subscriber is told: confirmations, messages, or that it may not. */
+static void push(struct link *link, const redisReply *reply)
+{
+    struct err why;
+
+    if (!reply_ok(reply, &why))
+        fail(link, &why);
+    else if (link->events.on_push && reply->type == REDIS_REPLY_ARRAY &&
+             reply->elements == 3 &&
+             reply->element[0]->type == REDIS_REPLY_STRING &&
+             strcmp(reply->element[0]->str, "message") == 0)
+        link->events.on_push(link->owner, reply);
+}
+
+static void answer(struct link *link, const redisReply *reply)
+{
+    if (link->channel)
+        push(link, reply);
+    else if (!calls_answer(&link->calls, reply))
+        fail_text(link, "a reply that nobody asked for");
+}
+
+static void put_subscribe(struct link *link)
+{
+    struct command command;
+
+    command_init(&command, "SUBSCRIBE");
+    command_add_text(&command, link->channel);
+    wire_put(link->wire, &command);
+    command_finish(&command);
+}
+
+/* ------------------------------------------------------------- the machine */
+
+static enum turn start(struct link *link)
+{
+    struct err why;
+
+    enter(link, LINK_CONNECTING, CONNECT_MS);
+    if (!open_wire(link, &why))
+        return fail(link, &why);
+    return WAIT;
+}
+
+static enum turn step_closed(struct link *link)
+{
+    if (!link->freeing)
+        return link->wanted ? start(link) : WAIT;
+    if (!uv_is_closing((uv_handle_t *)&link->timer)) {
+        uv_close((uv_handle_t *)&link->timer, on_closed);
+        uv_close((uv_handle_t *)&link->idle, on_closed);
+    }
+    return WAIT;
+}
+
+static enum turn step_connecting(struct link *link)
+{
+    struct err why;
+
+    if (!(link->seen & UV_WRITABLE))
+        return WAIT;
+    link->seen = 0;
+    if (!wire_connected(link->wire, &link->address, &why))
+        return fail(link, &why);
+    link->greetings = wire_greet(link->wire, &link->address, link->role);
+    enter(link, LINK_GREETING, CONNECT_MS);
+    return AGAIN;
+}
+
+static enum turn step_greeting(struct link *link)
+{
+    struct err why;
+
+    if (!pump(link, &why))
+        return fail(link, &why);
+    while (link->greetings > 0) {
+        redisReply *reply = NULL;
+        if (!wire_next(link->wire, &reply, &why))
+            return fail(link, &why);
+        if (!reply)
+            return WAIT;
+        bool ok = reply_ok(reply, &why);
+        freeReplyObject(reply);
+        if (!ok)
+            return fail(link, &why);
+        link->greetings--;
+    }
+    enter(link, LINK_READY, NEVER);
+    if (link->channel)
+        put_subscribe(link);
+    if (link->events.on_ready)
+        link->events.on_ready(link->owner);
+    return AGAIN;
+}
+
+static enum turn step_ready(struct link *link)
+{
+    struct err why;
+
+    if (!pump(link, &why))
+        return fail(link, &why);
+    /* The owner may reset or free the link in any of the callbacks. */
+    while (!link->failed && !link->freeing) {
+        redisReply *reply = NULL;
+        if (!wire_next(link->wire, &reply, &why))
+            return fail(link, &why);
+        if (!reply)
+            return calls_are_late(&link->calls, uv_now(link->loop))
+                       ? fail_text(link, "a call was not answered "
+                                         "within its time")
+                       : WAIT;
+        answer(link, reply);
+        freeReplyObject(reply);
+    }
+    return AGAIN;
+}
+
+static enum turn step_backoff(struct link *link)
+{
+    return uv_now(link->loop) >= link->deadline ? start(link) : WAIT;
+}
+
+/* 50 ms, doubled with each failure in a row, to 5 s; of that a random half, so
+ * that a fleet does not come back all at once. */
+static uint64_t backoff_ms(unsigned int failures)
+{
+    uint64_t ms = MAX_BACKOFF_MS;
+    unsigned int random = 0;
+
+    if (failures < 7)
+        ms = (uint64_t)FIRST_BACKOFF_MS << failures;
+    if (ms > MAX_BACKOFF_MS)
+        ms = MAX_BACKOFF_MS;
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+        random = (unsigned int)uv_hrtime();
+    return ms / 2 + random % (ms / 2 + 1);
+}
+
+static void lose(struct link *link)
+{
+    struct err why = link->why;
+    char name[200];
+
+    address_print(&link->address, name, sizeof(name));
+    err_prefix(&why, "Redis at %s", name);
+    if (link->state == LINK_READY &&
+        uv_now(link->loop) - link->entered >= STEADY_MS)
+        link->failures = 0;
+    close_wire(link);
+    enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
+    calls_answer_all(&link->calls, &why);
+    if (link->events.on_lost)
+        link->events.on_lost(link->owner, &why);
+}
+
+static void shut(struct link *link)
+{
+    struct err why;
+
+    err_set(&why, ERR_RETRY, "redis_unavailable", "the link is closed");
+    close_wire(link);
+    enter(link, LINK_CLOSED, NEVER);
+    calls_answer_all(&link->calls, &why);
+}
+
+/* What was recorded since the last step and comes before the next one. */
+static void heed(struct link *link)
+{
+    const char *late = rules[link->state].late;
+
+    if (late && uv_now(link->loop) >= link->deadline)
+        fail_text(link, late);
+    if (link->freeing && link->state != LINK_CLOSED)
+        shut(link);
+    else if (link->failed && (rules[link->state].next & TO(LINK_BACKOFF)))
+        lose(link);
+    link->failed = false;
+}
+
+static void run(struct link *link)
+{
+    enum turn turn = AGAIN;
+
+    if (link->running)
+        return; /* the run that is on the stack sees what was recorded */
+    link->running = true;
+    while (turn == AGAIN || link->failed) {
+        heed(link);
+        turn = rules[link->state].step(link);
+    }
+    link->running = false;
+    arm(link);
+}
+
+/* ------------------------------------------------------------ for the owner */
+
+struct link *link_new(uv_loop_t *loop, const struct address *address,
+                      const char *role, struct link_events events, void *owner)
+{
+    struct link *link = calloc(1, sizeof(*link));
+
+    if (!link)
+        abort();
+    link->loop = loop;
+    address_copy(&link->address, address);
+    link->role = view_dup(view_of(role));
+    link->events = events;
+    link->owner = owner;
+    link->deadline = NEVER;
+    link->timer_at = NEVER;
+    calls_init(&link->calls);
+    uv_timer_init(loop, &link->timer);
+    uv_idle_init(loop, &link->idle);
+    link->timer.data = link;
+    link->idle.data = link;
+    link->handles = 2;
+    return link;
+}
+
+void link_open(struct link *link)
+{
+    link->wanted = true;
+    soon(link);
+}
+
+bool link_is_ready(const struct link *link)
+{
+    return link->state == LINK_READY && !link->failed && !link->freeing;
+}
+
+bool link_send(struct link *link, const struct command *command,
+               uint64_t deadline_ms, link_done *done, void *owner)
+{
+    assert(!link->channel);
+    if (!link_is_ready(link))
+        return false;
+    calls_add(&link->calls, done, owner, uv_now(link->loop) + deadline_ms);
+    wire_put(link->wire, command);
+    arm(link);
+    soon(link);
+    return true;
+}
+
+void link_subscribe(struct link *link, struct view channel)
+{
+    assert(!link->channel && !link->calls.first);
+    link->channel = view_dup(channel);
+    if (link_is_ready(link)) {
+        put_subscribe(link);
+        soon(link);
+    }
+}
+
+void link_reset(struct link *link, const struct err *why)
+{
+    if (!link->wire || link->freeing)
+        return; /* it is on its way already */
+    fail(link, why);
+    soon(link);
+}
+
+void link_free(struct link *link, void (*closed)(void *owner), void *owner)
+{
+    link->freeing = true;
+    link->closed = closed;
+    link->closed_owner = owner;
+    uv_timer_stop(&link->timer);
+    soon(link);
+}
