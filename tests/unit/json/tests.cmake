@@ -1,0 +1,2 @@
+unit_test(json/convert schemas_json)
+unit_test(json/document schemas_json)
