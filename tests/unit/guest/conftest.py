@@ -70,16 +70,18 @@ def captured(fd):
 
 
 def run_cells(cells, displays):
-    from quern_guest import boot, cell
+    from quern_guest import boot, cell, magics
 
-    sys.modules["__main__"] = cell.__main__ = types.ModuleType("__main__")
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = cell.__main__ = magics.__main__ = main
     boot.session()
     done = []
     for number, code in enumerate(cells, 1):
         displays.clear()
         with captured(1) as out, captured(2) as err:
             outcome = cell.run(code, number)
-        done.append(Cell(outcome, list(displays), out[0].decode(), err[0].decode()))
+        texts = [data.decode("utf-8", "backslashreplace") for data in out + err]
+        done.append(Cell(outcome, list(displays), *texts))
     return done
 
 

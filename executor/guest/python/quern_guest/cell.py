@@ -42,6 +42,7 @@ def run(code, number):
     """Gives (status, result, error name, error value, traceback)."""
     filename = f"<cell-{number}>"
     restore_builtins()
+    vars(__main__)["__builtins__"] = builtins
     streams.repair()
     sys.displayhook = sys.__displayhook__
     sys.excepthook = sys.__excepthook__

@@ -5,7 +5,7 @@ also when it never ends. The rest goes out at the end of a cell, before a
 display (which keeps their order), and before a fork (else twice).
 """
 
-import io
+import contextlib
 import os
 import sys
 
@@ -41,12 +41,10 @@ def repair():
 
 
 def flush():
-    for stream in (sys.stdout, sys.stderr, *_streams.values()):
-        try:
-            if not isinstance(stream, io.StringIO):
-                stream.flush()
-        except Exception:  # closed, replaced, nobody reads: not our business
-            pass
+    replaced = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+    for stream in (*_streams.values(), *replaced):
+        with contextlib.suppress(Exception):  # closed, or not a stream at all
+            stream.flush()
 
 
 os.register_at_fork(before=flush)
