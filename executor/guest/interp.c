@@ -83,7 +83,7 @@ bool interp_start(const char *folder, const char *profile, struct err *err)
     return true;
 }
 
-pid_t interp_fork(const int namespaces[])
+pid_t interp_fork(const int *namespaces)
 {
     PyOS_BeforeFork();
     pid_t pid = box_fork(namespaces);

@@ -17,8 +17,8 @@
 /* folder: holds quern_guest; profile: bare or science. */
 bool interp_start(const char *folder, const char *profile, struct err *err);
 
-/* As box_fork(). */
-pid_t interp_fork(const int namespaces[]);
+/* As box_fork(): NULL forks without entering a box. */
+pid_t interp_fork(const int *namespaces);
 
 bool interp_session(struct err *err);
 

@@ -15,16 +15,23 @@
 #include "executor/guest/runner.h"
 #include "schemas/message/limits.h"
 
+/* Into a box: all but the folder. Without one: the last four. */
+enum { BOXED_FDS = FORK_WORKSPACE, UNBOXED_FDS = FORK_FDS - FORK_CHANNEL };
+
 /* Gives -1 where nothing came. */
 static bool sort_passengers(const struct passengers *passengers,
                             int fds[FORK_FDS], struct err *err)
 {
-    if (passengers->count < FORK_WORKSPACE)
+    bool boxed = passengers->count == BOXED_FDS;
+
+    if (!boxed && passengers->count != UNBOXED_FDS)
         return err_set(err, ERR_REJECT, "bad_message",
                        "fork: %zu descriptors, must be %d or %d",
-                       passengers->count, FORK_WORKSPACE, FORK_FDS);
-    fds[FORK_WORKSPACE] = -1;
-    memcpy(fds, passengers->fds, passengers->count * sizeof(int));
+                       passengers->count, BOXED_FDS, UNBOXED_FDS);
+    for (size_t i = 0; i < FORK_FDS; i++)
+        fds[i] = -1;
+    memcpy(fds + (boxed ? 0 : FORK_CHANNEL), passengers->fds,
+           passengers->count * sizeof(int));
     return true;
 }
 
@@ -65,7 +72,7 @@ static bool fork_session(const struct guest_frame *frame,
 
     if (!sort_passengers(passengers, fds, err))
         return false;
-    pid = interp_fork(fds);
+    pid = interp_fork(fds[FORK_PID_NS] >= 0 ? fds : NULL);
     if (pid == 0)
         runner_run(&frame->limits, fds);
     if (pid < 0)

@@ -101,9 +101,9 @@ enum guest_type {
 };
 extern const char *const guest_type_names[];
 
-/* What rides along with GUEST_FORK, in this order. A namespace that the zygote
- * is in already is left alone. The last one may be left out: the working
- * folder is then /workspace. */
+/* What rides along with GUEST_FORK, in this order. Into a box: all but the
+ * last, and the working folder is /workspace. Without one (--insecure): the
+ * last four only. */
 enum fork_fd {
     FORK_USER_NS,
     FORK_MNT_NS,
