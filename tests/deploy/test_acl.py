@@ -1,0 +1,156 @@
+"""The shipped Redis users can do their part, and no other's."""
+
+import pathlib
+import secrets
+import time
+
+import pytest
+import redis
+from servers import RedisServer
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = (TREE / "schemas/redis/library.lua").read_text()
+ROOT = "quern:{000}:"
+WORK = ROOT + "work:default:normal"
+BLOB = "quern:blob:" + "0" * 64
+
+
+def new_id():
+    ms, tail = f"{time.time_ns() // 10**6:012x}", secrets.token_hex(6)
+    return f"{ms[:8]}-{ms[8:]}-7000-8000-{tail}"
+
+
+class As:
+    """Redis as one user sees it."""
+
+    def __init__(self, server, user):
+        client = server.client(username=user, password="secret")
+        self.call = client.execute_command
+
+    def transition(self, name, *args):
+        return self.call("FCALL", f"quern_v1_{name}", 1, ROOT, *args)
+
+    def submit(self, *pairs):
+        """Gives the id that the job was given and the answer."""
+        job = new_id()
+        return job, self.transition("submit", "id", job, "job", "x", *pairs)
+
+    def state(self, job):
+        return self.call("HGET", f"{ROOT}job:{job}", "state")
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        admin = server.client()
+        for line in (TREE / "deploy/redis/users.acl").read_text().splitlines():
+            _, user, *rules = line.split()
+            rules = [">secret" if r.startswith(">@") else r for r in rules]
+            if user != "default":
+                admin.execute_command("ACL", "SETUSER", user, *rules)
+        admin.execute_command("ACL", "SETUSER", "default", "off")
+        yield server
+
+
+@pytest.fixture
+def producer(server, consumer):
+    return As(server, "producer")
+
+
+@pytest.fixture
+def consumer(server):
+    consumer = As(server, "consumer")
+    consumer.call("FUNCTION", "LOAD", "REPLACE", LIBRARY)
+    return consumer
+
+
+def claim(consumer, job):
+    """Reads what waits and starts the job."""
+    consumer.call(
+        *("XREADGROUP", "GROUP", "consumers", "c1", "STREAMS", WORK, ">")
+    )
+    entry = consumer.call("HGET", f"{ROOT}job:{job}", "entry")
+    assert consumer.transition("start", WORK, entry, "c1", 30000, 3)[0] == 1
+
+
+def test_producer_submits_and_cancels(producer):
+    job, answer = producer.submit("idempotency_key", "k1", "max_depth", 100)
+    assert answer == [job.encode(), b"created"]
+    _, answer = producer.submit("idempotency_key", "k1")
+    assert answer == [job.encode(), b"exists"]
+    assert producer.transition("cancel", job) == b"cancelled"
+    assert producer.state(job) == b"cancelled"
+    assert producer.call("GET", f"{ROOT}result:{job}")
+    assert len(producer.call("XRANGE", f"{ROOT}events:{job}", "-", "+")) == 2
+
+
+def test_producer_brings_and_fetches_files(producer):
+    assert producer.call("SET", BLOB, "bytes", "EX", 60)
+    assert producer.call("GET", BLOB) == b"bytes"
+
+
+def test_consumer_takes_a_job_to_its_end(producer, consumer):
+    job, _ = producer.submit()
+    claim(consumer, job)
+    assert producer.transition("cancel", job) == b"asked"
+    consumer.transition("beat", 30000, job, 1)
+    consumer.transition("journal", job, 1, 0, "record")
+    consumer.transition("event", job, 1, "turn.started", b"\x80")
+    consumer.transition(
+        *("finish", job, 1, "failed", "result", "", "x", 1000, 1000)
+    )
+    assert producer.state(job) == b"failed"
+
+
+def test_consumer_hands_back_and_sweeps(producer, consumer):
+    job, _ = producer.submit()
+    claim(consumer, job)
+    consumer.transition("release", job, 1, "drain")
+    assert producer.state(job) == b"queued"
+    consumer.transition("reclaim", WORK, 30000, 3, 10, "-")
+
+
+def test_dashboard_follows(server, producer):
+    job, _ = producer.submit()
+    client = server.client(username="dashboard", password="secret")
+    assert client.xrange(f"{ROOT}events:{job}")
+    subscription = client.pubsub()
+    subscription.subscribe(f"{ROOT}events:{job}")
+    assert subscription.get_message(timeout=5)["type"] == "subscribe"
+    producer.transition("cancel", job)
+    assert subscription.get_message(timeout=5)["type"] == "message"
+
+
+# (who, what they try)
+REFUSED = [
+    ("producer", "XREADGROUP GROUP consumers p STREAMS {work} >"),
+    ("producer", "FCALL quern_v1_start 1 {root} {work} 1-0 p 30000 3"),
+    ("producer", "FCALL quern_v1_finish 1 {root} x 1 completed r d e 1 1"),
+    ("producer", "FUNCTION FLUSH"),
+    ("producer", "KEYS *"),
+    ("producer", "FLUSHALL"),
+    ("producer", "GET other"),
+    ("consumer", "CONFIG SET maxmemory 1"),
+    ("consumer", "FUNCTION FLUSH"),
+    ("consumer", "FLUSHALL"),
+    ("consumer", "ACL LIST"),
+    ("consumer", "GET other"),
+    ("dashboard", "GET {root}result:x"),
+    ("dashboard", "HGETALL {root}job:x"),
+    ("dashboard", "GET {blob}"),
+    ("dashboard", "SET {root}events:x y"),
+    ("dashboard", "XADD {root}events:x * event y"),
+    ("dashboard", "PUBLISH {root}events:x y"),
+    ("dashboard", "SUBSCRIBE {root}control"),
+    ("dashboard", "FCALL quern_v1_submit 1 {root} id x job y"),
+    ("default", "PING"),
+]
+
+
+@pytest.mark.parametrize("user, command", REFUSED, ids=map(" ".join, REFUSED))
+def test_refused(server, consumer, user, command):
+    words = command.format(root=ROOT, work=WORK, blob=BLOB).split()
+    with pytest.raises(
+        redis.exceptions.RedisError, match="permissions|NOPERM|invalid username"
+    ):
+        As(server, user).call(*words)
