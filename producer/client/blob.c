@@ -1,0 +1,226 @@
+/* blob.c - files and images: bytes in Redis under their own SHA-256.
+ *
+ * The name says what the bytes are, so writing them twice is harmless and
+ * reading them can be checked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "producer/client/handle.h"
+#include "schemas/message/limits.h"
+
+enum { BLOB_TTL_SECONDS = 24 * 3600 };
+
+static struct sha256 sha256_of(struct view bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char hash[32];
+    struct sha256 text = { { 0 } };
+
+    if (!EVP_Digest(bytes.data, bytes.len, hash, NULL, EVP_sha256(), NULL))
+        abort();
+    for (size_t i = 0; i < sizeof(hash); i++) {
+        text.text[2 * i] = digits[hash[i] >> 4];
+        text.text[2 * i + 1] = digits[hash[i] & 15];
+    }
+    return text;
+}
+
+/* True when it is there and will stay for a day: EXPIRE GT never cuts short a
+ * longer life, and answers 0 both then and when there is nothing. */
+static bool blob_extend(struct quern *quern, struct view key, bool *there,
+                        struct err *err)
+{
+    struct command command;
+    redisReply *reply;
+
+    command_init(&command, "EXPIRE");
+    command_add(&command, key);
+    command_add_uint(&command, BLOB_TTL_SECONDS);
+    command_add_text(&command, "GT");
+    reply = handle_call(quern, &command, err);
+    command_finish(&command);
+    if (!reply)
+        return false;
+    *there = reply->integer == 1;
+    freeReplyObject(reply);
+    return true;
+}
+
+static bool blob_set(struct quern *quern, struct view key, struct view bytes,
+                     struct err *err)
+{
+    struct command command;
+    redisReply *reply;
+
+    command_init(&command, "SET");
+    command_add(&command, key);
+    command_add(&command, bytes);
+    command_add_text(&command, "EX");
+    command_add_uint(&command, BLOB_TTL_SECONDS);
+    command_add_text(&command, "NX"); /* else it lives longer than a day */
+    reply = handle_call(quern, &command, err);
+    command_finish(&command);
+    if (reply)
+        freeReplyObject(reply);
+    return reply != NULL;
+}
+
+bool blob_upload(struct quern *quern, struct view bytes, struct sha256 *hash,
+                 struct err *err)
+{
+    struct key key;
+    bool there = false;
+
+    if (bytes.len > MAX_FILE_BYTES)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "%zu bytes, a file may have %d", bytes.len,
+                       MAX_FILE_BYTES);
+    *hash = sha256_of(bytes);
+    key = names_blob(&quern->names, view_of(hash->text));
+    return blob_extend(quern, key_view(&key), &there, err) &&
+           (there || blob_set(quern, key_view(&key), bytes, err));
+}
+
+static void cleanup_fd(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+/* Anything that can be read: a file may be a pipe (a shell's <(...)). */
+static bool read_all(int fd, struct buf *bytes, struct err *err)
+{
+    for (;;) {
+        char *room = buf_reserve(bytes, 64 << 10);
+        ssize_t n;
+
+        if (!room)
+            return err_set(err, ERR_REJECT, "too_large",
+                           "more than %d bytes, a file may have no more",
+                           MAX_FILE_BYTES);
+        n = read(fd, room, 64 << 10);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, ERR_REJECT, "bad_field", "%s", strerror(errno));
+        if (n == 0)
+            return true;
+        bytes->len += (size_t)n;
+    }
+}
+
+static bool upload_path(struct quern *quern, const char *path,
+                        struct file_ref *ref, struct sha256 *hash,
+                        struct err *err)
+{
+    CLEANUP(cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(buf_finish) struct buf bytes;
+
+    buf_init(&bytes, MAX_FILE_BYTES + (64 << 10));
+    if (fd < 0)
+        return err_set(err, ERR_REJECT, "bad_field", "%s", strerror(errno));
+    if (!read_all(fd, &bytes, err))
+        return false;
+    ref->bytes = bytes.len;
+    return blob_upload(quern, buf_view(&bytes), hash, err);
+}
+
+static struct view base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return view_of(slash ? slash + 1 : path);
+}
+
+static bool upload(struct quern *quern, const struct quern_file *file,
+                   struct file_ref *ref, struct sha256 *hash, struct err *err)
+{
+    struct view bytes = { file->data, file->size };
+
+    if (!file_name_is_valid(ref->name))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "\"%.*s\" is not a file name: a base name of at most "
+                       "%d bytes, UTF-8, without control characters",
+                       VIEW_ARG(view_head(ref->name, 64)), MAX_FILE_NAME_BYTES);
+    return file->path ? upload_path(quern, file->path, ref, hash, err)
+                      : blob_upload(quern, bytes, hash, err);
+}
+
+bool blob_upload_file(struct quern *quern, const struct quern_file *file,
+                      struct file_ref *ref, struct sha256 *hash,
+                      struct err *err)
+{
+    *ref = (struct file_ref){
+        .name = file->name ? view_of(file->name) : base_name(file->path),
+        .blob = { hash->text, sizeof(hash->text) - 1 },
+        .mime = view_of(file->mime),
+        .bytes = file->size,
+    };
+    return upload(quern, file, ref, hash, err) ||
+           err_prefix(err, "file %s", file->path ? file->path : file->name);
+}
+
+bool quern_blob_put(struct quern *quern, const void *data, size_t size,
+                    char *sha256, struct quern_error *error)
+{
+    struct err err = { 0 };
+    struct sha256 hash;
+
+    if (!blob_upload(quern, (struct view){ data, size }, &hash, &err))
+        return handle_fail(error, &err);
+    memcpy(sha256, hash.text, sizeof(hash.text));
+    return true;
+}
+
+static redisReply *blob_fetch(struct quern *quern, struct view sha256,
+                              struct err *err)
+{
+    struct command command;
+    struct key key;
+    redisReply *reply;
+
+    if (!id_is_sha256(sha256)) {
+        err_set(err, ERR_REJECT, "bad_field",
+                "blob: \"%.*s\" is not 64 hexadecimal digits",
+                VIEW_ARG(view_head(sha256, 70)));
+        return NULL;
+    }
+    key = names_blob(&quern->names, sha256);
+    command_init(&command, "GET");
+    command_add(&command, key_view(&key));
+    reply = handle_call(quern, &command, err);
+    command_finish(&command);
+    return reply;
+}
+
+bool quern_blob_get(struct quern *quern, const char *sha256, void **data,
+                    size_t *size, struct quern_error *error)
+{
+    struct err err = { 0 };
+    CLEANUP(cleanup_reply)
+    redisReply *reply = blob_fetch(quern, view_of(sha256), &err);
+    struct view bytes;
+
+    if (!reply)
+        return handle_fail(error, &err);
+    if (reply->type != REDIS_REPLY_STRING) {
+        err_set(&err, ERR_REJECT, "missing_blob",
+                "blob %s is not there: never written, or expired", sha256);
+        return handle_fail(error, &err);
+    }
+    bytes = (struct view){ reply->str, reply->len };
+    if (strcmp(sha256_of(bytes).text, sha256) != 0) {
+        err_set(&err, ERR_REJECT, "bad_blob",
+                "blob %s holds other bytes than its name says", sha256);
+        return handle_fail(error, &err);
+    }
+    *data = view_dup(bytes);
+    *size = bytes.len;
+    return true;
+}

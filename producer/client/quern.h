@@ -1,0 +1,239 @@
+/* quern.h - put jobs into quern, follow them, read what came of them.
+ *
+ *   struct quern *quern = quern_open(NULL, &error);
+ *   struct quern_job job = { .prompt = "How many primes below 1000?" };
+ *   quern_submit(quern, &job, &id, NULL, &error);
+ *   quern_wait(quern, id.text, 60000, &status, &error);
+ *
+ * A handle is for one thread at a time; open one per thread. It connects on
+ * first use and again by itself when Redis has been away. Every call ends
+ * within the handle's timeout (quern_wait and quern_watch_next: their own), and
+ * may be made again when it failed with QUERN_RETRY: nothing is done twice.
+ *
+ * Functions return false when they fail and then fill *error, which may be
+ * NULL. Text is UTF-8 and ends in NUL, times are milliseconds, sizes bytes.
+ * Strings passed in are borrowed for the call. Messages come as MessagePack, as
+ * schemas/README.md describes them; quern_json() turns any of them into JSON.
+ */
+#ifndef QUERN_H
+#define QUERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUERN_API __attribute__((visibility("default")))
+
+struct quern;
+struct quern_watch;
+
+enum quern_error_kind {
+    QUERN_RETRY = 1, /* the world: the same call may succeed later */
+    QUERN_REJECT,    /* the input: the same call will fail again */
+};
+
+struct quern_error {
+    enum quern_error_kind kind;
+    char code[32];  /* a stable word: "Error codes" in schemas/README.md */
+    char text[320]; /* a sentence for people, without a full stop */
+};
+
+struct quern_options {
+    const char *url;     /* NULL: $REDIS_URL, else redis://127.0.0.1:6379 */
+    const char *prefix;  /* of every key; NULL: "quern:" */
+    const char *role;    /* shown by CLIENT LIST; NULL: "quern-client" */
+    uint64_t timeout_ms; /* of a call, reconnecting included; 0: 10 s */
+};
+
+/* Gives a handle, or NULL when an option is wrong (bad_setting). options may be
+ * NULL. quern_close() accepts NULL. */
+QUERN_API struct quern *quern_open(const struct quern_options *options,
+                                   struct quern_error *error);
+QUERN_API void quern_close(struct quern *quern);
+QUERN_API const char *quern_version(void); /* "0.1.0" */
+
+/* --- submitting --------------------------------------------------------- */
+
+struct quern_id {
+    char text[37]; /* UUIDv7 */
+};
+QUERN_API bool quern_id_new(struct quern_id *id, struct quern_error *error);
+
+/* A file for the session: bytes in memory, or read from path. At most 64 of
+ * them, 64 MiB each. */
+struct quern_file {
+    const char *name; /* base name; NULL: that of path */
+    const char *mime; /* NULL: not said */
+    const char *path; /* NULL: data and size */
+    const void *data;
+    size_t size;
+};
+
+struct quern_pair {
+    const char *key;
+    const char *value;
+};
+
+enum quern_kind { QUERN_CONVERSATION, QUERN_CODE };
+enum quern_priority { QUERN_NORMAL, QUERN_HIGH, QUERN_LOW };
+
+/* NULL, 0: the operator's default. A conversation has prompt or messages, code
+ * has cells. Encoded it is at most 256 KiB; larger things are files. */
+struct quern_job {
+    const char *id; /* NULL: a new one */
+    enum quern_kind kind;
+    const char *queue;
+    enum quern_priority priority;
+    const char *tenant;
+    const char *session;  /* Python session that outlives the job */
+    const char *messages; /* OpenAI chat form: a JSON array */
+    const char *prompt;   /* one user message */
+    const char *system;   /* the system message before prompt */
+    const char *model;
+    const char *const *tools; /* NULL: every tool */
+    size_t tool_count;
+    const char *const *cells; /* Python, run in order until one fails */
+    size_t cell_count;
+    const struct quern_file *files;
+    size_t file_count;
+    uint64_t max_turns;
+    uint64_t deadline_ms; /* from submit to the end, waiting included */
+    uint64_t max_tokens;  /* of one reply */
+    uint64_t cell_ms;
+    uint64_t memory_bytes;
+    uint64_t max_attempts;
+    uint64_t backoff_ms;
+    uint64_t max_depth; /* queue_full when so many jobs are in the queue */
+    const char *idempotency_key; /* of the tenant: the same job for a day */
+    const struct quern_pair *metadata; /* given back in the result */
+    size_t metadata_count;
+    const char *traceparent; /* W3C */
+};
+
+/* Writes the files as blobs, then the job. *id names the job that stands;
+ * *existed (may be NULL) tells that it was there before, by its idempotency key
+ * or because the caller gave its id. Errors: missing_field, bad_field,
+ * too_large, queue_full, redis_unavailable, redis_refused. After
+ * redis_unavailable the job may stand: submit again with the id in *id. */
+QUERN_API bool quern_submit(struct quern *quern, const struct quern_job *job,
+                            struct quern_id *id, bool *existed,
+                            struct quern_error *error);
+
+/* The same for a job written as JSON (json/job.schema.json), files added. */
+QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
+                                 const struct quern_file *files,
+                                 size_t file_count, struct quern_id *id,
+                                 bool *existed, struct quern_error *error);
+
+/* The same for a MessagePack job that has its id; sent as it is. */
+QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
+                                  size_t size, struct quern_id *id,
+                                  bool *existed, struct quern_error *error);
+
+/* --- asking ------------------------------------------------------------- */
+
+enum quern_state { /* the last four are terminal */
+                   QUERN_SCHEDULED,
+                   QUERN_QUEUED,
+                   QUERN_IN_PROGRESS,
+                   QUERN_WAITING,
+                   QUERN_COMPLETED,
+                   QUERN_INCOMPLETE, /* stopped by a limit, with its best answer
+                                      */
+                   QUERN_FAILED,
+                   QUERN_CANCELLED,
+};
+QUERN_API const char *quern_state_name(enum quern_state state);
+QUERN_API bool quern_state_is_terminal(enum quern_state state);
+
+struct quern_status {
+    enum quern_state state;
+    bool expired; /* it ended, but its result is no longer kept */
+    uint64_t attempts;
+    uint64_t seq;                                   /* of the latest event */
+    uint64_t submitted_at, started_at, finished_at; /* since 1970; 0: not yet */
+    char error_code[32];
+    void *result; /* MessagePack; NULL: none (yet, any more) */
+    size_t result_size;
+};
+QUERN_API void quern_status_finish(struct quern_status *status);
+
+/* Errors: unknown_job (never there, or ended more than a week ago). */
+QUERN_API bool quern_get(struct quern *quern, const char *id,
+                         struct quern_status *status,
+                         struct quern_error *error);
+
+/* Until the job has ended: then as quern_get(). Error: timeout, QUERN_RETRY. */
+QUERN_API bool quern_wait(struct quern *quern, const char *id,
+                          uint64_t timeout_ms, struct quern_status *status,
+                          struct quern_error *error);
+
+/* --- following ---------------------------------------------------------- */
+
+struct quern_event { /* borrowed: valid until the next call on the watch */
+    uint64_t seq;    /* 1, 2, 3, ... */
+    uint64_t at;
+    uint64_t attempt;
+    const char *type;  /* "Events" in schemas/README.md */
+    bool terminal;     /* the last one */
+    const void *bytes; /* the whole event, MessagePack */
+    size_t size;
+};
+
+enum quern_next {
+    QUERN_EVENT,   /* *event is filled */
+    QUERN_NOTHING, /* none came in time; call again */
+    QUERN_END,     /* the job has ended and its last event was given */
+    QUERN_BROKEN,  /* *error says why; the watch is of no more use */
+};
+
+/* Every event after the one numbered after (0: all of them), once each and in
+ * order, live when they come; also of a job that has ended. Losing Redis does
+ * not end a watch: quern_watch_trouble() tells what it is waiting for, NULL
+ * when nothing is wrong. Errors: unknown_job, expired, redis_refused. Close the
+ * watch before its handle. */
+QUERN_API struct quern_watch *quern_watch_open(struct quern *quern,
+                                               const char *id, uint64_t after,
+                                               struct quern_error *error);
+QUERN_API enum quern_next quern_watch_next(struct quern_watch *watch,
+                                           struct quern_event *event,
+                                           uint64_t timeout_ms,
+                                           struct quern_error *error);
+QUERN_API const char *quern_watch_trouble(const struct quern_watch *watch);
+QUERN_API void quern_watch_close(struct quern_watch *watch);
+
+/* --- the rest ----------------------------------------------------------- */
+
+enum quern_cancelled {
+    QUERN_CANCELLED_NOW, /* it was waiting */
+    QUERN_CANCEL_ASKED,  /* it is running: its consumer has been asked */
+    QUERN_CANCEL_LATE,   /* it had ended */
+};
+QUERN_API bool quern_cancel(struct quern *quern, const char *id,
+                            const char *reason, /* may be NULL */
+                            enum quern_cancelled *outcome,
+                            struct quern_error *error);
+
+/* The bytes of an image or file, by the 64 digits in its "blob"; checked to be
+ * those bytes. Gives memory: free() it. Errors: missing_blob, bad_blob. */
+QUERN_API bool quern_blob_get(struct quern *quern, const char *sha256,
+                              void **data, size_t *size,
+                              struct quern_error *error);
+/* Kept for a day at least; sha256 takes 65 bytes. At most 64 MiB. */
+QUERN_API bool quern_blob_put(struct quern *quern, const void *data,
+                              size_t size, char *sha256,
+                              struct quern_error *error);
+
+/* One MessagePack message as JSON text. Gives memory: free() it. */
+QUERN_API char *quern_json(const void *bytes, size_t size,
+                           struct quern_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
