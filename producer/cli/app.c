@@ -1,0 +1,256 @@
+/* app.c - what the verbs share. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "producer/cli/cli.h"
+#include "producer/cli/show.h"
+#include "schemas/message/buf.h"
+#include "schemas/message/limits.h"
+
+static const struct {
+    const char *code;
+    int exit;
+} exits[] = {
+    { "redis_unavailable", EXIT_UNAVAILABLE },
+    { "redis_refused", EXIT_UNAVAILABLE },
+    { "bad_setting", EXIT_USAGE },
+};
+
+static int exit_of(const struct quern_error *error)
+{
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
+        if (strcmp(exits[i].code, error->code) == 0)
+            return exits[i].exit;
+    return error->kind == QUERN_RETRY ? EXIT_AGAIN : EXIT_INPUT;
+}
+
+int app_fail(struct app *app, const struct quern_error *error)
+{
+    struct pane *err = &app->term.err;
+
+    if (app->term.json) {
+        json_t *object =
+            json_pack("{s:s, s:{s:s, s:s, s:b}}", "type", "error", "error",
+                      "code", error->code, "message", error->text, "retryable",
+                      error->kind == QUERN_RETRY);
+
+        json_dumpf(object, stderr, JSON_COMPACT);
+        fputc('\n', stderr);
+        json_decref(object);
+        return exit_of(error);
+    }
+    pane_line(&app->term.out);
+    pane_line(err);
+    pane_printf(err, RED, "quern%s%s: ", app->verb ? " " : "",
+                app->verb ? app->verb->name : "");
+    pane_text(err, PLAIN, view_of(error->text));
+    pane_printf(err, PLAIN, "\n");
+    return exit_of(error);
+}
+
+int app_fail_err(struct app *app, const struct err *err)
+{
+    struct quern_error error = {
+        .kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT,
+    };
+
+    memcpy(error.code, err->code, sizeof(error.code));
+    memcpy(error.text, err->text, sizeof(error.text));
+    return app_fail(app, &error);
+}
+
+static void cleanup_fd(const int *fd)
+{
+    if (*fd > STDIN_FILENO)
+        close(*fd);
+}
+
+char *read_text(const char *path, size_t max, size_t *size, struct err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    CLEANUP(cleanup_fd)
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    char *text = malloc(max + 2);
+    ssize_t n = fd < 0 ? -1 : 1;
+
+    if (!text)
+        abort();
+    for (*size = 0; n > 0 && *size <= max; *size += n > 0 ? (size_t)n : 0)
+        n = read(fd, text + *size, max + 1 - *size);
+    if (n < 0)
+        err_set(err, ERR_REJECT, "bad_field", "%s: %s", path, strerror(errno));
+    else if (*size > max)
+        err_set(err, ERR_REJECT, "too_large",
+                "%s has more than %zu bytes, the limit", path, max);
+    else if (memchr(text, '\0', *size))
+        err_set(err, ERR_REJECT, "bad_field", "%s is not text: a NUL byte",
+                path);
+    else {
+        text[*size] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/* --- submitting ------------------------------------------------------------
+ */
+
+static size_t list_files(const struct options *options,
+                         struct quern_file *files)
+{
+    for (size_t i = 0; i < options->files.count; i++)
+        files[i] = (struct quern_file){ .path = options->files.items[i] };
+    return options->files.count;
+}
+
+/* KEY=VALUE, cut in two in keys. */
+static bool list_metadata(const struct options *options,
+                          struct quern_pair *pairs, char **keys,
+                          struct err *err)
+{
+    for (size_t i = 0; i < options->metadata.count; i++) {
+        const char *text = options->metadata.items[i];
+        const char *equals = strchr(text, '=');
+
+        if (!equals || equals == text)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--metadata: \"%.64s\" is not KEY=VALUE", text);
+        keys[i] = view_dup((struct view){ text, (size_t)(equals - text) });
+        pairs[i] = (struct quern_pair){ keys[i], equals + 1 };
+    }
+    return true;
+}
+
+static bool give(struct quern_error *error, const struct err *err)
+{
+    error->kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT;
+    memcpy(error->code, err->code, sizeof(error->code));
+    memcpy(error->text, err->text, sizeof(error->text));
+    return false;
+}
+
+static bool submit_file(struct app *app, struct quern_id *id, bool *existed,
+                        struct quern_error *error)
+{
+    struct quern_file files[MAX_TEXTS];
+    size_t count = list_files(&app->options, files);
+    struct err err = { 0 };
+    size_t size;
+    CLEANUP(cleanup_free)
+    char *text = read_text(app->options.job, MAX_JOB_BYTES, &size, &err);
+
+    if (!text)
+        return give(error, &err);
+    return quern_submit_json(app->quern, text, files, count, id, existed,
+                             error);
+}
+
+bool app_submit(struct app *app, const char *question, const char *code,
+                struct quern_id *id, bool *existed, struct quern_error *error)
+{
+    const struct options *options = &app->options;
+    struct quern_file files[MAX_TEXTS];
+    struct quern_pair pairs[MAX_TEXTS];
+    char *keys[MAX_TEXTS] = { NULL };
+    struct err err = { 0 };
+    struct quern_job job = {
+        .kind = code ? QUERN_CODE : QUERN_CONVERSATION,
+        .queue = options->queue,
+        .priority = (enum quern_priority)options->priority,
+        .tenant = options->tenant,
+        .session = options->session,
+        .prompt = question,
+        .system = options->system,
+        .model = options->model,
+        .tools = options->tools.items,
+        .tool_count = options->tools.count,
+        .cells = &code,
+        .cell_count = code ? 1 : 0,
+        .files = files,
+        .file_count = list_files(options, files),
+        .max_turns = options->turns,
+        .deadline_ms = options->deadline_ms,
+        .cell_ms = options->cell_ms,
+        .memory_bytes = options->memory_bytes,
+        .idempotency_key = options->key,
+        .metadata = pairs,
+        .metadata_count = options->metadata.count,
+    };
+    bool ok;
+
+    if (options->job)
+        return submit_file(app, id, existed, error);
+    ok = list_metadata(options, pairs, keys, &err)
+             ? quern_submit(app->quern, &job, id, existed, error)
+             : give(error, &err);
+    for (size_t i = 0; i < options->metadata.count; i++)
+        free(keys[i]);
+    return ok;
+}
+
+/* --- telling what became of a job ------------------------------------------
+ */
+
+int status_exit(const struct quern_status *status)
+{
+    if (!quern_state_is_terminal(status->state))
+        return EXIT_AGAIN;
+    return status->state == QUERN_COMPLETED && !status->expired ? EXIT_DONE
+                                                                : EXIT_JOB;
+}
+
+static void save_all(struct app *app, const struct result *result)
+{
+    struct saver *saver = calloc(1, sizeof(*saver));
+    const struct image_ref *images = result->images.items;
+    const struct file_ref *files = result->files.items;
+
+    if (!saver)
+        abort();
+    saver->quern = app->quern;
+    saver->dir = app->options.out;
+    for (size_t i = 0; i < result->images.count; i++)
+        show_image(app, saver, &images[i]);
+    for (size_t i = 0; i < result->files.count; i++)
+        show_file(app, saver, &files[i]);
+    free(saver);
+}
+
+static int show_ended(struct app *app, const struct quern_status *status)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct view bytes = { status->result, status->result_size };
+    struct result result;
+    struct err err = { 0 };
+
+    if (!message_decode(&schema_result, bytes, &result, &arena, &err))
+        return app_fail_err(app, &err);
+    save_all(app, &result);
+    if (!app->term.json)
+        show_result(app, &result, SHOW_OUTPUT | SHOW_ANSWER);
+    return status_exit(status);
+}
+
+int app_show_status(struct app *app, const char *id,
+                    const struct quern_status *status)
+{
+    struct pane *err = &app->term.err;
+    int code = status_exit(status);
+
+    if (status->result)
+        code = show_ended(app, status);
+    if (app->term.json)
+        json_line(json_of_status(id, status));
+    else if (status->expired)
+        pane_printf(err, YELLOW,
+                    "%s, but the result is no longer kept (job %s)\n",
+                    quern_state_name(status->state), id);
+    else if (!status->result)
+        pane_printf(&app->term.out, PLAIN, "%s\n",
+                    quern_state_name(status->state));
+    return code;
+}

@@ -1,0 +1,68 @@
+/* cli.h - what the verbs of the quern command share. */
+#ifndef PRODUCER_CLI_CLI_H
+#define PRODUCER_CLI_CLI_H
+
+#include "producer/cli/option.h"
+#include "producer/cli/term.h"
+#include "producer/client/quern.h"
+#include "schemas/message/err.h"
+#include "schemas/message/view.h"
+
+/* sysexits.h, so that shells and cron know what to do. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete */
+    EXIT_USAGE = 64,       /* the command line */
+    EXIT_INPUT = 65,       /* the job, a file, an id */
+    EXIT_UNAVAILABLE = 69, /* no Redis, or it refuses us */
+    EXIT_AGAIN = 75,       /* not ended in time, queue full */
+};
+
+struct app {
+    const struct verb *verb;
+    struct options options;
+    struct term term;
+    struct quern *quern; /* open for verbs that need it */
+};
+
+struct verb {
+    const char *name;
+    const char *words; /* what stands after the name: "QUESTION" */
+    int min_words, max_words;
+    bool offline; /* needs no handle */
+    const char *about;
+    const char *details; /* of its own help page */
+    int (*run)(struct app *app);
+};
+extern const struct verb verbs[];
+extern const size_t verb_count;
+
+int verb_run(struct app *app);
+int verb_submit(struct app *app);
+int verb_get(struct app *app);
+int verb_wait(struct app *app);
+int verb_watch(struct app *app);
+int verb_cancel(struct app *app);
+int verb_exec(struct app *app);
+int verb_doctor(struct app *app);
+int verb_help(struct app *app);
+
+/* Says what failed, as a sentence or with --json as an object, on stderr; gives
+ * the exit code that it means. */
+int app_fail(struct app *app, const struct quern_error *error);
+int app_fail_err(struct app *app, const struct err *err);
+
+/* The job that the options describe, submitted. question: the user's words, or
+ * NULL for --job; code: cells instead, or NULL. */
+bool app_submit(struct app *app, const char *question, const char *code,
+                struct quern_id *id, bool *existed, struct quern_error *error);
+
+/* All of a file, or of standard input when path is "-", as text. */
+char *read_text(const char *path, size_t max, size_t *size, struct err *err);
+
+/* Prints what became of a job (get, wait); gives the exit code. */
+int app_show_status(struct app *app, const char *id,
+                    const struct quern_status *status);
+int status_exit(const struct quern_status *status);
+
+#endif

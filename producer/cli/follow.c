@@ -1,0 +1,363 @@
+/* follow.c - a job on the terminal while it runs. */
+#include "producer/cli/follow.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "producer/cli/show.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/event.h"
+
+enum {
+    LOOK_MS = 200,   /* how soon Ctrl-C is answered */
+    PATIENCE_S = 60, /* without Redis */
+};
+
+struct follow {
+    struct app *app;
+    const char *id;
+    bool plain;
+    bool talk;         /* show progress */
+    bool output_shown; /* of cells */
+    struct buf text;   /* of the latest turn, as it stands on stdout */
+    time_t away_since; /* 0: Redis is there */
+    struct saver saver;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+/* Once: the second Ctrl-C has its usual effect. */
+static void catch_interrupt(void)
+{
+    struct sigaction action = { .sa_handler = on_interrupt,
+                                .sa_flags = (int)SA_RESETHAND };
+
+    interrupted = 0;
+    sigaction(SIGINT, &action, NULL);
+}
+
+static void tell_how_to_go_on(struct follow *follow)
+{
+    struct pane *err = &follow->app->term.err;
+
+    interrupted = 0;
+    pane_line(&follow->app->term.out);
+    pane_line(err);
+    pane_printf(err, BOLD,
+                "Ctrl-C again to leave; the job goes on. Then:\n"
+                "  quern watch %s\n  quern cancel %s\n",
+                follow->id, follow->id);
+}
+
+/* --- what each event looks like ------------------------------------------ */
+
+static struct pane *pane_of(struct follow *follow) /* a new line of stderr */
+{
+    pane_line(&follow->app->term.out);
+    pane_line(&follow->app->term.err);
+    return &follow->app->term.err;
+}
+
+static void on_started(struct follow *follow, const struct event *event)
+{
+    if (event->attempt > 1)
+        pane_printf(pane_of(follow), DIM, "attempt %" PRIu64 "\n",
+                    event->attempt);
+}
+
+static void on_turn(struct follow *follow, const struct event *event)
+{
+    (void)event;
+    pane_line(&follow->app->term.out);
+    buf_clear(&follow->text);
+}
+
+/* Words go to stdout only where a person reads them as they come. */
+static void on_delta(struct follow *follow, const struct event *event)
+{
+    struct term *term = &follow->app->term;
+
+    if (!term->out.tty)
+        return;
+    if (follow->text.len == 0)
+        pane_line(&term->err);
+    pane_text(&term->out, PLAIN, event->data.text);
+    buf_add(&follow->text, event->data.text);
+}
+
+static void on_message(struct follow *follow, const struct event *event)
+{
+    if (follow->text.len == 0)
+        on_delta(follow, event);
+    pane_line(&follow->app->term.out);
+}
+
+static void on_reasoning(struct follow *follow, const struct event *event)
+{
+    pane_text(&follow->app->term.err, DIM, event->data.text);
+}
+
+static void on_tool(struct follow *follow, const struct event *event)
+{
+    struct pane *err = pane_of(follow);
+
+    pane_printf(err, CYAN, "> ");
+    pane_text(err, CYAN, event->data.tool);
+    pane_line(err);
+    pane_quote(err, PLAIN, follow->app->term.bar, event->data.code);
+    pane_line(err);
+}
+
+static void on_output(struct follow *follow, const struct event *event)
+{
+    struct term *term = &follow->app->term;
+    bool errors = view_is(event->data.stream, "stderr");
+
+    follow->output_shown = true;
+    if (follow->plain)
+        pane_text(errors ? &term->err : &term->out, PLAIN, event->data.text);
+    else
+        pane_quote(&term->err, errors ? YELLOW : DIM, "  ", event->data.text);
+}
+
+static void on_tool_end(struct follow *follow, const struct event *event)
+{
+    const struct event_data *data = &event->data;
+    bool kept = data->state.len == 0 || view_is(data->state, "kept");
+    struct pane *err;
+
+    if (follow->plain || (view_is(data->status, "ok") && kept))
+        return;
+    err = pane_of(follow);
+    pane_printf(err, YELLOW, "  ");
+    pane_text(err, YELLOW, data->status);
+    pane_printf(err, DIM, " after %s", term_time(data->ms));
+    if (!kept) {
+        pane_printf(err, YELLOW, ", variables and files: ");
+        pane_text(err, YELLOW, data->state);
+    }
+    pane_line(err);
+}
+
+static void on_image(struct follow *follow, const struct event *event)
+{
+    show_image(follow->app, &follow->saver, &event->data.image);
+}
+
+static void on_file(struct follow *follow, const struct event *event)
+{
+    show_file(follow->app, &follow->saver, &event->data.file);
+}
+
+static void on_pause(struct follow *follow, const struct event *event)
+{
+    const struct event_data *data = &event->data;
+    struct pane *err = pane_of(follow);
+
+    pane_text(err, YELLOW, event->type);
+    pane_printf(err, YELLOW, ": ");
+    pane_text(err, PLAIN,
+              data->error.message.len > 0 ? data->error.message : data->reason);
+    if (data->wait_ms > 0)
+        pane_printf(err, DIM, "; again in %s", term_time(data->wait_ms));
+    pane_line(err);
+}
+
+static const struct {
+    const char *type;
+    bool progress; /* only where a person watches */
+    void (*show)(struct follow *follow, const struct event *event);
+} shown[] = {
+    { "job.started", true, on_started },
+    { "turn.started", true, on_turn },
+    { "message.delta", true, on_delta },
+    { "message.completed", true, on_message },
+    { "reasoning.delta", true, on_reasoning },
+    { "tool.started", true, on_tool },
+    { "tool.output", true, on_output },
+    { "tool.completed", true, on_tool_end },
+    { "image", false, on_image },
+    { "file", false, on_file },
+    { "job.retrying", true, on_pause },
+    { "job.waiting", true, on_pause },
+    { "job.lost", true, on_pause },
+};
+
+static bool wants(const struct follow *follow, bool progress, struct view type)
+{
+    if (follow->app->term.json)
+        return !progress;
+    if (follow->plain && view_is(type, "tool.started"))
+        return false;
+    return !progress || follow->talk ||
+           (follow->plain && view_is(type, "tool.output"));
+}
+
+static void show_event(struct follow *follow, const struct quern_event *given)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct view bytes = { given->bytes, given->size };
+    struct event event;
+
+    if (follow->app->term.json) {
+        char *text = quern_json(bytes.data, bytes.len, NULL);
+
+        printf("%s\n", text ? text : "{}");
+        fflush(stdout);
+        free(text);
+    }
+    if (!event_decode(&event, bytes, &arena, NULL))
+        return;
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+        if (view_is(event.type, shown[i].type) &&
+            wants(follow, shown[i].progress, event.type))
+            shown[i].show(follow, &event);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static struct view trimmed(struct view text)
+{
+    while (text.len > 0 && strchr(" \n\t", text.data[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+static void show_end(struct follow *follow, const struct result *result)
+{
+    const struct image_ref *images = result->images.items;
+    const struct file_ref *files = result->files.items;
+    unsigned int what = 0;
+
+    for (size_t i = 0; i < result->images.count; i++)
+        show_image(follow->app, &follow->saver, &images[i]);
+    for (size_t i = 0; i < result->files.count; i++)
+        show_file(follow->app, &follow->saver, &files[i]);
+    if (follow->app->term.json)
+        return;
+    if (!view_equal(trimmed(buf_view(&follow->text)), trimmed(result->answer)))
+        what |= SHOW_ANSWER;
+    if (!follow->output_shown)
+        what |= SHOW_OUTPUT;
+    show_result(follow->app, result, what);
+}
+
+static int finish(struct follow *follow)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+    struct quern_error error;
+    struct err err = { 0 };
+    struct result result;
+
+    if (!quern_get(follow->app->quern, follow->id, &status, &error))
+        return app_fail(follow->app, &error);
+    if (!status.result)
+        return app_show_status(follow->app, follow->id, &status);
+    if (!message_decode(&schema_result,
+                        (struct view){ status.result, status.result_size },
+                        &result, &arena, &err))
+        return app_fail_err(follow->app, &err);
+    show_end(follow, &result);
+    if (follow->app->term.json)
+        json_line(json_pack("{s:s, s:o}", "type", "result", "result",
+                            json_of_result(&status)));
+    return status_exit(&status);
+}
+
+/* --- the loop --------------------------------------------------------------
+ */
+
+/* False when Redis has been away for too long. */
+static bool mind_trouble(struct follow *follow, const char *trouble)
+{
+    struct pane *err;
+
+    if (!trouble == !follow->away_since)
+        return !trouble || time(NULL) - follow->away_since < PATIENCE_S;
+    follow->away_since = trouble ? time(NULL) : 0;
+    if (!follow->talk)
+        return true;
+    err = pane_of(follow);
+    if (trouble) {
+        pane_printf(err, YELLOW, "Redis is away, trying again: ");
+        pane_text(err, PLAIN, view_of(trouble));
+        pane_line(err);
+    } else {
+        pane_printf(err, GREEN, "Redis is back\n");
+    }
+    return true;
+}
+
+static int lost(struct follow *follow, const char *trouble)
+{
+    struct err err = { 0 };
+
+    err_set(&err, ERR_RETRY, "redis_unavailable",
+            "%.160s; the job goes on, see quern watch %s", trouble, follow->id);
+    return app_fail_err(follow->app, &err);
+}
+
+static int loop(struct follow *follow, struct quern_watch *watch)
+{
+    struct quern_event event;
+    struct quern_error error = { 0 };
+
+    for (;;) {
+        switch (quern_watch_next(watch, &event, LOOK_MS, &error)) {
+        case QUERN_EVENT:
+            show_event(follow, &event);
+            break;
+        case QUERN_END:
+            return finish(follow);
+        case QUERN_BROKEN:
+            return app_fail(follow->app, &error);
+        case QUERN_NOTHING:
+            break;
+        }
+        if (interrupted)
+            tell_how_to_go_on(follow);
+        if (!mind_trouble(follow, quern_watch_trouble(watch)))
+            return lost(follow, quern_watch_trouble(watch));
+    }
+}
+
+int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
+               const char *dir)
+{
+    struct follow *follow = calloc(1, sizeof(*follow));
+    struct quern_error error = { 0 };
+    struct quern_watch *watch = quern_watch_open(app->quern, id, after, &error);
+    int code;
+
+    if (!follow)
+        abort();
+    if (!watch) {
+        free(follow);
+        return app_fail(app, &error);
+    }
+    *follow = (struct follow){
+        .app = app,
+        .id = id,
+        .plain = plain,
+        .talk = app->term.err.tty,
+        .saver = { .quern = app->quern, .dir = dir },
+    };
+    buf_init(&follow->text, MAX_ANSWER_BYTES);
+    if (app->term.err.tty)
+        catch_interrupt();
+    code = loop(follow, watch);
+    quern_watch_close(watch);
+    buf_finish(&follow->text);
+    free(follow);
+    return code;
+}

@@ -1,0 +1,108 @@
+/* option.h - the options of every verb, as one table.
+ *
+ * From the table come the parser, the help pages, the QUERN_* variables and the
+ * names in the settings file. What stands on the command line wins over the
+ * environment, and that over the file. */
+#ifndef PRODUCER_CLI_OPTION_H
+#define PRODUCER_CLI_OPTION_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "schemas/message/err.h"
+#include "schemas/message/limits.h"
+
+enum { MAX_TEXTS = 64 };
+
+struct texts { /* of an option that may be given again */
+    const char *items[MAX_TEXTS];
+    size_t count;
+};
+
+struct options {
+    const char *redis_url;
+    const char *prefix;
+    const char *config;
+    bool json;
+    bool help;
+    bool version;
+
+    struct texts files;
+    const char *out;
+    const char *session;
+    const char *model;
+    const char *system;
+    struct texts tools;
+    const char *job;
+    const char *queue;
+    int priority; /* enum quern_priority */
+    const char *tenant;
+    const char *key;
+    struct texts metadata;
+    uint64_t turns;
+    uint64_t deadline_ms;
+    uint64_t cell_ms;
+    uint64_t memory_bytes;
+
+    uint64_t timeout_ms;
+    uint64_t from;
+    const char *reason;
+
+    const char *words[MAX_TEXTS]; /* what is not an option */
+    int word_count;
+
+    uint64_t given; /* bit n: option_table[n] has been said */
+    char *settings; /* the file's text, which values borrow from */
+};
+
+enum option_type {
+    OPTION_FLAG,   /* bool */
+    OPTION_TEXT,   /* const char * */
+    OPTION_TEXTS,  /* struct texts */
+    OPTION_COUNT,  /* uint64_t */
+    OPTION_TIME,   /* uint64_t, ms; 500ms, 30s, 5m, 2h, 1d; plain: seconds */
+    OPTION_BYTES,  /* uint64_t; 64k, 512M, 2G */
+    OPTION_CHOICE, /* int: index into choices */
+};
+
+enum {
+    OPTION_SETTING = 1, /* may stand in QUERN_<NAME> and the settings file */
+    OPTION_GLOBAL = 2,  /* of every verb */
+};
+
+struct option {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    enum option_type type;
+    unsigned int flags;
+    size_t offset;     /* in struct options */
+    const char *value; /* its name in the help: FILE */
+    const char *verbs; /* " run submit " */
+    const char *about;
+    uint64_t max;               /* of a number; 0: none */
+    const char *const *choices; /* ends in NULL */
+};
+extern const struct option option_table[];
+extern const size_t option_count;
+
+/* argv without the program and the verb. Options and words may be mixed; "--"
+ * ends the options. Error: bad_setting. Borrows argv. */
+bool options_parse(struct options *options, const char *verb, int argc,
+                   char **argv, struct err *err);
+
+/* The verb's own, or with verb NULL the ones of every verb. */
+void options_help(const char *verb, FILE *out);
+
+/* QUERN_*, then the file, for what the command line did not say. A verb takes
+ * from them what it knows and passes over the rest. */
+bool options_settle(struct options *options, const char *verb, struct err *err);
+void options_finish(struct options *options);
+
+/* For settings.c. */
+bool option_set(struct options *options, const struct option *option,
+                const char *value, struct err *err);
+bool option_is_of(const struct option *option, const char *verb);
+bool option_is_given(const struct options *options,
+                     const struct option *option);
+
+#endif

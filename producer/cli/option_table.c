@@ -1,0 +1,211 @@
+/* option_table.c - every option of every verb. */
+#include <stddef.h>
+#include <string.h>
+
+#include "producer/cli/option.h"
+
+#define AT(member) offsetof(struct options, member)
+
+static const char *const priorities[] = { "normal", "high", "low", NULL };
+
+#define ALL " run submit get wait watch cancel exec doctor help "
+#define JOBS " run submit exec "
+
+const struct option option_table[] = {
+    { .name = "file",
+      .letter = 'f',
+      .type = OPTION_TEXTS,
+      .offset = AT(files),
+      .value = "FILE",
+      .verbs = JOBS,
+      .about = "send FILE along, into the working directory; may be repeated" },
+    { .name = "out",
+      .letter = 'o',
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING,
+      .offset = AT(out),
+      .value = "DIR",
+      .verbs = " run exec get wait watch ",
+      .about = "save images and files into DIR (run, exec: quern-out)" },
+    { .name = "session",
+      .letter = 's',
+      .type = OPTION_TEXT,
+      .offset = AT(session),
+      .value = "NAME",
+      .verbs = JOBS,
+      .about = "keep variables and files under NAME for later jobs" },
+    { .name = "model",
+      .letter = 'm',
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING,
+      .offset = AT(model),
+      .value = "NAME",
+      .verbs = " run submit ",
+      .about = "a model of the operator's configuration" },
+    { .name = "system",
+      .type = OPTION_TEXT,
+      .offset = AT(system),
+      .value = "TEXT",
+      .verbs = " run submit ",
+      .about = "what the model is told before the question" },
+    { .name = "tool",
+      .type = OPTION_TEXTS,
+      .offset = AT(tools),
+      .value = "NAME",
+      .verbs = " run submit ",
+      .about = "only this tool; may be repeated" },
+    { .name = "job",
+      .letter = 'j',
+      .type = OPTION_TEXT,
+      .offset = AT(job),
+      .value = "FILE",
+      .verbs = " run submit ",
+      .about = "a whole job as JSON instead of a question; -: standard input" },
+    { .name = "queue",
+      .letter = 'q',
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING,
+      .offset = AT(queue),
+      .value = "NAME",
+      .verbs = " run submit exec doctor ",
+      .about = "the queue (default)" },
+    { .name = "priority",
+      .type = OPTION_CHOICE,
+      .flags = OPTION_SETTING,
+      .offset = AT(priority),
+      .value = "WORD",
+      .verbs = JOBS,
+      .about = "high, normal or low (normal)",
+      .choices = priorities },
+    { .name = "tenant",
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING,
+      .offset = AT(tenant),
+      .value = "NAME",
+      .verbs = JOBS,
+      .about = "for whom (default)" },
+    { .name = "key",
+      .letter = 'k',
+      .type = OPTION_TEXT,
+      .offset = AT(key),
+      .value = "TEXT",
+      .verbs = JOBS,
+      .about = "idempotency: the same key gives the same job for a day" },
+    { .name = "metadata",
+      .type = OPTION_TEXTS,
+      .offset = AT(metadata),
+      .value = "KEY=VALUE",
+      .verbs = JOBS,
+      .about = "given back in the result; may be repeated" },
+    { .name = "max-turns",
+      .type = OPTION_COUNT,
+      .offset = AT(turns),
+      .value = "N",
+      .verbs = " run submit ",
+      .about = "model calls at the most",
+      .max = MAX_TURNS },
+    { .name = "deadline",
+      .type = OPTION_TIME,
+      .offset = AT(deadline_ms),
+      .value = "TIME",
+      .verbs = JOBS,
+      .about = "fail when not done by then, waiting included: 90s, 5m, 2h",
+      .max = MAX_DEADLINE_MS },
+    { .name = "cell-time",
+      .type = OPTION_TIME,
+      .offset = AT(cell_ms),
+      .value = "TIME",
+      .verbs = JOBS,
+      .about = "longest run of one piece of code",
+      .max = MAX_CELL_MS },
+    { .name = "memory",
+      .type = OPTION_BYTES,
+      .offset = AT(memory_bytes),
+      .value = "SIZE",
+      .verbs = JOBS,
+      .about = "memory of the session: 512M, 2G" },
+    { .name = "timeout",
+      .letter = 't',
+      .type = OPTION_TIME,
+      .offset = AT(timeout_ms),
+      .value = "TIME",
+      .verbs = " wait ",
+      .about = "give up waiting then; the job goes on (no limit)" },
+    { .name = "from",
+      .type = OPTION_COUNT,
+      .offset = AT(from),
+      .value = "SEQ",
+      .verbs = " watch ",
+      .about = "only events after this number (0: all of them)" },
+    { .name = "reason",
+      .letter = 'r',
+      .type = OPTION_TEXT,
+      .offset = AT(reason),
+      .value = "TEXT",
+      .verbs = " cancel ",
+      .about = "kept with the job" },
+    { .name = "redis-url",
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING | OPTION_GLOBAL,
+      .offset = AT(redis_url),
+      .value = "URL",
+      .verbs = ALL,
+      .about = "where Redis is ($REDIS_URL, else redis://127.0.0.1:6379)" },
+    { .name = "prefix",
+      .type = OPTION_TEXT,
+      .flags = OPTION_SETTING | OPTION_GLOBAL,
+      .offset = AT(prefix),
+      .value = "TEXT",
+      .verbs = ALL,
+      .about = "what every key begins with (quern:)" },
+    { .name = "config",
+      .type = OPTION_TEXT,
+      .flags = OPTION_GLOBAL,
+      .offset = AT(config),
+      .value = "FILE",
+      .verbs = ALL,
+      .about = "settings (~/.config/quern/quern.conf)" },
+    { .name = "json",
+      .type = OPTION_FLAG,
+      .flags = OPTION_GLOBAL,
+      .offset = AT(json),
+      .verbs = ALL,
+      .about = "one JSON object per line" },
+    { .name = "help",
+      .letter = 'h',
+      .type = OPTION_FLAG,
+      .flags = OPTION_GLOBAL,
+      .offset = AT(help),
+      .verbs = ALL,
+      .about = "what the verb does" },
+};
+
+const size_t option_count = sizeof(option_table) / sizeof(option_table[0]);
+
+bool option_is_of(const struct option *option, const char *verb)
+{
+    size_t len = strlen(verb);
+    const char *at = option->verbs;
+
+    while ((at = strstr(at + 1, verb)))
+        if (at[-1] == ' ' && at[len] == ' ')
+            return true;
+    return false;
+}
+
+void options_help(const char *verb, FILE *out)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        char left[40];
+
+        if (verb ? !option_is_of(option, verb) || option->flags & OPTION_GLOBAL
+                 : !(option->flags & OPTION_GLOBAL))
+            continue;
+        snprintf(
+            left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
+            option->letter ? option->letter : ' ', option->letter ? "," : " ",
+            option->name, option->value ? option->value : "");
+        fprintf(out, "  %-26s %s\n", left, option->about);
+    }
+}

@@ -1,0 +1,188 @@
+/* show.c - a finished job on the terminal, or as a line of JSON. */
+#include "producer/cli/show.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/json/convert.h"
+
+void json_line(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+    fputc('\n', stdout);
+    fflush(stdout);
+    json_decref(object);
+}
+
+json_t *json_of_result(const struct quern_status *status)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *value;
+    struct view bytes = { status->result, status->result_size };
+
+    if (!status->result || !value_decode(bytes, &value, &arena, NULL))
+        return json_null();
+    return json_from_value(value);
+}
+
+json_t *json_of_status(const char *id, const struct quern_status *status)
+{
+    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "id",
+                     id, "state", quern_state_name(status->state), "expired",
+                     (int)status->expired, "attempts",
+                     (json_int_t)status->attempts, "seq",
+                     (json_int_t)status->seq, "submitted_at",
+                     (json_int_t)status->submitted_at, "started_at",
+                     (json_int_t)status->started_at, "finished_at",
+                     (json_int_t)status->finished_at, "error_code",
+                     status->error_code, "result", json_of_result(status));
+}
+
+static void show_bytes(struct app *app, const char *stream, struct view text,
+                       uint64_t all)
+{
+    struct term *term = &app->term;
+    bool errors = strcmp(stream, "stderr") == 0;
+
+    pane_text(errors ? &term->err : &term->out, PLAIN, text);
+    if (all > text.len)
+        pane_printf(&term->err, DIM, "(%s of %s are kept of %s)\n",
+                    term_size(text.len), term_size(all), stream);
+}
+
+static void show_cell(struct app *app, const struct cell *cell,
+                      unsigned int what)
+{
+    struct term *term = &app->term;
+
+    if (what & SHOW_OUTPUT) {
+        show_bytes(app, "stdout", cell->out, cell->out_bytes);
+        show_bytes(app, "stderr", cell->errout, cell->errout_bytes);
+    }
+    if (cell->result.len > 0) {
+        pane_line(&term->out);
+        pane_text(&term->out, PLAIN, cell->result);
+        pane_line(&term->out);
+    }
+    if (cell->error.traceback.len > 0) {
+        pane_line(&term->err);
+        pane_text(&term->err, RED, cell->error.traceback);
+        pane_line(&term->err);
+    }
+    if (cell->state != CELL_KEPT) {
+        pane_line(&term->err);
+        pane_printf(&term->err, YELLOW, "variables and files: %s",
+                    cell_state_names[cell->state]);
+        if (cell->reason.len > 0) {
+            pane_printf(&term->err, YELLOW, ": ");
+            pane_text(&term->err, YELLOW, cell->reason);
+        }
+        pane_line(&term->err);
+    }
+}
+
+static void show_summary(struct app *app, const struct result *result)
+{
+    struct pane *err = &app->term.err;
+    const struct usage *usage = &result->usage;
+
+    pane_line(&app->term.out);
+    pane_line(err);
+    if (result->error.message.len > 0) {
+        pane_printf(err, RED, "%s: ", job_state_names[result->status]);
+        pane_text(err, PLAIN, result->error.message);
+        pane_printf(err, DIM, " (%.*s)\n", VIEW_ARG(result->error.code));
+    } else if (result->status != STATE_COMPLETED) {
+        pane_printf(err, RED, "%s\n", job_state_names[result->status]);
+    }
+    if (result->notes.len > 0) {
+        pane_text(err, DIM, result->notes);
+        pane_line(err);
+    }
+    if (!err->tty)
+        return;
+    pane_printf(err, DIM, "%s in %s", job_state_names[result->status],
+                term_time(result->timings.total));
+    if (usage->model_calls > 0)
+        pane_printf(err, DIM, ", %" PRIu64 " model call%s, %" PRIu64 " tokens",
+                    usage->model_calls, usage->model_calls == 1 ? "" : "s",
+                    usage->input_tokens + usage->output_tokens);
+    pane_printf(err, DIM, "\n");
+}
+
+void show_result(struct app *app, const struct result *result,
+                 unsigned int what)
+{
+    const struct cell *cells = result->cells.items;
+    bool is_code = result->answer.len == 0 && result->usage.model_calls == 0;
+
+    if (is_code)
+        for (size_t i = 0; i < result->cells.count; i++)
+            show_cell(app, &cells[i], what);
+    if (what & SHOW_ANSWER && result->answer.len > 0) {
+        pane_line(&app->term.out);
+        pane_text(&app->term.out, PLAIN, result->answer);
+        pane_printf(&app->term.out, PLAIN, "\n");
+    }
+    show_summary(app, result);
+}
+
+static bool save(struct app *app, struct saver *saver, struct view name,
+                 struct view sha256, struct buf *path)
+{
+    struct pane *pane = &app->term.err;
+    struct err err = { 0 };
+
+    if (saver_save(saver, name, sha256, path, &err))
+        return path->len > 0;
+    pane_line(pane);
+    pane_printf(pane, RED, "not saved: ");
+    pane_text(pane, PLAIN, name);
+    pane_printf(pane, PLAIN, ": ");
+    pane_text(pane, PLAIN, view_of(err.text));
+    pane_printf(pane, PLAIN, "\n");
+    return false;
+}
+
+static void say_saved(struct app *app, const char *what, struct view name,
+                      const char *facts, struct view path)
+{
+    struct pane *pane = &app->term.err;
+
+    if (app->term.json) {
+        json_line(json_pack("{s:s, s:s%, s:s%}", "type", "saved", "name",
+                            name.data, name.len, "path", path.data, path.len));
+        return;
+    }
+    pane_line(&app->term.out);
+    pane_line(pane);
+    pane_printf(pane, CYAN, "%s ", what);
+    pane_text(pane, PLAIN, path);
+    pane_printf(pane, DIM, "  %s\n", facts);
+}
+
+void show_image(struct app *app, struct saver *saver,
+                const struct image_ref *image)
+{
+    CLEANUP(buf_finish) struct buf path;
+    char facts[64];
+
+    buf_init(&path, 8192);
+    if (!save(app, saver, image->name, image->blob, &path))
+        return;
+    snprintf(facts, sizeof(facts), "%" PRIu64 "x%" PRIu64 ", %s", image->width,
+             image->height, term_size(image->bytes));
+    say_saved(app, "image", image->name, facts, buf_view(&path));
+}
+
+void show_file(struct app *app, struct saver *saver,
+               const struct file_ref *file)
+{
+    CLEANUP(buf_finish) struct buf path;
+
+    buf_init(&path, 8192);
+    if (file->blob.len > 0 && save(app, saver, file->name, file->blob, &path))
+        say_saved(app, "file", file->name, term_size(file->bytes),
+                  buf_view(&path));
+}

@@ -1,0 +1,31 @@
+/* show.h - a finished job on the terminal, or as a line of JSON. */
+#ifndef PRODUCER_CLI_SHOW_H
+#define PRODUCER_CLI_SHOW_H
+
+#include <jansson.h>
+
+#include "producer/cli/cli.h"
+#include "producer/cli/save.h"
+#include "schemas/message/result.h"
+
+/* One line on stdout; takes the reference. */
+void json_line(json_t *object);
+
+/* A status and its result, if any. A new reference. */
+json_t *json_of_status(const char *id, const struct quern_status *status);
+json_t *json_of_result(const struct quern_status *status);
+
+enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 }; /* what was not shown while it ran */
+
+/* Answer and cells on stdout, errors and a summary on stderr. */
+void show_result(struct app *app, const struct result *result,
+                 unsigned int what);
+
+/* Saves an image or file and says where; what could not be saved is said too.
+ */
+void show_image(struct app *app, struct saver *saver,
+                const struct image_ref *image);
+void show_file(struct app *app, struct saver *saver,
+               const struct file_ref *file);
+
+#endif

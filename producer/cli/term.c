@@ -1,0 +1,170 @@
+/* term.c - writing for people. */
+#include "producer/cli/term.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const codes[] = {
+    [PLAIN] = "",        [BOLD] = "\033[1m",   [DIM] = "\033[2m",
+    [RED] = "\033[31m",  [GREEN] = "\033[32m", [YELLOW] = "\033[33m",
+    [CYAN] = "\033[36m",
+};
+
+static void pane_init(struct pane *pane, FILE *file)
+{
+    const char *name = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+
+    *pane = (struct pane){ .file = file, .tty = isatty(fileno(file)) == 1 };
+    pane->colour = pane->tty && !(no_color && *no_color) && name &&
+                   strcmp(name, "dumb") != 0;
+}
+
+void term_init(struct term *term, bool json)
+{
+    setlocale(LC_CTYPE, "");
+    pane_init(&term->out, stdout);
+    pane_init(&term->err, stderr);
+    term->bar = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "│ " : "| ";
+    term->json = json;
+}
+
+static void begin(struct pane *pane, enum style style)
+{
+    if (pane->colour && style != PLAIN)
+        fputs(codes[style], pane->file);
+}
+
+static void end(struct pane *pane, enum style style)
+{
+    if (pane->colour && style != PLAIN)
+        fputs("\033[0m", pane->file);
+    fflush(pane->file);
+}
+
+void pane_printf(struct pane *pane, enum style style, const char *format, ...)
+{
+    va_list args;
+    size_t len = strlen(format);
+
+    begin(pane, style);
+    va_start(args, format);
+    vfprintf(pane->file, format, args);
+    va_end(args);
+    end(pane, style);
+    if (len > 0)
+        pane->mid_line = format[len - 1] != '\n';
+}
+
+/* How many bytes at the head may be printed as they are; 0: the first byte is,
+ * or begins, a control character (C0 but for line feed and tab, DEL, C1). */
+static size_t harmless(struct view text)
+{
+    size_t i = 0;
+
+    for (; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            break;
+        /* U+0080 to U+009F in UTF-8. */
+        if (c == 0xc2 && i + 1 < text.len &&
+            (unsigned char)text.data[i + 1] < 0xa0)
+            break;
+    }
+    return i;
+}
+
+static void put(struct pane *pane, struct view text)
+{
+    if (text.len == 0)
+        return;
+    pane->mid_line = text.data[text.len - 1] != '\n';
+    while (pane->tty && text.len > 0) {
+        size_t len = harmless(text);
+
+        fwrite(text.data, 1, len, pane->file);
+        text.data += len;
+        text.len -= len;
+        if (text.len > 0) { /* a carriage return is common, and no news */
+            if (*text.data != '\r')
+                fputc('?', pane->file);
+            len = (unsigned char)*text.data == 0xc2 ? 2 : 1;
+            text.data += len;
+            text.len -= len;
+        }
+    }
+    fwrite(text.data, 1, text.len, pane->file);
+}
+
+void pane_text(struct pane *pane, enum style style, struct view text)
+{
+    begin(pane, style);
+    put(pane, text);
+    end(pane, style);
+}
+
+void pane_quote(struct pane *pane, enum style style, const char *bar,
+                struct view text)
+{
+    while (text.len > 0) {
+        const char *newline = memchr(text.data, '\n', text.len);
+        size_t len = newline ? (size_t)(newline - text.data) + 1 : text.len;
+
+        if (!pane->mid_line) {
+            begin(pane, DIM);
+            fputs(bar, pane->file);
+            end(pane, DIM);
+        }
+        pane_text(pane, style, (struct view){ text.data, len });
+        text.data += len;
+        text.len -= len;
+    }
+}
+
+void pane_line(struct pane *pane)
+{
+    if (pane->mid_line)
+        fputc('\n', pane->file);
+    pane->mid_line = false;
+    fflush(pane->file);
+}
+
+static char *scratch(void)
+{
+    static char texts[4][32];
+    static unsigned int at;
+
+    return texts[at++ % 4];
+}
+
+const char *term_size(uint64_t bytes)
+{
+    char *text = scratch();
+
+    if (bytes < 1024)
+        snprintf(text, 32, "%u B", (unsigned int)bytes);
+    else if (bytes < 1 << 20)
+        snprintf(text, 32, "%.1f KiB", (double)bytes / 1024);
+    else
+        snprintf(text, 32, "%.1f MiB", (double)bytes / (1 << 20));
+    return text;
+}
+
+const char *term_time(uint64_t ms)
+{
+    char *text = scratch();
+
+    if (ms < 1000)
+        snprintf(text, 32, "%u ms", (unsigned int)ms);
+    else if (ms < 60000)
+        snprintf(text, 32, "%.1f s", (double)ms / 1000);
+    else
+        snprintf(text, 32, "%u min %u s", (unsigned int)(ms / 60000),
+                 (unsigned int)(ms / 1000 % 60));
+    return text;
+}

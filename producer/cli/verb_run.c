@@ -1,0 +1,58 @@
+/* verb_run.c - quern run: ask, follow, read the answer. */
+#include "producer/cli/follow.h"
+#include "producer/cli/show.h"
+#include "schemas/message/buf.h"
+
+/* Says which job it is: a person may want to come back to it. */
+static void say_submitted(struct app *app, const char *id, bool existed)
+{
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s, s:b}", "type", "submitted", "id", id,
+                            "existed", (int)existed));
+    else if (app->term.err.tty)
+        pane_printf(&app->term.err, DIM, "job %s%s\n", id,
+                    existed ? ", submitted before" : "");
+}
+
+static int submit_and_follow(struct app *app, const char *question,
+                             const char *code)
+{
+    struct quern_error error = { 0 };
+    struct quern_id id;
+    bool existed = false;
+
+    if (!app_submit(app, question, code, &id, &existed, &error))
+        return app_fail(app, &error);
+    say_submitted(app, id.text, existed);
+    return follow_job(app, id.text, 0, code != NULL,
+                      app->options.out ? app->options.out : "quern-out");
+}
+
+/* "-" reads the question from standard input. */
+int verb_run(struct app *app)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    struct err err = { 0 };
+    const char *question = app->options.words[0];
+    size_t size;
+
+    if (question && view_is(VIEW("-"), question)) {
+        text = read_text("-", MAX_TEXT_BYTES, &size, &err);
+        if (!text)
+            return app_fail_err(app, &err);
+        question = text;
+    }
+    return submit_and_follow(app, question, NULL);
+}
+
+int verb_exec(struct app *app)
+{
+    struct err err = { 0 };
+    size_t size;
+    CLEANUP(cleanup_free)
+    char *code = read_text(app->options.words[0], MAX_CODE_BYTES, &size, &err);
+
+    if (!code)
+        return app_fail_err(app, &err);
+    return submit_and_follow(app, NULL, code);
+}
