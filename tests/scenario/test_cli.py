@@ -1,0 +1,661 @@
+"""The quern command against a real Redis and a stand-in consumer."""
+
+import hashlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+import msgpack
+import pytest
+from servers import BUILD, RedisServer, die_with_parent, wait_until
+from standin import ROOT, StandIn
+
+QUERN = os.path.join(BUILD, "bin", "quern")
+UNKNOWN = "019aa5c8-1b2c-7000-8123-0123456789ab"
+PNG = b"\x89PNG\r\n\x1a\n" + b"not much of a picture"
+SHA = hashlib.sha256(PNG).hexdigest()
+IMAGE = {
+    "name": "figure-1.png",
+    "mime": "image/png",
+    "blob": SHA,
+    "bytes": len(PNG),
+    "width": 640,
+    "height": 480,
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer(aof=True) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(server):
+    with server.client() as client:
+        client.flushall()
+        client.set(f"quern:blob:{SHA}", PNG)
+        yield client
+
+
+@pytest.fixture
+def consumer(redis):
+    return StandIn(redis)
+
+
+@pytest.fixture
+def quern(server, tmp_path):
+    return Command({"REDIS_URL": server.url}, tmp_path)
+
+
+class Command:
+    def __init__(self, env, cwd):
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(cwd), **env}
+        self.cwd = cwd
+
+    def start(self, *args, stdin="", **env):
+        child = subprocess.Popen(
+            [QUERN, *args],
+            env={**self.env, **env},
+            cwd=self.cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=die_with_parent,
+        )
+        child.stdin.write(stdin)
+        child.stdin.close()
+        child.stdin = None
+        return child
+
+    def __call__(self, *args, stdin="", code=0, **env):
+        """Runs to the end; gives stdout, or stderr when it should fail."""
+        child = self.start(*args, stdin=stdin, **env)
+        out, err = child.communicate(timeout=30)
+        assert child.returncode == code, (args, child.returncode, out, err)
+        return out if code == 0 else err
+
+    def json(self, *args, **more):
+        return [json.loads(line) for line in self(*args, "--json", **more).splitlines()]
+
+
+class Terminal:
+    """A quern on a terminal of its own."""
+
+    def __init__(self, command, *args):
+        self.said = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(command.cwd)
+            env = {**command.env, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+            os.execve(QUERN, [QUERN, *args], env)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+    def read(self, timeout=0.05):
+        while select.select([self.fd], [], [], timeout)[0]:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:  # the other side is gone
+                return self.said
+            self.said += piece.decode(errors="replace")
+        return self.said
+
+    def wait_for(self, text):
+        wait_until(lambda: text in self.read(), what=f"{text!r} on the terminal")
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        """The wait status, once it has ended."""
+
+        def ended():
+            self.read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return (status,) if pid else None
+
+        (status,) = wait_until(ended, what="the end of quern")
+        self.pid = 0
+        return status
+
+
+# --- asking ---------------------------------------------------------------------
+
+
+def test_the_answer_goes_to_stdout_and_nothing_else(quern, consumer):
+    child = quern.start("run", "how much?")
+    job = consumer.take()
+    assert job.job["prompt"] == "how much?"
+    job.event("message.delta", turn=1, text="four")
+    job.finish(answer="four")
+    out, err = child.communicate(timeout=10)
+    assert (out, err, child.returncode) == ("four\n", "", 0)
+
+
+def test_a_failed_job_ends_with_1_and_says_why(quern, consumer):
+    child = quern.start("run", "how much?")
+    error = {"kind": "reject", "code": "model_refused", "message": "it will not"}
+    consumer.take().finish("failed", error=error)
+    out, err = child.communicate(timeout=10)
+    assert (out, child.returncode) == ("", 1)
+    assert err == "failed: it will not (model_refused)\n"
+
+
+def test_every_option_reaches_the_job(quern, consumer, tmp_path):
+    (tmp_path / "sales.csv").write_text("a,b\n1,2\n")
+    id = quern(
+        *"submit question --file sales.csv --session lab --model big".split(),
+        *"--system terse --tool python --priority normal --tenant acme".split(),
+        *"--metadata a=b=c --metadata d=e --max-turns 7 --deadline 90s".split(),
+        *"--cell-time 500ms --memory 512M".split(),
+    ).strip()
+    job = consumer.take().job
+    sha = hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    assert job.pop("v") == 1
+    assert job == {
+        "id": id,
+        "kind": "conversation",
+        "prompt": "question",
+        "files": [{"name": "sales.csv", "blob": sha, "bytes": 8}],
+        "session": "lab",
+        "model": "big",
+        "system": "terse",
+        "tools": ["python"],
+        "tenant": "acme",
+        "metadata": {"a": "b=c", "d": "e"},
+        "limits": {
+            "max_turns": 7,
+            "deadline_ms": 90000,
+            "cell_ms": 500,
+            "memory_bytes": 512 << 20,
+        },
+    }
+    assert consumer.redis.get(f"quern:blob:{sha}") == b"a,b\n1,2\n"
+    assert 0 < consumer.redis.ttl(f"quern:blob:{sha}") <= 86400
+
+
+def test_a_job_as_json(quern, consumer):
+    messages = [{"role": "user", "content": "hi"}]
+    quern("submit", "--job", "-", stdin=json.dumps({"messages": messages}))
+    assert consumer.take().job["messages"] == messages
+
+
+def test_a_question_from_standard_input(quern, consumer):
+    child = quern.start("run", "-", stdin="long\nquestion")
+    job = consumer.take()
+    assert job.job["prompt"] == "long\nquestion"
+    job.finish(answer="short")
+    assert child.communicate(timeout=10)[0] == "short\n"
+
+
+def test_the_same_key_gives_the_same_job(quern, redis):
+    first = quern.json("submit", "one", "--key", "k")[0]
+    second = quern.json("submit", "two", "--key", "k")[0]
+    assert first == {"id": first["id"], "existed": False}
+    assert second == {"id": first["id"], "existed": True}
+    assert redis.xlen(f"{ROOT}work:default:normal") == 1
+
+
+def test_the_same_id_gives_the_same_job(quern, redis):
+    job = json.dumps({"id": UNKNOWN, "prompt": "once"})
+    for _ in range(2):
+        assert quern("submit", "--job", "-", stdin=job) == UNKNOWN + "\n"
+    assert redis.xlen(f"{ROOT}work:default:normal") == 1
+
+
+def test_code_prints_as_if_it_ran_here(quern, consumer):
+    child = quern.start("exec", "-", stdin="print(1)")
+    job = consumer.take()
+    assert job.job["cells"] == ["print(1)"]
+    job.event("tool.output", call="c", stream="stdout", text="1\n")
+    job.event("tool.output", call="c", stream="stderr", text="oh\n")
+    cell = {"code": "print(1)", "stdout": "1\n", "stderr": "oh\n", "result": "'v'"}
+    job.finish(cells=[cell])
+    out, err = child.communicate(timeout=10)
+    assert (out, err, child.returncode) == ("1\n'v'\n", "oh\n", 0)
+
+
+def test_code_that_was_not_followed_prints_from_the_result(quern, consumer):
+    id = quern("submit", "--job", "-", stdin='{"kind":"code","cells":["x"]}').strip()
+    error = {"name": "E", "value": "v", "traceback": "Traceback: E: v"}
+    cell = {"code": "x", "stdout": "1\n", "stdout_bytes": 2, "error": error}
+    why = {"kind": "reject", "code": "cell_failed", "message": "cell 1: E"}
+    consumer.take().finish("failed", error=why, cells=[cell])
+    child = quern.start("get", id)
+    out, err = child.communicate(timeout=10)
+    assert (out, child.returncode) == ("1\n", 1)
+    assert err == "Traceback: E: v\nfailed: cell 1: E (cell_failed)\n"
+
+
+# --- where a job stands -----------------------------------------------------------
+
+
+def test_get_before_during_and_after(quern, consumer):
+    id = quern("submit", "q").strip()
+    child = quern.start("get", id)
+    assert child.communicate(timeout=10)[0] == "queued\n"
+    assert child.returncode == 75
+    job = consumer.take()
+    child = quern.start("get", id)
+    assert child.communicate(timeout=10)[0] == "in_progress\n"
+    job.finish(answer="**yes**")
+    assert quern("get", id) == "**yes**\n"
+    (status,) = quern.json("get", id)
+    assert (status["state"], status["attempts"]) == ("completed", 1)
+    assert status["result"]["answer"] == "**yes**"
+
+
+def test_wait_returns_at_the_end_and_not_before(quern, consumer):
+    id = quern("submit", "q").strip()
+    child = quern.start("wait", id)
+    job = consumer.take()
+    time.sleep(0.2)
+    assert child.poll() is None
+    job.finish(answer="now")
+    assert child.communicate(timeout=10)[0] == "now\n"
+
+
+def test_wait_gives_up_in_time(quern, redis):
+    id = quern("submit", "q").strip()
+    said = quern("wait", id, "--timeout", "100ms", code=75)
+    assert said == f"quern wait: job {id} has not ended within 100 ms: it is queued\n"
+
+
+def test_an_expired_job_is_not_an_unknown_one(quern, consumer, redis):
+    id = quern("submit", "q").strip()
+    consumer.take().finish(answer="gone soon")
+    redis.delete(f"{ROOT}result:{id}")
+    assert "no longer kept" in quern("get", id, code=1)
+    redis.delete(f"{ROOT}events:{id}")
+    assert "events are no longer kept" in quern("watch", id, code=65)
+    assert f"no job {UNKNOWN}" in quern("get", UNKNOWN, code=65)
+    assert f"no job {UNKNOWN}" in quern("watch", UNKNOWN, code=65)
+    assert f"no job {UNKNOWN}" in quern("wait", UNKNOWN, code=65)
+
+
+def test_cancel_tells_what_it_could_do(quern, consumer):
+    waiting = quern("submit", "q").strip()
+    assert quern("cancel", waiting) == "cancelled\n"
+    running = quern("submit", "q").strip()
+    job = consumer.take()
+    assert job.id == running
+    (answer,) = quern.json("cancel", running, "--reason", "changed my mind")
+    assert answer == {"id": running, "outcome": "asked"}
+    job.finish(answer="too late")
+    assert quern("cancel", running) == "it had already ended\n"
+    assert "no job" in quern("cancel", UNKNOWN, code=65)
+
+
+# --- following --------------------------------------------------------------------
+
+
+def types(lines):
+    return [line["type"] for line in lines]
+
+
+def watching(redis):
+    def subscribed():
+        return redis.pubsub_numsub(*redis.pubsub_channels())[:1]
+
+    wait_until(lambda: subscribed() and subscribed()[0][1], what="a watcher")
+
+
+def read_line(child):
+    return json.loads(child.stdout.readline())
+
+
+def test_a_late_watcher_misses_nothing(quern, consumer):
+    id = quern("submit", "q").strip()
+    job = consumer.take()
+    for n in range(200):  # more than one page
+        job.event("message.delta", turn=1, text=f"{n} ")
+    job.finish(answer="all")
+    lines = quern.json("watch", id)
+    assert [line["seq"] for line in lines[:-1]] == list(range(1, 204))
+    assert types(lines)[0] == "job.queued"
+    assert types(lines)[-2:] == ["job.completed", "result"]
+    assert [line["seq"] for line in quern.json("watch", id, "--from", "201")[:-1]] == [
+        202,
+        203,
+    ]
+    assert types(quern.json("watch", id, "--from", "203")) == ["result"]
+
+
+def test_a_watcher_fills_gaps_and_drops_what_it_has_seen(quern, consumer, redis):
+    id = quern("submit", "q").strip()
+    key = f"{ROOT}events:{id}"
+    job = consumer.take()
+    child = quern.start("watch", id, "--json")
+    assert [read_line(child)["seq"] for _ in range(2)] == [1, 2]
+    watching(redis)
+    old = redis.xrange(key)[0][1][b"event"]
+    redis.publish(key, old)
+    lost = {"v": 1, "seq": 3, "at": 1, "attempt": 1, "type": "turn.started", "data": {}}
+    redis.xadd(key, {"event": msgpack.packb(lost)}, id="3-0")  # published to nobody
+    redis.hincrby(f"{ROOT}job:{id}", "seq", 1)
+    redis.publish(key, b"\xc1 not a message")
+    redis.publish(key, old)
+    job.event("message.delta", turn=1, text="x")
+    job.finish(answer="x")
+    lines = [json.loads(line) for line in child.communicate(timeout=10)[0].splitlines()]
+    assert [line["seq"] for line in lines[:-1]] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("how", ["its connection is killed", "redis dies and returns"])
+def test_a_watcher_goes_on_when(how, quern, consumer, redis, server):
+    id = quern("submit", "q").strip()
+    job = consumer.take()
+    child = quern.start("watch", id, "--json")
+    assert [read_line(child)["seq"] for _ in range(2)] == [1, 2]
+    watching(redis)
+    for n in range(3):
+        if how.startswith("redis"):
+            server.restart()
+        else:
+            redis.client_kill_filter(_type="pubsub")
+        job.event("message.delta", turn=1, text=f"{n}")
+        assert read_line(child)["seq"] == 3 + n
+    job.finish(answer="x")
+    lines = child.communicate(timeout=20)[0].splitlines()
+    assert types(map(json.loads, lines)) == ["job.completed", "result"]
+
+
+def test_run_as_json(quern, consumer, tmp_path):
+    child = quern.start("run", "q", "--json", "--out", "here")
+    job = consumer.take()
+    job.event("image", image=IMAGE)
+    job.finish(answer="see", images=[IMAGE])
+    lines = [json.loads(line) for line in child.communicate(timeout=10)[0].splitlines()]
+    assert lines[0] == {"type": "submitted", "id": job.id, "existed": False}
+    assert types(lines[1:]) == [
+        "job.queued",
+        "job.started",
+        "image",
+        "saved",
+        "job.completed",
+        "result",
+    ]
+    assert lines[4] == {
+        "type": "saved",
+        "name": "figure-1.png",
+        "path": "here/figure-1.png",
+    }
+    assert lines[-1]["result"]["images"] == [IMAGE]
+    assert (tmp_path / "here/figure-1.png").read_bytes() == PNG
+
+
+# --- saving -----------------------------------------------------------------------
+
+
+def test_images_are_saved_beside_what_is_there(quern, consumer, tmp_path):
+    (tmp_path / "quern-out").mkdir()
+    (tmp_path / "quern-out/figure-1.png").write_text("mine")
+    (tmp_path / "target").write_text("untouched")
+    (tmp_path / "quern-out/figure-1~2.png").symlink_to(tmp_path / "target")
+    for _ in range(2):
+        child = quern.start("run", "q")
+        consumer.take().finish(answer="see", images=[IMAGE])
+        child.communicate(timeout=10)
+        assert child.returncode == 0
+    assert (tmp_path / "quern-out/figure-1.png").read_text() == "mine"
+    assert (tmp_path / "target").read_text() == "untouched"
+    assert (tmp_path / "quern-out/figure-1~3.png").read_bytes() == PNG
+    assert len(os.listdir(tmp_path / "quern-out")) == 3
+
+
+def test_bytes_that_are_not_what_their_name_says_are_not_saved(quern, consumer, redis):
+    redis.set(f"quern:blob:{SHA}", b"something else")
+    child = quern.start("run", "q")
+    consumer.take().finish(answer="see", images=[IMAGE])
+    err = child.communicate(timeout=10)[1]
+    assert "holds other bytes than its name says" in err
+    assert not os.path.exists(os.path.join(quern.cwd, "quern-out/figure-1.png"))
+
+
+@pytest.mark.parametrize("name", ["../up.png", "/etc/x", "..", "a\nb"])
+def test_names_that_leave_the_folder_are_not_taken(name, quern, consumer):
+    child = quern.start("run", "q")
+    consumer.take().finish(answer="see", images=[{**IMAGE, "name": name}])
+    child.communicate(timeout=10)
+    saved = [files for _, _, files in os.walk(quern.cwd) if files]
+    assert saved == []
+
+
+# --- on a terminal ------------------------------------------------------------------
+
+
+def test_a_terminal_shows_the_work(quern, consumer):
+    with Terminal(quern, "run", "q") as terminal:
+        job = consumer.take()
+        terminal.wait_for(f"job {job.id}")
+        job.event("turn.started", turn=1)
+        job.event("message.delta", turn=1, text="Let me ")
+        terminal.wait_for("Let me ")
+        job.event("message.delta", turn=1, text="look.")
+        job.event("tool.started", turn=1, call="c", tool="python", code="x = 1\nx")
+        job.event("tool.output", call="c", stream="stdout", text="one\ntwo\n")
+        job.event("tool.completed", call="c", status="timeout", state="rolled_back")
+        job.event("image", image=IMAGE)
+        job.event("turn.started", turn=2)
+        job.event("message.delta", turn=2, text="It is 1.")
+        usage = {"model_calls": 2, "input_tokens": 10, "output_tokens": 5}
+        job.finish(answer="It is 1.", usage=usage, timings={"total": 1500})
+        assert terminal.end() == 0
+        plain = terminal.said.replace("\r\n", "\n")
+        for code in ("[0m", "[1m", "[2m", "[31m", "[33m", "[36m"):
+            plain = plain.replace("\x1b" + code, "")
+        assert plain == (
+            f"job {job.id}\n"
+            "Let me look.\n"
+            "> python\n"
+            "│ x = 1\n"
+            "│ x\n"
+            "  one\n"
+            "  two\n"
+            "  timeout after 0 ms, variables and files: rolled_back\n"
+            "image quern-out/figure-1.png  640x480, 29 B\n"
+            "It is 1.\n"
+            "completed in 1.5 s, 2 model calls, 15 tokens\n"
+        )
+
+
+def test_nothing_that_a_model_says_drives_the_terminal(quern, consumer):
+    evil = "a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rE\x08F"
+    with Terminal(quern, "run", "q") as terminal:
+        job = consumer.take()
+        job.event("tool.started", turn=1, call="c", tool=evil, code=evil)
+        job.event("tool.output", call="c", stream="stdout", text=evil)
+        job.event("message.delta", turn=1, text=evil)
+        error = {"kind": "reject", "code": "x", "message": evil}
+        job.finish("failed", answer=evil + "!", error=error, notes=evil)
+        assert os.WEXITSTATUS(terminal.end()) == 1
+        said = terminal.said
+    for bad in ("\x1b]", "\x1b[2J", "\u009b", "\x07", "\x08"):
+        assert bad not in said
+    assert said.count("a?]0;owned?b?[2Jc?31mdE?F") >= 5
+
+
+def test_no_color_is_obeyed(quern, consumer):
+    quern.env["NO_COLOR"] = "1"
+    with Terminal(quern, "run", "q") as terminal:
+        consumer.take().finish(answer="plain")
+        terminal.end()
+        assert "plain" in terminal.said
+        assert "\x1b" not in terminal.said
+
+
+def test_ctrl_c_tells_how_to_go_on_and_again_leaves(quern, consumer):
+    with Terminal(quern, "run", "q") as terminal:
+        job = consumer.take()
+        terminal.wait_for(job.id)
+        terminal.type("\x03")
+        terminal.wait_for(f"quern watch {job.id}")
+        job.event("message.delta", turn=1, text="still here")
+        terminal.wait_for("still here")
+        terminal.type("\x03")
+        assert os.WTERMSIG(terminal.end()) == signal.SIGINT
+    job.finish(answer="done anyway")
+    assert quern("get", job.id) == "done anyway\n"
+
+
+# --- when something is wrong ----------------------------------------------------------
+
+USAGE = [
+    ("run", "QUESTION is missing (or --job FILE)"),
+    ("run a b", '"b" is too much: put the question in quotes'),
+    ("run a --job b", "a question and --job: only one of them"),
+    ("get", "ID is missing"),
+    ("get --nonsense", "there is no option --nonsense"),
+    ("get -z", "there is no option -z"),
+    ("get x --json=1", "--json takes no value"),
+    ("wait x --timeout", "--timeout needs a value: TIME"),
+    ("wait x --timeout 5x", '"5x" is not a time'),
+    ("run q --deadline 8d", "8d is more than the limit, 604800000 ms"),
+    ("run q --max-turns -1", '"-1" is not a number'),
+    ("run q --memory lots", '"lots" is not a size'),
+    ("run q --priority top", '"top" is not high, normal or low'),
+    ("run q --metadata x", '"x" is not KEY=VALUE'),
+    ("run q --prefix a{b}", "prefix"),
+    ("run q --redis-url gopher://x", "must begin with redis://"),
+    ("run q --config /none", "--config: /none: No such file"),
+]
+
+
+@pytest.mark.parametrize("words, said", USAGE)
+def test_usage(words, said, quern, redis):
+    assert said in quern(*words.split(), code=64)
+    assert redis.keys(f"{ROOT}*") == []
+
+
+INPUT = [
+    ("get 12", '"12" is not a job id'),
+    ("run q --file /none", "file /none: No such file"),
+    ('run q --file /', 'file /: "" is not a file name'),
+    ("exec /none", "/none: No such file"),
+    ("run q --session a/b", "session"),
+    ("submit --job /none", "/none: No such file"),
+]
+
+
+@pytest.mark.parametrize("words, said", INPUT)
+def test_bad_input(words, said, quern, redis):
+    assert said in quern(*words.split(), code=65)
+    assert redis.keys(f"{ROOT}*") == []
+
+
+JOBS = [
+    ("{", "not JSON: line 1"),
+    ("[]", "map"),
+    ('{"prompt": ""}', "prompt"),
+    ('{"prompt": 7}', "prompt"),
+    ('{"prompt": "a", "messages": [{"role": "user", "content": "a"}]}', "prompt"),
+    ('{"prompt": "a", "promt": "b"}', "promt"),
+    ('{"kind": "code"}', "cells"),
+    ('{"prompt": "a", "id": "1"}', "id"),
+]
+
+
+@pytest.mark.parametrize("job, said", JOBS)
+def test_bad_jobs(job, said, quern, redis):
+    assert said in quern("submit", "--job", "-", stdin=job, code=65)
+    assert redis.keys(f"{ROOT}*") == []
+
+
+def test_no_redis_is_69_and_named(quern):
+    for words in ("run q", f"get {UNKNOWN}", f"watch {UNKNOWN}", f"cancel {UNKNOWN}"):
+        env = {"REDIS_URL": "unix:///nowhere/r.sock", "QUERN_TIMEOUT": "1s"}
+        if words.startswith("watch"):
+            continue  # waits for it
+        assert "/nowhere/r.sock" in quern(*words.split(), code=69, **env)
+
+
+def test_errors_as_json(quern):
+    said = json.loads(quern("get", "12", "--json", code=65))
+    assert said["error"]["code"] == "bad_field"
+    assert said["error"]["retryable"] is False
+
+
+def test_a_login_that_may_not_load_the_library_is_told_what_to_do(quern, redis, server):
+    redis.function_flush()
+    redis.acl_setuser(
+        "app",
+        enabled=True,
+        passwords=["+pw"],
+        keys="*",
+        channels="*",
+        commands=["+@all", "-function"],
+    )
+    url = f"unix://app:pw@{server.socket}"
+    said = quern("submit", "q", code=69, REDIS_URL=url)
+    assert "start a quern-consumer" in said
+    assert quern("submit", "q")  # one that may, does
+    assert quern("submit", "q", REDIS_URL=url)
+
+
+# --- settings ---------------------------------------------------------------------
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(quern, consumer):
+    folder = quern.cwd / ".config/quern"
+    folder.mkdir(parents=True)
+    (folder / "quern.conf").write_text("# mine\nmodel = file\ntenant=file\nqueue=default")
+    quern("submit", "q", "--model", "flag", QUERN_MODEL="env", QUERN_TENANT="env")
+    quern("submit", "q")
+    first, second = consumer.take().job, consumer.take().job
+    assert (first["model"], first["tenant"]) == ("flag", "env")
+    assert (second["model"], second["tenant"]) == ("file", "file")
+    (folder / "quern.conf").write_text("mode = x\n")
+    assert 'line 1: there is no setting "mode"' in quern("submit", "q", code=64)
+
+
+def test_help_comes_with_every_verb(quern):
+    overview = quern("help")
+    assert overview == quern("--help") == quern()
+    for verb in "run exec submit get wait watch cancel doctor".split():
+        assert f"\n  {verb} " in overview
+        assert quern("help", verb) == quern(verb, "--help")
+        assert quern("help", verb).startswith(f"quern {verb} ")
+    assert quern("--version").startswith("quern 0.")
+
+
+# --- doctor -----------------------------------------------------------------------
+
+
+def findings(quern, code=0, **env):
+    child = quern.start("doctor", "--json", **env)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == code, (out, err)
+    return {line["check"]: line for line in map(json.loads, out.splitlines())}
+
+
+def test_doctor_finds_what_is_wrong(quern, consumer, redis):
+    said = findings(quern, code=69)
+    assert said["consumers"]["level"] == "fault"
+    assert "quern-consumer" in said["consumers"]["remedy"]
+    quern("submit", "q")
+    consumer.take()
+    redis.config_set("maxmemory-policy", "allkeys-lru")
+    said = findings(quern, code=69)
+    assert said["consumers"]["level"] == "ok"
+    assert said["eviction"]["level"] == "fault"
+    redis.config_set("maxmemory-policy", "noeviction")
+    redis.config_set("appendonly", "no")
+    said = findings(quern)
+    assert said["storage"]["level"] == "warning"
+    redis.config_set("appendonly", "yes")
+    assert findings(quern)["library"]["level"] == "ok"
+    said = findings(quern, code=69, REDIS_URL="unix:///nowhere/r.sock")
+    assert said["redis"]["level"] == "fault"

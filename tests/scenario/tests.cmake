@@ -1,0 +1,1 @@
+scenario_test(scenario/cli scenario)
