@@ -1,0 +1,1 @@
+unit_test(vectors/golden schemas_json)
