@@ -34,6 +34,7 @@ def stream(model, content="hi", **more):
 def running():
     with PracticeModel() as model:
         yield model
+        assert model.stop() == 0
 
 
 @pytest.fixture
@@ -122,6 +123,14 @@ def test_failures(model):
         ask(model)
     with pytest.raises(http.client.IncompleteRead):
         ask(model)
+
+
+def test_refused_member(model):
+    model.script([{"refuse": ["stop"], "text": "good"}])
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(model, stop=["x"])
+    assert json.load(refused.value)["error"]["param"] == "stop"
+    assert ask(model)["message"]["content"] == "good"
 
 
 def test_raw_body_and_sizes(model):

@@ -26,22 +26,6 @@ static void on_timer_closed(uv_handle_t *handle)
     free(handle);
 }
 
-void exchange_free(struct exchange *exchange)
-{
-    if (!exchange)
-        return;
-    if (exchange->timer)
-        uv_close((uv_handle_t *)exchange->timer, on_timer_closed);
-    if (exchange->planned) {
-        plan_finish(&exchange->plan);
-        exchange->server->counts.open--;
-    }
-    json_decref(exchange->reply);
-    json_decref(exchange->request);
-    free(exchange->body);
-    free(exchange);
-}
-
 bool exchange_feed(struct exchange *exchange, const char *data, size_t len)
 {
     char *grown;
@@ -56,15 +40,35 @@ bool exchange_feed(struct exchange *exchange, const char *data, size_t len)
     return true;
 }
 
+void exchange_resume(struct exchange *exchange)
+{
+    uv_close((uv_handle_t *)exchange->timer, on_timer_closed);
+    exchange->timer = NULL;
+    LIST_REMOVE(exchange, others);
+    MHD_resume_connection(exchange->connection);
+}
+
 static void on_due(uv_timer_t *timer)
 {
     struct exchange *exchange = timer->data;
     struct server *server = exchange->server;
 
-    exchange->timer = NULL;
-    uv_close((uv_handle_t *)timer, on_timer_closed);
-    MHD_resume_connection(exchange->connection);
+    exchange_resume(exchange);
     server_run(server);
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    if (!exchange)
+        return;
+    if (exchange->planned) {
+        plan_finish(&exchange->plan);
+        exchange->server->counts.open--;
+    }
+    json_decref(exchange->reply);
+    json_decref(exchange->request);
+    free(exchange->body);
+    free(exchange);
 }
 
 static void pause_ms(struct exchange *exchange, uint64_t wait_ms)
@@ -74,6 +78,7 @@ static void pause_ms(struct exchange *exchange, uint64_t wait_ms)
     uv_timer_init(exchange->server->loop, exchange->timer);
     exchange->timer->data = exchange;
     uv_timer_start(exchange->timer, on_due, wait_ms, 0);
+    LIST_INSERT_HEAD(&exchange->server->paused, exchange, others);
     MHD_suspend_connection(exchange->connection);
 }
 
@@ -158,10 +163,29 @@ static bool is_authorized(const struct exchange *exchange)
                     strcmp(given + 7, key) == 0);
 }
 
+/* "refuse": members that this endpoint does not take. */
+static json_t *refused_member(const struct exchange *exchange,
+                              const json_t *reply)
+{
+    const json_t *refused;
+    const char *name;
+    size_t i;
+
+    json_array_foreach(json_object_get(reply, "refuse"), i, refused) {
+        name = json_string_value(refused);
+        if (name && json_object_get(exchange->request, name))
+            return json_pack("{s:i, s:{s:o, s:s, s:s}}", "status", 400, "error",
+                             "message",
+                             json_sprintf("Unsupported parameter: '%s'.", name),
+                             "param", name, "code", "unsupported_parameter");
+    }
+    return NULL;
+}
+
 static json_t *choose_reply(struct exchange *exchange)
 {
     struct server *server = exchange->server;
-    json_t *scripted;
+    json_t *scripted, *refused;
     size_t seen;
 
     if (!is_authorized(exchange))
@@ -172,6 +196,9 @@ static json_t *choose_reply(struct exchange *exchange)
         return refusal(400, "messages: a list is required.");
     seen = counts_add(&server->counts, exchange->request);
     scripted = script_reply(server->script, exchange->request, seen);
+    refused = refused_member(exchange, scripted);
+    if (refused)
+        return refused;
     return scripted ? json_incref(scripted) : practice_reply(exchange->request);
 }
 

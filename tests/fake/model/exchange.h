@@ -23,7 +23,8 @@ struct exchange {
     bool paused;  /* the wait before piece number `paused_at` was made */
     size_t piece; /* being sent */
     size_t paused_at;
-    uv_timer_t *timer; /* runs while the connection is suspended */
+    uv_timer_t *timer;           /* runs while the connection is suspended, */
+    LIST_ENTRY(exchange) others; /* and this leads to the others that wait */
 };
 
 struct exchange *exchange_new(struct server *server,
@@ -31,6 +32,9 @@ struct exchange *exchange_new(struct server *server,
 void exchange_free(struct exchange *exchange);
 
 bool exchange_feed(struct exchange *exchange, const char *data, size_t len);
+
+/* Ends the wait. */
+void exchange_resume(struct exchange *exchange);
 
 /* The whole of POST /v1/chat/completions, called again after a delay. */
 enum MHD_Result exchange_complete(struct exchange *exchange);

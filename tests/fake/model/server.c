@@ -204,6 +204,8 @@ void server_close(struct server *server)
 {
     uv_close((uv_handle_t *)&server->poll, NULL);
     uv_close((uv_handle_t *)&server->timer, NULL);
+    while (!LIST_EMPTY(&server->paused))
+        exchange_resume(LIST_FIRST(&server->paused));
     MHD_stop_daemon(server->daemon);
     counts_finish(&server->counts);
     json_decref(server->script);

@@ -5,15 +5,19 @@
 
 #include <microhttpd.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <uv.h>
 
 #include "counts.h"
+
+struct exchange;
 
 struct server {
     uv_loop_t *loop;
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
     uv_timer_t timer;
+    LIST_HEAD(paused, exchange) paused;
     struct counts counts;
     json_t *script;  /* NULL: the practice rules only */
     const char *key; /* NULL: every caller is welcome */
