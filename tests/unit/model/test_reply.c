@@ -1,0 +1,548 @@
+/* test_reply.c - replies of chat-completions endpoints, as odd as they come. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/reply.h"
+#include "schemas/message/buf.h"
+
+/* What endpoints send: JSON is written with ' for ". */
+#define DELTA(delta) "data: {'choices':[{'index':0,'delta':{" delta "}}]}\n\n"
+#define CALL(call) DELTA("'tool_calls':[{" call "}]")
+#define FINISH(reason)                                                         \
+    "data: {'choices':[{'index':0,'delta':{},'finish_reason':'" reason         \
+    "'}]}\n\n"
+#define DONE "data: [DONE]\n\n"
+#define PLAIN(message, reason)                                                 \
+    "{'choices':[{'index':0,'message':{" message "},'finish_reason':" reason   \
+    "}]}"
+
+/* What they are to become. */
+#define TEXT(text) "{'role':'assistant','content':'" text "'}"
+#define CALLS(calls)                                                           \
+    "{'role':'assistant','content':null,'tool_calls':[" calls "]}"
+#define ONE(id, name, arguments)                                               \
+    "{'id':'" id "','type':'function','function':{'name':'" name               \
+    "','arguments':'" arguments "'}}"
+
+static const struct row {
+    const char *name;
+    const char *bytes;
+    const char *message; /* or the code of the error, when it has no { */
+    const char *finish;
+    bool truncated;
+} rows[] = {
+    /* text */
+    { "text comes in deltas",
+      DELTA("'role':'assistant','content':''") DELTA("'content':'a'")
+          DELTA("'content':'b'") FINISH("stop") DONE,
+      TEXT("ab"), "stop", false },
+    { "a plain body", PLAIN("'role':'assistant','content':'ab'", "'stop'"),
+      TEXT("ab"), "stop", false },
+    { "blank lines before a plain body",
+      "\n\n \r\n" PLAIN("'content':'ab'", "'stop'"), TEXT("ab"), "stop",
+      false },
+    { "a plain body may lack its reason", PLAIN("'content':'a'", "null"),
+      TEXT("a"), "", false },
+    { "comments come first",
+      ": OPENROUTER PROCESSING\n\n" DELTA("'content':'a'") FINISH("stop") DONE,
+      TEXT("a"), "stop", false },
+    { "no [DONE] but a reason", DELTA("'content':'a'") FINISH("stop"),
+      TEXT("a"), "stop", false },
+    { "[DONE] but no reason", DELTA("'content':'a'") DONE, TEXT("a"), "",
+      false },
+    { "the last event lacks its line end",
+      DELTA("'content':'a'") "data: {'choices':[{'delta':{},'finish_reason':"
+                             "'stop'}]}",
+      TEXT("a"), "stop", false },
+    { "the reason comes twice, text comes after it",
+      DELTA("'content':'a'") FINISH("stop") DELTA("'content':'b'")
+          FINISH("stop") DONE,
+      TEXT("ab"), "stop", false },
+    { "content as a list of parts",
+      DELTA("'content':[{'type':'text','text':'a'},{'type':'text','text':"
+            "'b'}]") FINISH("stop"),
+      TEXT("ab"), "stop", false },
+    { "a second choice is not ours",
+      "data: {'choices':[{'index':1,'delta':{'content':'x'}},{'index':0,"
+      "'delta':{'content':'a'}}]}\n\n" FINISH("stop"),
+      TEXT("a"), "stop", false },
+    { "nothing at all is an empty answer",
+      DELTA("'role':'assistant'") FINISH("stop") DONE, TEXT(""), "stop",
+      false },
+    { "an answer that was too long", DELTA("'content':'a'") FINISH("length"),
+      TEXT("a"), "length", true },
+    { "a stray byte becomes U+FFFD",
+      DELTA("'content':'a\xFF z'") FINISH("stop"), TEXT("a\xEF\xBF\xBD z"),
+      "stop", false },
+    { "half a surrogate pair becomes U+FFFD",
+      DELTA("'content':'\\uD83D'") DELTA("'content':'\\uD83D\\uDE00'")
+          FINISH("stop"),
+      TEXT("\xEF\xBF\xBD\xF0\x9F\x98\x80"), "stop", false },
+
+    /* reasoning */
+    { "reasoning_content is kept",
+      DELTA("'reasoning_content':'h'") DELTA("'reasoning_content':'m'")
+          DELTA("'content':'a'") FINISH("stop"),
+      "{'role':'assistant','content':'a','reasoning_content':'hm'}", "stop",
+      false },
+    { "reasoning keeps its other name",
+      DELTA("'reasoning':'hm'") DELTA("'content':'a'") FINISH("stop"),
+      "{'role':'assistant','content':'a','reasoning':'hm'}", "stop", false },
+    { "both names say the same",
+      DELTA("'reasoning':'hm','reasoning_content':'hm'") DELTA("'content':'a'")
+          FINISH("stop"),
+      "{'role':'assistant','content':'a','reasoning_content':'hm'}", "stop",
+      false },
+
+    /* calls */
+    { "a call comes in deltas",
+      CALL("'index':0,'id':'c1','type':'function','function':{'name':'f',"
+           "'arguments':''}") CALL("'index':0,'function':{'arguments':'{}'}")
+          FINISH("tool_calls") DONE,
+      CALLS(ONE("c1", "f", "{}")), "tool_calls", false },
+    { "a whole call in one delta",
+      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}")
+          FINISH("tool_calls"),
+      CALLS(ONE("c1", "f", "{}")), "tool_calls", false },
+    { "arguments start as null",
+      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':null}")
+          CALL("'index':0,'function':{'arguments':'[1]'}") FINISH("tool_calls"),
+      CALLS(ONE("c1", "f", "[1]")), "tool_calls", false },
+    { "arguments start without the member",
+      CALL("'index':0,'id':'c1','function':{'name':'f'}")
+          CALL("'index':0,'function':{'arguments':'[1]'}") FINISH("tool_calls"),
+      CALLS(ONE("c1", "f", "[1]")), "tool_calls", false },
+    { "no arguments at all are {}",
+      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}")
+          FINISH("tool_calls"),
+      CALLS(ONE("c1", "f", "{}")), "tool_calls", false },
+    { "id and name are repeated, the first count",
+      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}")
+          CALL("'index':0,'id':'c1','function':{'name':'f','arguments':"
+               "'[1'}") CALL("'index':0,'id':'','function':{'name':'',"
+                             "'arguments':']'}") FINISH("tool_calls"),
+      CALLS(ONE("c1", "f", "[1]")), "tool_calls", false },
+    { "two calls interleaved by index",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'['}")
+          CALL("'index':1,'id':'b','function':{'name':'g','arguments':'['}")
+              CALL("'index':0,'function':{'arguments':'1]'}")
+                  CALL("'index':1,'function':{'arguments':'2]'}")
+                      FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "[1]") "," ONE("b", "g", "[2]")), "tool_calls",
+      false },
+    { "the index starts at 1",
+      CALL("'index':1,'id':'a','function':{'name':'f','arguments':'['}")
+          CALL("'index':1,'function':{'arguments':']'}") FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "[]")), "tool_calls", false },
+    { "different ids at one index are different calls",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'[1]'}")
+          CALL("'index':0,'id':'b','function':{'name':'f','arguments':'['}")
+              CALL("'index':0,'function':{'arguments':'2]'}") FINISH("stop"),
+      CALLS(ONE("a", "f", "[1]") "," ONE("b", "f", "[2]")), "stop", false },
+    { "no index: the id tells",
+      CALL("'id':'a','function':{'name':'f','arguments':'['}")
+          CALL("'id':'b','function':{'name':'g','arguments':'['}")
+              CALL("'id':'a','function':{'arguments':'1]'}")
+                  CALL("'id':'b','function':{'arguments':'2]'}")
+                      FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "[1]") "," ONE("b", "g", "[2]")), "tool_calls",
+      false },
+    { "neither index nor id: the last call goes on",
+      CALL("'id':'a','function':{'name':'f','arguments':'[1]'}")
+          CALL("'id':'b','function':{'name':'g','arguments':'['}")
+              CALL("'function':{'arguments':'2]'}")
+                  CALL("'function':{'arguments':''}") FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "[1]") "," ONE("b", "g", "[2]")), "tool_calls",
+      false },
+    { "whole calls without index and id do not run together",
+      CALL("'function':{'name':'f','arguments':'{}'}") CALL(
+          "'function':{'name':'f','arguments':'[2]'}") FINISH("tool_calls"),
+      CALLS(ONE("", "f", "{}") "," ONE("", "f", "[2]")), "tool_calls", false },
+    { "whole calls with one constant id and index are two",
+      CALL("'index':0,'id':'x','function':{'name':'f','arguments':'{}'}")
+          CALL("'index':0,'id':'x','function':{'name':'f','arguments':"
+               "'[2]'}") FINISH("tool_calls"),
+      CALLS(ONE("x", "f", "{}") "," ONE("x", "f", "[2]")), "tool_calls",
+      false },
+    { "in a plain body every call is its own",
+      PLAIN("'content':null,'tool_calls':[{'id':'','function':{'name':'f',"
+            "'arguments':''}},{'id':'','function':{'name':'g','arguments':"
+            "'[2]'}}]",
+            "'tool_calls'"),
+      CALLS(ONE("", "f", "{}") "," ONE("", "g", "[2]")), "tool_calls", false },
+    { "arguments are an object",
+      PLAIN("'content':null,'tool_calls':[{'id':'a','function':{'name':'f',"
+            "'arguments':{'x':1}}}]",
+            "'stop'"),
+      CALLS(ONE("a", "f", "{\\\"x\\\":1}")), "stop", false },
+    { "arguments keep their bytes",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{ '}")
+          CALL("'index':0,'function':{'arguments':' }'}") FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "{  }")), "tool_calls", false },
+    { "arguments that are no JSON are kept for who repairs them",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+           "'print(1'}") FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "print(1")), "tool_calls", false },
+    { "an id may be a number",
+      CALL("'index':0,'id':7,'function':{'name':'f','arguments':'{}'}")
+          FINISH("tool_calls"),
+      CALLS(ONE("7", "f", "{}")), "tool_calls", false },
+    { "members that we do not know are sent back",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'},"
+           "'extra_content':{'s':1}") FINISH("tool_calls"),
+      CALLS("{'id':'a','type':'function','function':{'name':'f',"
+            "'arguments':'{}'},'extra_content':{'s':1}}"),
+      "tool_calls", false },
+    { "text and calls together",
+      DELTA("'content':'a'")
+          CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+               "'{}'}") FINISH("tool_calls"),
+      "{'role':'assistant','content':'a','tool_calls':[" ONE("a", "f",
+                                                             "{}") "]}",
+      "tool_calls", false },
+    { "the old form of one call",
+      DELTA("'function_call':{'name':'f','arguments':''}")
+          DELTA("'function_call':{'arguments':'{}'}") FINISH("function_call"),
+      CALLS(ONE("", "f", "{}")), "function_call", false },
+
+    /* what was cut off */
+    { "a call cut for its length is dropped",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+          FINISH("length") DONE,
+      TEXT(""), "length", true },
+    { "a call that is half JSON is dropped whatever the reason",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+           "'{\\\"code\\\": \\\"pri'}") FINISH("tool_calls") DONE,
+      TEXT(""), "tool_calls", true },
+    { "and so are the whole ones beside it",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+          CALL("'index':1,'id':'b','function':{'name':'f','arguments':'{'}")
+              FINISH("tool_calls"),
+      TEXT(""), "tool_calls", true },
+    { "a bracket inside a string does not count",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+           "'{\\\"a\\\":\\\"}\\\\\\\"{\\\"'}") FINISH("tool_calls"),
+      TEXT(""), "tool_calls", true },
+    { "the stream ends without a reason", DELTA("'content':'a'"), "model_cut",
+      NULL, false },
+    { "the stream ends inside an event",
+      DELTA("'content':'a'") "data: {'choices':[{'ind", "model_cut", NULL,
+      false },
+    { "the reason came, the rest is cut",
+      DELTA("'content':'a'") FINISH("stop") "data: {'choices':[],'us",
+      TEXT("a"), "stop", false },
+
+    /* errors inside a 200 */
+    { "an error event",
+      DELTA("'content':'a'") "event: error\ndata: {'error':{'message':'no',"
+                             "'type':'server_error'}}\n\n",
+      "model_unavailable", NULL, false },
+    { "an error chunk with a code",
+      "data: {'error':{'code':429,'message':'slow'},'choices':[]}\n\n",
+      "model_unavailable", NULL, false },
+    { "an error that will come again",
+      "data: {'error':{'code':400,'message':'no'}}\n\n", "model_rejected", NULL,
+      false },
+    { "a failed tool call can be made anew",
+      "event: error\ndata: {'error':{'message':'Failed to call a function.',"
+      "'code':'tool_use_failed','failed_generation':'x'}}\n\n",
+      "model_garbage", NULL, false },
+    { "an error after the reason",
+      FINISH("length") "data: {'error':"
+                       "{'message':'x'}}\n\n",
+      "model_unavailable", NULL, false },
+    { "a plain error",
+      "{'error':{'message':'quota','code':"
+      "'insufficient_quota'}}",
+      "model_rejected", NULL, false },
+    { "an error null is none",
+      "{'error':null,'choices':[{'message':{'content':'a'}}]}", TEXT("a"), "",
+      false },
+    { "the reason is error", DELTA("'content':'a'") FINISH("error"),
+      "model_unavailable", NULL, false },
+
+    /* refusals */
+    { "a refusal",
+      DELTA("'refusal':'I '") DELTA("'refusal':'cannot'") FINISH("stop"),
+      "model_refused", NULL, false },
+    { "a content filter", DELTA("'content':'a'") FINISH("content_filter"),
+      "model_refused", NULL, false },
+    { "a refusal null or empty is none",
+      PLAIN("'content':'a','refusal':null", "'stop'"), TEXT("a"), "stop",
+      false },
+
+    /* garbage */
+    { "an empty body", "", "model_garbage", NULL, false },
+    { "a page", "<html><body>502</body></html>", "model_garbage", NULL, false },
+    { "a stream of other things", "data: {'x':1}\n\n" DONE, "model_garbage",
+      NULL, false },
+    { "an event that is not JSON",
+      DELTA("'content':'a'") "data: {oops}\n\n" FINISH("stop"), "model_garbage",
+      NULL, false },
+    { "a plain body that is not JSON", "{oops}", "model_garbage", NULL, false },
+    { "a plain body without choices", "{'choices':[]}", "model_garbage", NULL,
+      false },
+    { "a call without a name",
+      CALL("'index':0,'id':'a','function':{'arguments':'{}'}")
+          FINISH("tool_calls"),
+      "model_garbage", NULL, false },
+};
+
+/* A copy with ' turned into "; free() it. */
+static char *json_of(const char *text)
+{
+    char *copy = strdup(text);
+
+    for (char *at = copy; *at; at++)
+        if (*at == '\'')
+            *at = '"';
+    return copy;
+}
+
+static void feed_in_pieces(struct reply *reply, struct view bytes, size_t size)
+{
+    while (bytes.len > 0) {
+        struct view piece = { bytes.data, size < bytes.len ? size : bytes.len };
+
+        reply_feed(reply, piece);
+        bytes.data += piece.len;
+        bytes.len -= piece.len;
+    }
+}
+
+static void check_message(const struct row *row, size_t size,
+                          const struct model_reply *result)
+{
+    CLEANUP(cleanup_free) char *want = json_of(row->message);
+    CLEANUP(cleanup_free)
+    char *got = json_dumps(result->message, JSON_COMPACT);
+    json_t *message = json_loads(want, 0, NULL);
+
+    if (!json_equal(message, result->message))
+        fail_msg("%s, in pieces of %zu: %s", row->name, size, got);
+    if (!view_is(result->finish_reason, row->finish))
+        fail_msg("%s: finish_reason %.*s", row->name,
+                 VIEW_ARG(result->finish_reason));
+    if (result->truncated != row->truncated)
+        fail_msg("%s: truncated", row->name);
+    json_decref(message);
+}
+
+static void check_row(const struct row *row, struct view bytes, size_t size)
+{
+    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct model_reply result;
+    struct err err = { 0 };
+    bool good;
+
+    feed_in_pieces(reply, bytes, size);
+    good = reply_end(reply, true, &result, &err);
+    if (good && *row->message == '{')
+        check_message(row, size, &result);
+    else if (good)
+        fail_msg("%s, in pieces of %zu: no error", row->name, size);
+    else if (strcmp(err.code, row->message) != 0)
+        fail_msg("%s, in pieces of %zu: %s: %s", row->name, size, err.code,
+                 err.text);
+    reply_free(reply);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        CLEANUP(cleanup_free) char *bytes = json_of(rows[i].bytes);
+
+        for (size_t size = 1; size <= strlen(bytes) + 1; size++)
+            check_row(&rows[i], view_of(bytes), size);
+    }
+}
+
+/* Wherever the connection breaks, there is either the whole reply or an error;
+ * a call never comes out of half a stream. */
+static void test_every_cut(void **state)
+{
+    static const char text[] =
+        CALL("'index':0,'id':'a','function':{'name':'f','arguments':''}")
+            CALL("'index':0,'function':{'arguments':'{\\\"code\\\":'}")
+                CALL("'index':0,'function':{'arguments':' \\\"1\\\"}'}")
+                    FINISH("tool_calls") DONE;
+    CLEANUP(cleanup_free) char *bytes = json_of(text);
+    size_t whole = (size_t)(strstr(bytes, "\n\ndata: [DONE]") - bytes);
+
+    (void)state;
+    for (size_t len = 0; len < strlen(bytes); len++) {
+        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct model_reply result;
+        struct err err = { 0 };
+
+        reply_feed(reply, (struct view){ bytes, len });
+        if (reply_end(reply, false, &result, &err) != (len >= whole))
+            fail_msg("cut at %zu of %zu: %s", len, strlen(bytes), err.text);
+        if (len < whole)
+            assert_string_equal(err.code, "model_cut");
+        reply_free(reply);
+    }
+}
+
+static const struct usage_row {
+    const char *name;
+    const char *bytes;
+    uint64_t input, output, cached;
+} usage_rows[] = {
+    { "in a chunk of its own",
+      FINISH("stop") "data: {'choices':[],'usage':{'prompt_tokens':3,"
+                     "'completion_tokens':4}}\n\n" DONE,
+      3, 4, 0 },
+    { "in several chunks the last one counts",
+      "data: {'choices':[{'delta':{'content':'a'}}],'usage':{"
+      "'prompt_tokens':3,'completion_tokens':1}}\n\n"
+      "data: {'choices':[{'delta':{},'finish_reason':'stop'}],'usage':{"
+      "'prompt_tokens':3,'completion_tokens':4}}\n\n",
+      3, 4, 0 },
+    { "null is none",
+      "data: {'choices':[{'delta':{},'finish_reason':'stop'}],"
+      "'usage':null}\n\n",
+      0, 0, 0 },
+    { "cached tokens in details",
+      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':9,"
+      "'completion_tokens':1,'prompt_tokens_details':{'cached_tokens':5}}}",
+      9, 1, 5 },
+    { "cached tokens of DeepSeek",
+      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':9,"
+      "'completion_tokens':1,'prompt_cache_hit_tokens':5}}",
+      9, 1, 5 },
+    { "inside the choice",
+      "data: {'choices':[{'delta':{},'finish_reason':'stop','usage':{"
+      "'prompt_tokens':2,'completion_tokens':1}}]}\n\n",
+      2, 1, 0 },
+    { "nonsense counts as nothing",
+      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':-9,"
+      "'completion_tokens':'x'}}",
+      0, 0, 0 },
+};
+
+static void test_usage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(usage_rows) / sizeof(*usage_rows); i++) {
+        const struct usage_row *row = &usage_rows[i];
+        CLEANUP(cleanup_free) char *bytes = json_of(row->bytes);
+        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct model_reply result;
+        struct err err = { 0 };
+
+        reply_feed(reply, view_of(bytes));
+        if (!reply_end(reply, true, &result, &err))
+            fail_msg("%s: %s", row->name, err.text);
+        if (result.usage.input_tokens != row->input ||
+            result.usage.output_tokens != row->output ||
+            result.usage.cached_tokens != row->cached)
+            fail_msg("usage %s", row->name);
+        assert_int_equal(result.usage.model_calls, 1);
+        reply_free(reply);
+    }
+}
+
+static void note(void *owner, struct view text)
+{
+    buf_printf(owner, "%.*s|", VIEW_ARG(text));
+}
+
+static void test_pieces_are_told_as_they_come(void **state)
+{
+    CLEANUP(cleanup_free)
+    char *bytes = json_of(DELTA("'reasoning':'hm'") DELTA("'content':''")
+                              DELTA("'content':'a'") DELTA("'content':'b'"));
+    CLEANUP(buf_finish) struct buf seen;
+    struct reply *reply;
+
+    (void)state;
+    buf_init(&seen, 64);
+    reply = reply_new((struct reply_events){ note, note }, &seen);
+    reply_feed(reply, view_of(bytes));
+    assert_true(view_is(buf_view(&seen), "hm|a|b|"));
+    reply_free(reply);
+}
+
+static void test_only_payload_is_progress(void **state)
+{
+    CLEANUP(cleanup_free) char *event = json_of(DELTA("'content':'a'"));
+    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+
+    (void)state;
+    assert_false(reply_feed(reply, VIEW("\n\n")));
+    assert_false(reply_feed(reply, VIEW(": keep-alive\n\n")));
+    assert_false(reply_feed(reply, VIEW("data: {")));
+    assert_true(reply_feed(reply, view_of(event + 7)));
+    assert_false(reply_feed(reply, VIEW(": keep-alive\n\n")));
+    assert_false(reply_is_over(reply));
+    assert_true(reply_feed(reply, VIEW("data: [DONE]\n\n")));
+    assert_true(reply_is_over(reply));
+    assert_false(reply_feed(reply, view_of(event)));
+    reply_free(reply);
+}
+
+/* Feeds the event again and again; gives the code of the error. */
+static void flood(const char *text, size_t times, char code[32])
+{
+    CLEANUP(cleanup_free) char *event = json_of(text);
+    CLEANUP(cleanup_free) char *finish = json_of(FINISH("stop"));
+    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct model_reply result;
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < times && !reply_is_over(reply); i++)
+        reply_feed(reply, view_of(event));
+    reply_feed(reply, view_of(finish));
+    reply_end(reply, true, &result, &err);
+    memcpy(code, err.code, 32);
+    reply_free(reply);
+}
+
+static void test_endless_replies_are_given_up(void **state)
+{
+    static const char *const floods[] = {
+        DELTA("'content':'0123456789012345678901234567890123456789'"),
+        DELTA("'reasoning':'0123456789012345678901234567890123456789'"),
+        CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+             "'0123456789012345678901234567890123456789'}"),
+        /* 256 KiB of text, six times that as JSON */
+        DELTA("'content':'\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
+              "\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001'"),
+    };
+    static const size_t times[] = { 14000, 14000, 14000, 17500 };
+    char code[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(floods) / sizeof(*floods); i++) {
+        flood(floods[i], times[i], code);
+        assert_string_equal(code, "model_garbage");
+    }
+    flood(floods[0], 10000, code);
+    assert_string_equal(code, "");
+    flood(CALL("'function':{'name':'f','arguments':'{}'}"), 65, code);
+    assert_string_equal(code, "model_garbage");
+    flood(CALL("'function':{'name':'f','arguments':'{}'}"), 64, code);
+    assert_string_equal(code, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_pieces_are_told_as_they_come),
+        cmocka_unit_test(test_only_payload_is_progress),
+        cmocka_unit_test(test_endless_replies_are_given_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,9 @@
+add_library(practice_model STATIC unit/model/practice.c)
+target_link_libraries(practice_model PRIVATE quern_flags quern_sanitize)
+add_dependencies(practice_model quern-practice-model)
+
+unit_test(model/sse consumer_model)
+unit_test(model/reply consumer_model)
+unit_test(model/reply_error consumer_model)
+unit_test(model/endpoint consumer_model)
+unit_test(model/model consumer_model practice_model)
