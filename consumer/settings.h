@@ -1,0 +1,49 @@
+/* settings.h - what an operator may set, and where from.
+ *
+ * flags > environment > file (KEY=value lines, named by --config). A row of the
+ * table in settings.c names the flag, the variable (also the file's key), the
+ * bounds and the default, and its sentence is what --help prints. A secret may
+ * come from a file of its own: VARIABLE_FILE. */
+#ifndef CONSUMER_SETTINGS_H
+#define CONSUMER_SETTINGS_H
+
+#include <stdint.h>
+
+#include "schemas/message/err.h"
+
+struct settings {
+    char *redis_url;
+    char *prefix;
+    char *queues; /* comma-separated, the most urgent first */
+    char *name;   /* of this consumer; made up when empty */
+    char *executor;
+    char *models; /* JSON file, see endpoint.h */
+    char *base_url;
+    char *key;
+    char *model;
+    uint64_t slots;
+    uint64_t lease_ms;
+    uint64_t max_crashes;
+    uint64_t drain_ms;
+    uint64_t away_ms;
+    uint64_t max_turns;
+    uint64_t max_tokens;
+    uint64_t max_attempts;
+    uint64_t backoff_ms;
+    uint64_t deadline_ms;
+    uint64_t cell_ms;
+    uint64_t memory_bytes;
+    uint64_t delta_ms;
+    uint64_t result_ttl_ms;
+    uint64_t dead_ttl_ms;
+};
+
+enum settings_wish { SETTINGS_RUN, SETTINGS_HELP, SETTINGS_VERSION };
+
+/* Error: bad_setting, a sentence that names the value and the limit. */
+bool settings_load(struct settings *settings, int argc, char **argv,
+                   enum settings_wish *wish, struct err *err);
+void settings_finish(struct settings *settings);
+void settings_help(void); /* to stdout */
+
+#endif
