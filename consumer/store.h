@@ -1,0 +1,58 @@
+/* store.h - what the consumer writes to Redis, in order, come what may.
+ *
+ * struct control is the process's one connection for everything but claiming:
+ *
+ *   AWAY --> CHECKING --> READY       CHECKING: is our function library there,
+ *     ^----------+----------+         this build or a later one? If not, load.
+ *
+ * struct store is the queue of one attempt. One command at a time is on its
+ * way; one that was not answered, or that Redis could not take just now (out
+ * of memory, loading, read-only), is sent again when the connection is good.
+ * Every transition allows that. What Redis refuses is told to its sender. */
+#ifndef CONSUMER_STORE_H
+#define CONSUMER_STORE_H
+
+#include "schemas/redis/link.h"
+
+struct control;
+struct store;
+
+struct control_events {
+    void (*on_ready)(void *owner);
+};
+
+struct control *control_new(uv_loop_t *loop, const struct address *address,
+                            struct control_events events, void *owner);
+void control_open(struct control *control);
+bool control_is_ready(const struct control *control);
+/* Once every store is finished; is gone when the loop has run out. */
+void control_free(struct control *control);
+
+/* At once or not at all, for what is repeated anyhow (beats, reclaiming). */
+bool control_send(struct control *control, const struct command *command,
+                  link_done *done, void *owner);
+
+/* reply: borrowed; NULL when Redis refused the command, why says how. */
+typedef void store_done(void *owner, const redisReply *reply,
+                        const struct err *why);
+
+struct store {
+    struct control *control;
+    struct store *next, *previous; /* of the control's stores */
+    struct write *first, *last;
+    bool sent; /* the first one is on its way */
+};
+
+void store_init(struct store *store, struct control *control);
+/* Forgets what was not sent; nothing is called after. */
+void store_finish(struct store *store);
+
+/* Copies the command. done comes from the loop, and may be NULL. */
+void store_send(struct store *store, const struct command *command,
+                store_done *done, void *owner);
+
+/* Forgets what waits, but not what is on its way. */
+void store_drop(struct store *store);
+bool store_is_empty(const struct store *store);
+
+#endif
