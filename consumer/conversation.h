@@ -1,0 +1,85 @@
+/* conversation.h - what was said and done so far: a fold over the journal.
+ *
+ * Nothing changes a conversation but a journal record. A record is written
+ * first and applied when it is written, live and after a crash alike: so the
+ * consumer that takes a job over stands exactly where the first one stood.
+ *
+ *   ASK --model_intent, model_reply--> CALL --tool_intent, tool_result--+
+ *    ^                                  ^  |                            |
+ *    |                                  +--(calls left)-----------------+
+ *    +----------(none left)----------------+      a reply without calls: END
+ *
+ * A job of kind code is one turn whose calls are its cells. */
+#ifndef CONSUMER_CONVERSATION_H
+#define CONSUMER_CONVERSATION_H
+
+#include <jansson.h>
+
+#include "schemas/message/journal.h"
+#include "schemas/message/limits.h"
+
+enum next { NEXT_ASK, NEXT_CALL, NEXT_END };
+
+/* One call of the turn. */
+struct call {
+    char id[24];         /* ours: "turn.index" */
+    const char *call_id; /* the model's own, made unique */
+    const char *tool;    /* name, as the model wrote it */
+    struct view arguments;
+    bool intended; /* tool_intent is in the journal */
+    bool answered; /* tool_result is */
+};
+
+struct conversation {
+    const struct job *job;
+    struct arena arena; /* of the records */
+    json_t *messages;   /* without our own instructions */
+    size_t given;       /* of them came with the job */
+    size_t records;     /* of the journal: the index of the next one */
+    uint64_t turn;      /* replies so far */
+    bool asked;         /* the last record is a model_intent */
+    bool over;          /* the last reply is the answer */
+    bool cut;           /* ... and stopped by its length */
+    bool files_there;   /* the session has been given the job's files */
+    struct call *calls; /* of the last turn */
+    size_t call_count;
+    struct record *results; /* the tool_results, in order */
+    size_t result_count;
+    struct usage usage;
+    uint64_t model_ms, tools_ms;
+};
+
+/* Borrows the job. Error: bad_field when its messages are not chat messages. */
+bool conversation_init(struct conversation *conversation, const struct job *job,
+                       struct err *err);
+void conversation_finish(struct conversation *conversation);
+
+/* One record, encoded (copied). Error: internal, the journal is not ours. */
+bool conversation_apply(struct conversation *conversation, struct view record,
+                        struct err *err);
+
+enum next conversation_next(const struct conversation *conversation);
+/* The call that NEXT_CALL means. */
+const struct call *conversation_call(const struct conversation *conversation);
+
+/* What the model is sent: a new reference. */
+json_t *conversation_request(const struct conversation *conversation);
+
+/* The last text of the assistant; for kind code the value of the last cell, or
+ * what it printed. Borrowed; may be empty. */
+struct view conversation_answer(const struct conversation *conversation);
+
+/* Kind code: the cell that did not end ok; NULL: none. */
+const struct record *
+conversation_failure(const struct conversation *conversation);
+
+/* A cell that ran in the session as it is now: run again, in order, these give
+ * a fresh session the same state. */
+struct past_cell {
+    struct view call;
+    struct view code;
+};
+/* Into the arena. */
+struct list conversation_past(struct conversation *conversation);
+
+#endif
