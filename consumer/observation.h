@@ -1,0 +1,18 @@
+/* observation.h - what a model is shown of a cell.
+ *
+ * Everything that it needs for its next step and nothing more: what was
+ * printed, the value, the traceback, the names of images and files, and the
+ * truth about the session's state. At most MAX_OBSERVATION_BYTES, UTF-8; what
+ * is left out is counted. */
+#ifndef CONSUMER_OBSERVATION_H
+#define CONSUMER_OBSERVATION_H
+
+#include "schemas/message/journal.h"
+#include "schemas/message/limits.h"
+
+/* Initializes out. record: cell, images, files. notes: more to say, or empty.
+ */
+void observation_write(struct buf *out, const struct record *record,
+                       struct view notes);
+
+#endif
