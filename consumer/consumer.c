@@ -1,0 +1,54 @@
+/* consumer.c - the names that the parts of one consumer share. */
+#include "consumer/consumer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The next name of a comma-separated list; false: no more. */
+static bool next_queue(const char **rest, struct view *queue)
+{
+    *rest += strspn(*rest, ", ");
+    *queue = (struct view){ *rest, strcspn(*rest, ", ") };
+    *rest += queue->len;
+    return queue->len > 0;
+}
+
+bool consumer_check(const struct consumer *consumer, struct err *err)
+{
+    const char *rest = consumer->settings.queues;
+    struct view queue;
+    size_t count = 0;
+    for (; next_queue(&rest, &queue); count++)
+        if (!name_is_valid(queue))
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "QUERN_QUEUES holds \"%.*s\", a name is 1 to %d of "
+                           "A-Z a-z 0-9 . _ -",
+                           VIEW_ARG(view_head(queue, 40)), MAX_NAME_BYTES);
+    if (count == 0 || count > CONSUMER_MAX_QUEUES)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "QUERN_QUEUES names %zu queues, must be 1 to %d", count,
+                       CONSUMER_MAX_QUEUES);
+    return name_is_valid(view_of(consumer->name)) ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "QUERN_NAME is \"%.40s\", a name is 1 to %d of A-Z a-z 0-9 "
+                   ". _ -",
+                   consumer->name, MAX_NAME_BYTES);
+}
+
+struct key *consumer_streams(const struct consumer *consumer, size_t *count)
+{
+    static const int order[] = { PRIORITY_HIGH, PRIORITY_NORMAL, PRIORITY_LOW };
+    struct key *streams =
+        calloc((size_t)CONSUMER_MAX_QUEUES * 3, sizeof(*streams));
+    if (streams == NULL)
+        abort();
+    *count = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *rest = consumer->settings.queues;
+        struct view queue;
+        while (next_queue(&rest, &queue))
+            streams[(*count)++] =
+                names_work(&consumer->names, PARTITION, queue, order[i]);
+    }
+    return streams;
+}

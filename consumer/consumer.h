@@ -1,0 +1,67 @@
+/* consumer.h - what the parts of one consumer process share.
+ *
+ *   intake --entries--> attempts --store--> Redis
+ *     ^                 |  |  `--session--> quern-executor
+ *     `---free slots----'  `-----model call--> endpoints
+ *   lease: beats for all attempts          sweep: leases of dead consumers
+ *
+ * One loop, one thread. */
+#ifndef CONSUMER_CONSUMER_H
+#define CONSUMER_CONSUMER_H
+
+#include "consumer/endpoint.h"
+#include "consumer/executor.h"
+#include "consumer/http.h"
+#include "consumer/settings.h"
+#include "consumer/store.h"
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+#include "schemas/redis/names.h"
+
+struct attempt;
+struct intake;
+struct lease;
+struct service;
+struct sweep;
+
+enum {
+    PARTITION = 0, /* today there is one */
+    CONSUMER_MAX_QUEUES = 16,
+};
+
+enum mode {
+    MODE_SERVING,
+    MODE_QUIET,    /* claims nothing, finishes what runs */
+    MODE_DRAINING, /* and then exits */
+};
+
+struct consumer {
+    uv_loop_t *loop;
+    struct settings settings;
+    struct names names;
+    char name[MAX_NAME_BYTES + 1];
+    enum mode mode;
+
+    struct control *control;
+    struct executor *executor;
+    struct http *http;
+    struct endpoints endpoints;
+    struct intake *intake;
+    struct lease *lease;
+    struct sweep *sweep;
+    struct service *service;
+
+    struct attempt **slots; /* settings.slots of them; NULL: free */
+    size_t running;
+    uint64_t serials;                           /* of attempts */
+    void (*on_idle)(struct consumer *consumer); /* nothing runs any more */
+};
+
+/* Queues and name may be part of a key. Error: bad_setting. */
+bool consumer_check(const struct consumer *consumer, struct err *err);
+
+/* The streams to claim from, the most urgent first: high of every queue, then
+ * normal, then low. Each is a key; count in *count. free() it. */
+struct key *consumer_streams(const struct consumer *consumer, size_t *count);
+
+#endif

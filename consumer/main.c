@@ -1,0 +1,135 @@
+/* main.c - quern-consumer: puts the parts together and takes them apart. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "consumer/attempt.h"
+#include "consumer/intake.h"
+#include "consumer/lease.h"
+#include "consumer/log.h"
+#include "consumer/service.h"
+#include "consumer/sweep.h"
+
+/* host.process.chance: never two alike, also after a restart. */
+static void make_name(struct consumer *consumer)
+{
+    unsigned int chance = 0;
+    char host[65] = "";
+    if (getrandom(&chance, sizeof(chance), 0) < 0)
+        abort();
+    srand(chance);
+    if (*consumer->settings.name != '\0') {
+        snprintf(consumer->name, sizeof(consumer->name), "%s",
+                 consumer->settings.name);
+        return;
+    }
+    gethostname(host, sizeof(host) - 1);
+    snprintf(consumer->name, sizeof(consumer->name), "%s.%d.%08x", host,
+             (int)getpid(), chance);
+}
+
+static void leave(struct consumer *consumer)
+{
+    log_line("exit", "{s:s}", "name", consumer->name);
+    for (size_t i = 0; i < consumer->settings.slots; i++)
+        if (consumer->slots[i] != NULL)
+            attempt_stop(consumer->slots[i], STOP_LOST);
+    intake_free(consumer->intake);
+    consumer->intake = NULL;
+    lease_free(consumer->lease);
+    sweep_free(consumer->sweep);
+    executor_free(consumer->executor);
+    http_free(consumer->http, NULL, NULL);
+    control_free(consumer->control);
+    service_free(consumer->service);
+}
+
+static void on_redis_ready(void *owner)
+{
+    struct consumer *consumer = owner;
+    static bool told;
+    log_line("ready", "{s:s, s:s, s:I}", "name", consumer->name, "queues",
+             consumer->settings.queues, "slots",
+             (json_int_t)consumer->settings.slots);
+    if (!told)
+        service_ready(consumer->service);
+    told = true;
+    intake_wake(consumer->intake);
+}
+
+static void open_parts(struct consumer *consumer, const struct address *redis)
+{
+    struct control_events events = { .on_ready = on_redis_ready };
+    consumer->service = service_new(consumer, leave);
+    consumer->control = control_new(consumer->loop, redis, events, consumer);
+    consumer->executor =
+        executor_new(consumer->loop, consumer->settings.executor);
+    consumer->intake = intake_new(consumer, redis);
+    consumer->lease = lease_new(consumer, redis);
+    consumer->sweep = sweep_new(consumer);
+    control_open(consumer->control);
+    executor_open(consumer->executor);
+    intake_open(consumer->intake);
+    lease_open(consumer->lease);
+    sweep_open(consumer->sweep);
+}
+
+static bool prepare(struct consumer *consumer, struct address *redis,
+                    struct err *err)
+{
+    const struct settings *settings = &consumer->settings;
+    make_name(consumer);
+    if (!address_parse(redis, view_of(settings->redis_url), err))
+        return err_prefix(err, "REDIS_URL");
+    if (!names_init(&consumer->names, settings->prefix, err) ||
+        !consumer_check(consumer, err) || !service_load_models(consumer, err))
+        return false;
+    consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
+    consumer->http = http_new(consumer->loop);
+    if (consumer->slots == NULL || consumer->http == NULL)
+        abort();
+    return true;
+}
+
+static int serve(struct consumer *consumer)
+{
+    struct address redis = { 0 };
+    struct err err;
+    if (!prepare(consumer, &redis, &err)) {
+        fprintf(stderr, "quern-consumer: %s\n", err.text);
+        address_finish(&redis);
+        return EX_USAGE;
+    }
+    open_parts(consumer, &redis);
+    address_finish(&redis);
+    uv_run(consumer->loop, UV_RUN_DEFAULT);
+    uv_loop_close(consumer->loop);
+    endpoints_finish(&consumer->endpoints);
+    free(consumer->slots);
+    return EX_OK;
+}
+
+int main(int argc, char **argv)
+{
+    uv_loop_t loop;
+    struct consumer consumer = { .loop = &loop };
+    enum settings_wish wish;
+    struct err err;
+    int code = EX_OK;
+    if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {
+        fprintf(stderr, "quern-consumer: %s\n", err.text);
+        code = EX_USAGE;
+    } else if (wish == SETTINGS_HELP) {
+        settings_help();
+    } else if (wish == SETTINGS_VERSION) {
+        printf("quern-consumer %s\n", QUERN_VERSION);
+    } else {
+        uv_loop_init(&loop);
+        code = serve(&consumer);
+    }
+    settings_finish(&consumer.settings);
+    return code;
+}

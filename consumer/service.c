@@ -1,0 +1,236 @@
+/* service.c - what the outside world says to the process, and is told. */
+#include "consumer/service.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "consumer/alarm.h"
+#include "consumer/attempt.h"
+#include "consumer/intake.h"
+#include "consumer/log.h"
+
+enum { HAND_BACK_MS = 5000 }; /* for the releases to be written */
+
+static const int numbers[] = { SIGTERM, SIGINT, SIGTSTP, SIGHUP, SIGUSR1 };
+enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
+
+struct service {
+    struct consumer *consumer;
+    void (*on_exit)(struct consumer *consumer);
+    uv_signal_t signals[SIGNALS];
+    size_t open;
+    struct alarm *drain;    /* the end of patience */
+    struct alarm *watchdog; /* of systemd */
+    uint64_t watchdog_ms;
+    uint64_t turns; /* of claiming, when it was last fed */
+    bool released, exited;
+};
+
+/* --------------------------------------------------------------- systemd */
+
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    if (path == NULL || strlen(path) >= sizeof(to.sun_path))
+        return;
+    size_t len = strlen(path);
+    memcpy(to.sun_path, path, len);
+    if (to.sun_path[0] == '@')
+        to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+               size) < 0)
+        log_line("systemd.deaf", "{s:s}", "why", strerror(errno));
+    close(fd);
+}
+
+static void on_watchdog(void *owner)
+{
+    struct service *service = owner;
+    const struct consumer *consumer = service->consumer;
+    uint64_t turns = intake_turns(consumer->intake);
+    /* Idle because every slot is busy, or Redis is away: still well. */
+    bool idle = consumer->running > 0 || consumer->mode != MODE_SERVING ||
+                !control_is_ready(consumer->control);
+    if (turns != service->turns || idle)
+        notify("WATCHDOG=1");
+    service->turns = turns;
+    alarm_set(service->watchdog, service->watchdog_ms);
+}
+
+void service_ready(struct service *service)
+{
+    notify("READY=1");
+    const char *text = getenv("WATCHDOG_USEC");
+    uint64_t usec = text == NULL ? 0 : strtoull(text, NULL, 10);
+    service->watchdog_ms = usec / 3000;
+    if (service->watchdog_ms > 0)
+        alarm_set(service->watchdog, service->watchdog_ms);
+}
+
+/* --------------------------------------------------------------- signals */
+
+static void leave(struct service *service)
+{
+    if (service->exited)
+        return;
+    service->exited = true;
+    service->on_exit(service->consumer);
+}
+
+static void on_idle(struct consumer *consumer);
+
+static void hand_back(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    service->released = true;
+    log_line("drain.release", "{s:I}", "running",
+             (json_int_t)consumer->running);
+    alarm_set(service->drain, HAND_BACK_MS);
+    for (size_t i = 0; i < consumer->settings.slots; i++)
+        if (consumer->slots[i] != NULL)
+            attempt_stop(consumer->slots[i], STOP_RELEASE);
+}
+
+static void on_patience_end(void *owner)
+{
+    struct service *service = owner;
+    if (service->released)
+        leave(service);
+    else
+        hand_back(service);
+}
+
+static void drain(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    if (consumer->mode == MODE_DRAINING) {
+        hand_back(service);
+        return;
+    }
+    consumer->mode = MODE_DRAINING;
+    notify("STOPPING=1");
+    log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
+             "ms", (json_int_t)consumer->settings.drain_ms);
+    alarm_set(service->drain, consumer->settings.drain_ms);
+    consumer->on_idle = on_idle;
+    if (consumer->running == 0)
+        leave(service);
+}
+
+bool service_load_models(struct consumer *consumer, struct err *err)
+{
+    const struct settings *settings = &consumer->settings;
+    struct endpoint_source source = {
+        .file = *settings->models != '\0' ? settings->models : NULL,
+        .base_url = *settings->base_url != '\0' ? settings->base_url : NULL,
+        .key = *settings->key != '\0' ? settings->key : NULL,
+        .model = *settings->model != '\0' ? settings->model : NULL,
+    };
+    return endpoints_load(&consumer->endpoints, &source, err);
+}
+
+static void reload(struct consumer *consumer)
+{
+    struct err err;
+    if (service_load_models(consumer, &err))
+        log_line("models.loaded", "{s:I}", "count",
+                 (json_int_t)consumer->endpoints.count);
+    else
+        log_line("models.refused", "{s:s}", "why", err.text);
+}
+
+static void dump(const struct consumer *consumer)
+{
+    static const char *const modes[] = { "serving", "quiet", "draining" };
+    log_line("state", "{s:s, s:s, s:I, s:I, s:b, s:b}", "name", consumer->name,
+             "mode", modes[consumer->mode], "running",
+             (json_int_t)consumer->running, "slots",
+             (json_int_t)consumer->settings.slots, "redis",
+             control_is_ready(consumer->control), "executor",
+             executor_is_ready(consumer->executor));
+    for (size_t i = 0; i < consumer->settings.slots; i++) {
+        const struct attempt *attempt = consumer->slots[i];
+        if (attempt != NULL)
+            log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
+                     attempt->id, "state", attempt_state_name(attempt),
+                     "attempt", (json_int_t)attempt->number, "turn",
+                     (json_int_t)attempt->conversation.turn, "records",
+                     (json_int_t)attempt->conversation.records);
+    }
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct service *service = handle->data;
+    struct consumer *consumer = service->consumer;
+    switch (number) {
+    case SIGTSTP:
+        if (consumer->mode == MODE_SERVING)
+            consumer->mode = MODE_QUIET;
+        log_line("quiet", "{s:I}", "running", (json_int_t)consumer->running);
+        break;
+    case SIGHUP:
+        reload(consumer);
+        break;
+    case SIGUSR1:
+        dump(consumer);
+        break;
+    default:
+        drain(service);
+    }
+}
+
+/* The last attempt has ended; its caller still stands on it. */
+static void on_idle(struct consumer *consumer)
+{
+    struct service *service = consumer->service;
+    service->released = true;
+    alarm_set(service->drain, 0);
+}
+
+struct service *service_new(struct consumer *consumer,
+                            void (*on_exit)(struct consumer *consumer))
+{
+    struct service *service = calloc(1, sizeof(*service));
+    if (service == NULL)
+        abort();
+    service->consumer = consumer;
+    service->on_exit = on_exit;
+    service->drain = alarm_new(consumer->loop, on_patience_end, service);
+    service->watchdog = alarm_new(consumer->loop, on_watchdog, service);
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        uv_signal_init(consumer->loop, &service->signals[i]);
+        service->signals[i].data = service;
+        uv_signal_start(&service->signals[i], on_signal, numbers[i]);
+        service->open++;
+    }
+    return service;
+}
+
+static void on_signal_closed(uv_handle_t *handle)
+{
+    struct service *service = handle->data;
+    if (--service->open == 0)
+        free(service);
+}
+
+void service_free(struct service *service)
+{
+    if (service == NULL)
+        return;
+    alarm_free(service->drain);
+    alarm_free(service->watchdog);
+    for (size_t i = 0; i < SIGNALS; i++)
+        uv_close((uv_handle_t *)&service->signals[i], on_signal_closed);
+}

@@ -1,0 +1,25 @@
+/* service.h - what the outside world says to the process, and is told.
+ *
+ *   TSTP  claim nothing more            TERM, INT  drain, then exit; again:
+ *   HUP   load the models anew                     hand back what runs, exit
+ *   USR1  dump the state, a JSON line per attempt, to stderr
+ *
+ * Under systemd (NOTIFY_SOCKET) it is told READY, STOPPING, and WATCHDOG: fed
+ * only while the loop of claiming turns. */
+#ifndef CONSUMER_SERVICE_H
+#define CONSUMER_SERVICE_H
+
+#include "consumer/consumer.h"
+
+struct service;
+
+/* on_exit: nothing runs any more, or nothing may: close everything. */
+struct service *service_new(struct consumer *consumer,
+                            void (*on_exit)(struct consumer *consumer));
+void service_ready(struct service *service);
+void service_free(struct service *service);
+
+/* The table of models, from the settings. */
+bool service_load_models(struct consumer *consumer, struct err *err);
+
+#endif
