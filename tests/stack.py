@@ -1,0 +1,197 @@
+"""The whole of quern for a test: Redis, practice model, executor, consumers.
+
+    with Stack() as stack:
+        stack.consumer()
+        job = stack.submit(prompt="hello")
+        result = stack.result(job)
+
+Jobs go in and results come out with nothing but redis-py and msgpack, as any
+other service would do it.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import tempfile
+import time
+
+import msgpack
+from practice_model import PracticeModel
+from servers import Process, RedisServer, binary, wait_until
+
+ROOT = "quern:{000}:"
+TERMINAL = {"completed", "incomplete", "failed", "cancelled"}
+
+
+def job_id():
+    """A UUIDv7 of partition 000."""
+    at = int(time.time() * 1000)
+    a, b = f"{at:012x}", secrets.token_hex(8)
+    return f"{a[:8]}-{a[8:]}-7000-8{b[:3]}-{b[3:15]}"
+
+
+class Stack:
+    """What it starts it ends. executor=False: none is started."""
+
+    def __init__(self, executor=True, script=None, redis=None, **settings):
+        self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
+        self.redis = RedisServer(**(redis or {}))
+        self.db = self.redis.client()
+        self.model = PracticeModel(script)
+        self.settings = settings
+        self.consumers = []
+        self.socket = os.path.join(self.folder, "executor.sock")
+        self.executor = None
+        if executor:
+            self.start_executor()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        processes = [*self.consumers, self.executor]
+        if kind is not None:
+            for process in filter(None, processes):
+                print(f"--- {process.args[0]}\n{process.text()[-6000:]}")
+        for consumer in self.consumers:
+            consumer.signal(9)
+        if self.executor:
+            self.executor.stop()
+        self.model.stop()
+        self.redis.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # -- processes
+
+    def start_executor(self, *flags):
+        if self.executor and self.executor.alive():
+            self.executor.stop()
+        if os.path.exists(self.socket):
+            os.unlink(self.socket)
+        args = [binary("quern-executor"), "--socket", self.socket, *flags]
+        self.executor = Process(args).start()
+        self.executor.wait_socket(self.socket, timeout=60)
+        return self.executor
+
+    def consumer(self, **settings):
+        """One more consumer; settings as in QUERN_..., lower case."""
+        given = {
+            "lease_ms": 3000,
+            "backoff_ms": 50,
+            **self.settings,
+            **settings,
+        }
+        env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
+        env.update(
+            REDIS_URL=self.redis.url,
+            OPENAI_BASE_URL=self.model.url,
+            QUERN_MODEL="practice",
+            QUERN_EXECUTOR=self.socket,
+            no_proxy="*",
+        )
+        process = Process([binary("quern-consumer")], env=env).start()
+        self.consumers.append(process)
+        process.wait_for('"ready"')
+        return process
+
+    # -- jobs
+
+    def call(self, name, *args):
+        return self.db.execute_command("FCALL", f"quern_v1_{name}", 1, ROOT, *args)
+
+    def blob(self, data):
+        name = hashlib.sha256(data).hexdigest()
+        self.db.set(f"quern:blob:{name}", data, ex=3600)
+        return name
+
+    def file(self, name, data, mime="text/csv"):
+        return {
+            "name": name,
+            "blob": self.blob(data),
+            "bytes": len(data),
+            "mime": mime,
+        }
+
+    def submit(self, body=None, pairs=None, **job):
+        """The job's id. body: bytes as they are, instead of a job."""
+        id = job.pop("id", None) or job_id()
+        if body is None:
+            body = msgpack.packb({"v": 1, "id": id, **job})
+        given = {"id": id, "job": body}
+        for name in ("queue", "priority", "tenant", "session"):
+            if name in job:
+                given[name] = job[name]
+        given.update(pairs or {})
+        answer = self.call("submit", *[x for pair in given.items() for x in pair])
+        assert answer[1] in (b"created", b"exists"), answer
+        return id
+
+    def facts(self, job):
+        hash = self.db.hgetall(f"{ROOT}job:{job}")
+        return {k.decode(): v if k == b"job" else v.decode() for k, v in hash.items()}
+
+    def state(self, job):
+        return self.facts(job).get("state")
+
+    def result(self, job, timeout=30):
+        wait_until(
+            lambda: self.state(job) in TERMINAL, timeout, f"job {job} comes to its end"
+        )
+        return msgpack.unpackb(self.db.get(f"{ROOT}result:{job}"))
+
+    def run(self, timeout=30, **job):
+        return self.result(self.submit(**job), timeout)
+
+    def events(self, job):
+        entries = self.db.xrange(f"{ROOT}events:{job}")
+        return [msgpack.unpackb(fields[b"event"]) for _, fields in entries]
+
+    def types(self, job):
+        return [event["type"] for event in self.events(job)]
+
+    def wait_event(self, job, type, timeout=20):
+        """The first event of that type."""
+
+        def found():
+            return next((e for e in self.events(job) if e["type"] == type), None)
+
+        return wait_until(found, timeout, f"event {type} of {job}")
+
+    def bytes_of(self, ref):
+        """The blob that an image or file names, checked against its name."""
+        data = self.db.get(f"quern:blob:{ref['blob']}")
+        assert data is not None, ref
+        assert hashlib.sha256(data).hexdigest() == ref["blob"]
+        assert len(data) == ref["bytes"]
+        return data
+
+    def check_events(self, job):
+        """Contiguous, the stream's ids are the numbers, the end comes last."""
+        entries = self.db.xrange(f"{ROOT}events:{job}")
+        events = [msgpack.unpackb(fields[b"event"]) for _, fields in entries]
+        for number, ((id, _), event) in enumerate(zip(entries, events), 1):
+            assert id == b"%d-0" % number, (id, number)
+            assert event["seq"] == number
+        ends = [e["type"] for e in events if e["type"][4:] in TERMINAL]
+        assert len(ends) == 1 and events[-1]["type"] == ends[0], ends
+        return events
+
+    def is_quiet(self):
+        """Nothing waits, nothing is pending."""
+        for priority in ("high", "normal", "low"):
+            stream = f"{ROOT}work:default:{priority}"
+            if self.db.exists(stream) and self.db.xlen(stream):
+                return False
+        return True
+
+
+def call_of(code, id="c1", name="execute_python_code", index=0):
+    """A tool call for the practice model's script."""
+    return {
+        "id": id,
+        "index": index,
+        "name": name,
+        "arguments": json.dumps({"code": code}),
+    }
