@@ -90,7 +90,7 @@ static const struct field job_fields[] = {
          "Kind code: Python, run one after the other until one fails"),
     STRUCT(job, limits, 0, job_limits, "Bounds of this job"),
     STRUCT(job, retry, 0, job_retry, "After errors"),
-    TEXT(job, idempotency_key, 0, MAX_NAME_BYTES,
+    TEXT(job, idempotency_key, 0, 256,
          "The same key of the same tenant within a day gives the same job"),
     UINT(job, not_before, 0, MAX_NUMBER,
          "Milliseconds since 1970: not started earlier"),

@@ -1,0 +1,164 @@
+"""schemas/json/asyncapi.json against Redis, the README and the functions."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import msgpack
+import pytest
+import redis
+
+from servers import RedisServer, binary
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+API = json.loads((SCHEMAS / "json" / "asyncapi.json").read_text())
+CHANNELS = API["channels"]
+ROOT = API["components"]["parameters"]["root"]["default"]
+ID = "019aa5c8-1b2c-7000-8000-00000000000%x"
+SAMPLES = {
+    "queue": "q",
+    "priority": "high",
+    "tenant": "t",
+    "session": "s",
+    "idempotency_key": "k",
+    "idempotency_ttl_ms": 1000,
+    "deadline_ms": 60000,
+    "max_depth": 10,
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        client = server.client()
+        library = (SCHEMAS / "redis" / "library.lua").read_bytes()
+        client.execute_command("FUNCTION", "LOAD", "REPLACE", library)
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    server.client().flushall()
+    return server.client()
+
+
+def address(channel, job_id=""):
+    text = CHANNELS[channel]["address"]
+    return text.replace("{root}", ROOT).replace("{id}", job_id)
+
+
+def submit(client, job_id, **more):
+    job = msgpack.packb({"v": 1, "id": job_id, "prompt": "hi"})
+    pairs = {"id": job_id, "job": job} | more
+    flat = [part for pair in pairs.items() for part in pair]
+    name = CHANNELS["submit"]["x-function"]["name"]
+    return client.execute_command("FCALL", name, 1, address("submit"), *flat)
+
+
+def decoded(schema, data):
+    done = subprocess.run(
+        [binary("translate"), "decode", schema],
+        input=data,
+        capture_output=True,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def references(node):
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"]
+        for inner in node.values():
+            yield from references(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from references(inner)
+
+
+def resolve(document, pointer):
+    for name in pointer.removeprefix("#/").split("/"):
+        document = document[name]
+    return document
+
+
+@pytest.mark.parametrize(
+    "name", ["asyncapi", "job.schema", "event.schema", "result.schema"]
+)
+def test_references_lead_somewhere(name):
+    document = json.loads((SCHEMAS / "json" / f"{name}.json").read_text())
+    for reference in references(document):
+        if reference.startswith("#/"):
+            assert resolve(document, reference) is not None
+        else:
+            assert (SCHEMAS / "json" / reference).is_file()
+
+
+def test_event_types_are_those_of_the_readme():
+    text = (SCHEMAS / "README.md").read_text()
+    section = text.split("\n## Events\n")[1].split("\n## ")[0]
+    first_cells = re.findall(r"^\| (`.*?) \|", section, re.M)
+    types = [t for cell in first_cells for t in re.findall(r"`([^`]+)`", cell)]
+    assert set(types) == set(CHANNELS["events"]["messages"])
+
+
+def test_a_job_is_heard_of_where_the_document_says(client):
+    listener = client.pubsub(ignore_subscribe_messages=True)
+    listener.subscribe(address("events", ID % 1))
+    listener.get_message(timeout=5)
+    assert submit(client, ID % 1) == [(ID % 1).encode(), b"created"]
+    heard = None
+    for _ in range(50):
+        heard = heard or listener.get_message(timeout=0.1)
+    listener.close()
+    event = decoded("event", heard["data"])
+    assert event["type"] == "job.queued" in CHANNELS["events"]["messages"]
+    assert event["seq"] == 1
+    replayed = client.xrange(address("events", ID % 1))
+    assert replayed == [(b"1-0", {b"event": heard["data"]})]
+
+
+@pytest.mark.parametrize("argument", CHANNELS["submit"]["x-function"]["optional"])
+def test_every_argument_of_submit_is_taken(client, argument):
+    submit(client, ID % 2, **{argument: SAMPLES[argument]})
+
+
+@pytest.mark.parametrize("argument", CHANNELS["submit"]["x-function"]["required"])
+def test_required_arguments_of_submit_are_required(client, argument):
+    with pytest.raises(redis.ResponseError, match="^BADARG"):
+        submit(client, ID % 3, **{argument: ""})
+
+
+def test_cancelling_ends_a_waiting_job(client):
+    submit(client, ID % 4)
+    name = CHANNELS["cancel"]["x-function"]["name"]
+    call = ["FCALL", name, 1, address("cancel"), ID % 4, "no longer wanted"]
+    assert client.execute_command(*call) == b"cancelled"
+    last = client.xrevrange(address("events", ID % 4), count=1)[0][1][b"event"]
+    assert decoded("event", last)["type"] == "job.cancelled"
+    result = decoded("result", client.get(address("result", ID % 4)))
+    assert result["id"] == ID % 4
+    assert result["status"] == "cancelled"
+    assert client.execute_command(*call) == b"cancelled"  # nothing new
+
+
+def test_cancelling_tells_the_consumer_of_a_running_job(client):
+    submit(client, ID % 5)
+    stream = f"{ROOT}work:default:normal"
+    entry = client.xreadgroup("consumers", "c1", {stream: ">"}, count=1)[0][1][0][0]
+    start = ["FCALL", "quern_v1_start", 1, ROOT]
+    assert client.execute_command(*start, stream, entry, "c1", 30000, 3)
+    listener = client.pubsub(ignore_subscribe_messages=True)
+    listener.subscribe(address("control"))
+    listener.get_message(timeout=5)
+    name = CHANNELS["cancel"]["x-function"]["name"]
+    said = client.execute_command("FCALL", name, 1, address("cancel"), ID % 5)
+    assert said == b"asked"
+    heard = None
+    for _ in range(50):
+        heard = heard or listener.get_message(timeout=0.1)
+    listener.close()
+    pattern = API["components"]["messages"]["cancel"]["payload"]["pattern"]
+    assert re.fullmatch(pattern, heard["data"].decode())
