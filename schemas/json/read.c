@@ -92,8 +92,7 @@ static bool read_container(struct reader *reader, const json_t *json,
                        "nested deeper than %d", CHECK_MAX_DEPTH);
     if (json_is_array(json)) {
         *out = new_array(reader, json_array_size(json));
-        json_array_foreach(json, i, item)
-        {
+        json_array_foreach(json, i, item) {
             if (!read_value(reader, item, &out->via.array.ptr[i], depth + 1))
                 return false;
         }
@@ -231,8 +230,7 @@ static bool read_list(struct reader *reader, const struct schema *of,
     if (!json_is_array(json))
         return read_value(reader, json, out, 0);
     *out = new_array(reader, json_array_size(json));
-    json_array_foreach(json, i, item)
-    {
+    json_array_foreach(json, i, item) {
         const struct place place = { outer, NULL, i };
         msgpack_object *to = &out->via.array.ptr[i];
 

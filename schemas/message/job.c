@@ -55,7 +55,7 @@ static const struct schema schema_job_limits = {
 static const struct field job_retry_fields[] = {
     UINT(job_retry, max_attempts, 0, 100,
          "Attempts that end in an error; 0: default"),
-    UINT(job_retry, backoff_ms, 0, 3600 * 1000,
+    UINT(job_retry, backoff_ms, 0, UINT64_C(3600) * 1000,
          "Milliseconds before the second attempt, doubled each time; "
          "0: default"),
 };

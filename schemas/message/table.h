@@ -8,9 +8,11 @@
 
 #include "schemas/message/field.h"
 
-/* The offset of a member that must have that type. */
+/* The offset of a member that must have that type, which is no expression. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define OFFSET(noun, member, type)                                             \
     _Generic(((struct noun *)0)->member, type : offsetof(struct noun, member))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* name: where the message's word is not the struct's. */
 #define TEXT_AS(name, noun, member, flags, max, about)                         \
