@@ -43,10 +43,17 @@ int verb_wait(struct app *app)
     return app_show_status(app, id, &status);
 }
 
+/* Asked first: a job that is not there, or no Redis, is told at once, where
+ * following would wait for it to come back. */
 int verb_watch(struct app *app)
 {
-    return follow_job(app, app->options.words[0], app->options.from, false,
-                      app->options.out);
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+    const char *id = app->options.words[0];
+    struct quern_error error;
+
+    if (!quern_get(app->quern, id, &status, &error))
+        return app_fail(app, &error);
+    return follow_job(app, id, app->options.from, false, app->options.out);
 }
 
 int verb_cancel(struct app *app)

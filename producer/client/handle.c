@@ -158,7 +158,9 @@ redisReply *handle_call(struct quern *quern, const struct command *command,
         uint64_t left = now < end ? end - now : 1;
         redisReply *reply = call_once(quern, command, left, err);
 
-        if (reply || err->kind != ERR_RETRY ||
+        if (reply)
+            quern->met = true;
+        if (reply || !quern->met || err->kind != ERR_RETRY ||
             strcmp(err->code, "redis_unavailable") != 0 ||
             clock_ms() + backoff >= end)
             return reply;

@@ -6,9 +6,10 @@
  *   quern_wait(quern, id.text, 60000, &status, &error);
  *
  * A handle is for one thread at a time; open one per thread. It connects on
- * first use and again by itself when Redis has been away. Every call ends
- * within the handle's timeout (quern_wait and quern_watch_next: their own), and
- * may be made again when it failed with QUERN_RETRY: nothing is done twice.
+ * first use, and once it has been connected, again by itself when Redis has
+ * been away. Every call ends within the handle's timeout (quern_wait and
+ * quern_watch_next: their own), and may be made again when it failed with
+ * QUERN_RETRY: nothing is done twice.
  *
  * Functions return false when they fail and then fill *error, which may be
  * NULL. Text is UTF-8 and ends in NUL, times are milliseconds, sizes bytes.

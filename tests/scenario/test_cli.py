@@ -574,12 +574,10 @@ def test_bad_jobs(job, said, quern, redis):
     assert redis.keys(f"{ROOT}*") == []
 
 
-def test_no_redis_is_69_and_named(quern):
-    for words in ("run q", f"get {UNKNOWN}", f"watch {UNKNOWN}", f"cancel {UNKNOWN}"):
-        env = {"REDIS_URL": "unix:///nowhere/r.sock", "QUERN_TIMEOUT": "1s"}
-        if words.startswith("watch"):
-            continue  # waits for it
-        assert "/nowhere/r.sock" in quern(*words.split(), code=69, **env)
+@pytest.mark.parametrize("verb", ["run", "get", "wait", "watch", "cancel"])
+def test_no_redis_is_69_and_named(verb, quern):
+    said = quern(verb, UNKNOWN, code=69, REDIS_URL="unix:///nowhere/r.sock")
+    assert "/nowhere/r.sock" in said
 
 
 def test_errors_as_json(quern):

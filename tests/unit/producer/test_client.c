@@ -1,0 +1,201 @@
+/* test_client.c - what libquern says without any Redis. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "producer/client/quern.h"
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct quern *open_nowhere(void)
+{
+    const struct quern_options options = { .url = "unix:///nowhere/r.sock" };
+    struct quern *quern = quern_open(&options, NULL);
+
+    assert_non_null(quern);
+    return quern;
+}
+
+static void ids_are_new_and_in_partition_0(void **state)
+{
+    struct quern_id first, second;
+    unsigned int partition = 1;
+    char *end;
+
+    (void)state;
+    assert_true(quern_id_new(&first, NULL));
+    assert_true(quern_id_new(&second, NULL));
+    assert_string_not_equal(first.text, second.text);
+    assert_true(id_parse(view_of(first.text), &partition));
+    assert_int_equal(partition, 0);
+    /* The first 32 of its 48 bits of milliseconds. */
+    assert_true(llabs((long long)time(NULL) * 1000 -
+                      (strtoll(first.text, &end, 16) << 16)) < 140000);
+}
+
+static void settings_are_checked_when_opening(void **state)
+{
+    static const struct {
+        const char *what;
+        struct quern_options options;
+    } rows[] = {
+        { "a URL of another kind", { .url = "http://localhost" } },
+        { "a port that is none", { .url = "redis://localhost:x" } },
+        { "a prefix with braces", { .prefix = "a{b}" } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct quern_error error = { 0 };
+
+        print_message("%s\n", rows[i].what);
+        assert_null(quern_open(&rows[i].options, &error));
+        assert_int_equal(error.kind, QUERN_REJECT);
+        assert_string_equal(error.code, "bad_setting");
+    }
+    quern_close(NULL);
+}
+
+static void jobs_are_refused_before_anything_is_sent(void **state)
+{
+    static const char *const cells[MAX_CELLS + 1] = { "x" };
+    static const struct quern_file nameless = { .data = "x", .size = 1 };
+    static const struct quern_file outside = { .name = "../x" };
+    static const struct {
+        const char *what;
+        struct quern_job job;
+        const char *code;
+        const char *said;
+    } rows[] = {
+        { "nothing to do", { 0 }, "missing_field", "prompt" },
+        { "code without cells",
+          { .kind = QUERN_CODE },
+          "missing_field",
+          "cells" },
+        { "an id of another shape",
+          { .id = "17", .prompt = "q" },
+          "bad_field",
+          "id" },
+        { "a prompt that is not UTF-8",
+          { .prompt = "\xff" },
+          "bad_field",
+          "prompt" },
+        { "messages that are not JSON",
+          { .messages = "[{" },
+          "bad_field",
+          "messages: not JSON: line 1" },
+        { "a session that could leave its key",
+          { .prompt = "q", .session = "a:b" },
+          "bad_field",
+          "session" },
+        { "more cells than there may be",
+          { .kind = QUERN_CODE, .cells = cells, .cell_count = MAX_CELLS + 1 },
+          "too_large",
+          "cells: 257, at most 256" },
+        { "more files than there may be",
+          { .prompt = "q", .files = &nameless, .file_count = MAX_FILES + 1 },
+          "too_large",
+          "files: 65, at most 64" },
+        { "a file without a name",
+          { .prompt = "q", .files = &nameless, .file_count = 1 },
+          "bad_field",
+          "is not a file name" },
+        { "a file that leaves its folder",
+          { .prompt = "q", .files = &outside, .file_count = 1 },
+          "bad_field",
+          "\"../x\" is not a file name" },
+    };
+    struct quern *quern = open_nowhere();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct quern_error error = { 0 };
+        struct quern_id id;
+
+        print_message("%s\n", rows[i].what);
+        assert_false(quern_submit(quern, &rows[i].job, &id, NULL, &error));
+        print_message("  %s: %s\n", error.code, error.text);
+        assert_string_equal(error.code, rows[i].code);
+        assert_int_equal(error.kind, QUERN_REJECT);
+        assert_non_null(strstr(error.text, rows[i].said));
+    }
+    quern_close(quern);
+}
+
+static void without_redis_every_call_says_so_at_once(void **state)
+{
+    static const char id[] = "019aa5c8-1b2c-7000-8123-0123456789ab";
+    const struct quern_job job = { .prompt = "q" };
+    struct quern *quern = open_nowhere();
+    struct quern_error errors[5] = { 0 };
+    struct quern_status status;
+    enum quern_cancelled outcome;
+    struct quern_id given;
+    char sha256[65];
+
+    (void)state;
+    assert_false(quern_submit(quern, &job, &given, NULL, &errors[0]));
+    assert_int_equal(strlen(given.text), 36); /* to submit again with */
+    assert_false(quern_get(quern, id, &status, &errors[1]));
+    assert_false(quern_wait(quern, id, 60000, &status, &errors[2]));
+    assert_false(quern_cancel(quern, id, NULL, &outcome, &errors[3]));
+    assert_false(quern_blob_put(quern, "x", 1, sha256, &errors[4]));
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        assert_int_equal(errors[i].kind, QUERN_RETRY);
+        assert_string_equal(errors[i].code, "redis_unavailable");
+        assert_non_null(strstr(errors[i].text, "/nowhere/r.sock"));
+    }
+    quern_close(quern);
+}
+
+static void a_watch_without_redis_waits_as_long_as_it_is_told(void **state)
+{
+    static const char id[] = "019aa5c8-1b2c-7000-8123-0123456789ab";
+    struct quern *quern = open_nowhere();
+    struct quern_watch *watch = quern_watch_open(quern, id, 0, NULL);
+    struct quern_event event;
+
+    (void)state;
+    assert_null(quern_watch_trouble(watch));
+    assert_int_equal(quern_watch_next(watch, &event, 1, NULL), QUERN_NOTHING);
+    assert_int_equal(quern_watch_next(watch, &event, 80, NULL), QUERN_NOTHING);
+    assert_non_null(strstr(quern_watch_trouble(watch), "/nowhere/r.sock"));
+    quern_watch_close(watch);
+    quern_watch_close(NULL);
+    quern_close(quern);
+}
+
+static void messages_become_json(void **state)
+{
+    struct quern_error error = { 0 };
+    char *text = quern_json("\x82\xa1v\x01\xa1x\xc4\x01\xff", 9, &error);
+
+    (void)state;
+    assert_string_equal(text, "{\"v\":1,\"x\":{\"base64\":\"/w==\"}}");
+    free(text);
+    assert_null(quern_json("\xdd\xff\xff\xff\xff", 5, &error));
+    assert_string_equal(error.code, "bad_message");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_new_and_in_partition_0),
+        cmocka_unit_test(settings_are_checked_when_opening),
+        cmocka_unit_test(jobs_are_refused_before_anything_is_sent),
+        cmocka_unit_test(without_redis_every_call_says_so_at_once),
+        cmocka_unit_test(a_watch_without_redis_waits_as_long_as_it_is_told),
+        cmocka_unit_test(messages_become_json),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

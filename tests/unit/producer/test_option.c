@@ -1,0 +1,256 @@
+/* test_option.c - the command line, read by its table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "producer/cli/option.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Cuts a command line at its spaces; the first word is the verb. */
+static bool parse(struct options *options, const char *text, struct err *err)
+{
+    static char line[256];
+    char *argv[32];
+    char *rest = line;
+    int argc = 0;
+
+    snprintf(line, sizeof(line), "%s", text);
+    *options = (struct options){ 0 };
+    while (rest)
+        argv[argc++] = strsep(&rest, " ");
+    return options_parse(options, argv[0], argc - 1, argv + 1, err);
+}
+
+static void values_arrive_however_they_are_written(void **state)
+{
+    static const char *const lines[] = {
+        "run --session lab --json question",
+        "run question --session=lab --json",
+        "run -s lab question --json",
+        "run -slab --json -- question",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct options options;
+        struct err err = { 0 };
+
+        print_message("%s\n", lines[i]);
+        assert_true(parse(&options, lines[i], &err));
+        assert_string_equal(options.session, "lab");
+        assert_true(options.json);
+        assert_int_equal(options.word_count, 1);
+        assert_string_equal(options.words[0], "question");
+    }
+}
+
+static void numbers_have_units(void **state)
+{
+    static const struct {
+        const char *line;
+        uint64_t number;
+    } rows[] = {
+        { "run --deadline 30", 30000 },
+        { "run --deadline 500ms", 500 },
+        { "run --deadline 30s", 30000 },
+        { "run --deadline 5m", 300000 },
+        { "run --deadline 2h", 7200000 },
+        { "run --deadline 7d", 604800000 },
+        { "run --memory 1", 1 },
+        { "run --memory 64k", 64 << 10 },
+        { "run --memory 512M", 512 << 20 },
+        { "run --memory 2G", UINT64_C(2) << 30 },
+        { "run --max-turns 12", 12 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options options;
+        struct err err = { 0 };
+
+        print_message("%s\n", rows[i].line);
+        assert_true(parse(&options, rows[i].line, &err));
+        assert_true(options.deadline_ms + options.memory_bytes +
+                        options.turns ==
+                    rows[i].number);
+    }
+}
+
+static void faults_are_told(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *said;
+    } rows[] = {
+        { "run --sesion lab", "there is no option --sesion" },
+        { "run --sess lab", "there is no option --sess" },
+        { "run -x", "there is no option -x" },
+        { "get --session lab", "there is no option --session" },
+        { "run --session", "--session needs a value: NAME" },
+        { "run --json=yes", "--json takes no value" },
+        { "run --deadline soon", "\"soon\" is not a time" },
+        { "run --deadline -1", "\"-1\" is not a time" },
+        { "run --deadline 1w", "\"1w\" is not a time" },
+        { "run --deadline 8d", "8d is more than the limit" },
+        { "run --memory 99999999999G", "is not a size" },
+        { "run --max-turns 257", "257 is more than the limit, 256" },
+        { "run --max-turns 1k", "\"1k\" is not a number" },
+        { "run --max-turns 18446744073709551616", "is not a number" },
+        { "run --priority urgent", "\"urgent\" is not high, normal or low" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options options;
+        struct err err = { 0 };
+
+        print_message("%s\n", rows[i].line);
+        assert_false(parse(&options, rows[i].line, &err));
+        assert_int_equal(err.kind, ERR_REJECT);
+        assert_string_equal(err.code, "bad_setting");
+        assert_non_null(strstr(err.text, rows[i].said));
+    }
+}
+
+static void too_many_of_one_are_refused(void **state)
+{
+    struct options options = { 0 };
+    struct err err = { 0 };
+    char flag[] = "-f", file[] = "x";
+    char *argv[2 * MAX_TEXTS + 2];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(argv); i += 2) {
+        argv[i] = flag;
+        argv[i + 1] = file;
+    }
+    assert_true(options_parse(&options, "run", 2 * MAX_TEXTS, argv, &err));
+    assert_int_equal(options.files.count, MAX_TEXTS);
+    options = (struct options){ 0 };
+    assert_false(options_parse(&options, "run", 2 * MAX_TEXTS + 2, argv, &err));
+    assert_non_null(strstr(err.text, "more than 64"));
+}
+
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    assert_true(option_count <= 64); /* bits of options.given */
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+
+        print_message("--%s\n", option->name);
+        assert_true(option->about && option->verbs);
+        assert_true((option->type == OPTION_FLAG) == !option->value);
+        assert_true((option->type == OPTION_CHOICE) == !!option->choices);
+        assert_true(option->verbs[0] == ' ');
+        assert_true(option->verbs[strlen(option->verbs) - 1] == ' ');
+        for (size_t j = 0; j < i; j++) {
+            assert_string_not_equal(option->name, option_table[j].name);
+            assert_false(option->letter &&
+                         option->letter == option_table[j].letter);
+        }
+    }
+}
+
+/* Writes a settings file and names it by QUERN_CONFIG. */
+static void write_settings(const char *text)
+{
+    static char path[] = "/tmp/quern-settings-XXXXXX";
+    static int fd = -1;
+
+    if (fd < 0)
+        fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, text, strlen(text), 0), strlen(text));
+    setenv("QUERN_CONFIG", path, 1);
+}
+
+static int remove_settings(void **state)
+{
+    (void)state;
+    unlink(getenv("QUERN_CONFIG"));
+    unsetenv("QUERN_CONFIG");
+    unsetenv("QUERN_MODEL");
+    return 0;
+}
+
+static void flags_win_over_environment_over_file(void **state)
+{
+    static const struct {
+        const char *verb, *line, *environment, *file, *model;
+    } rows[] = {
+        { "run", "run --model flag", "env", "model = file\n", "flag" },
+        { "run", "run", "env", "model = file\n", "env" },
+        { "run", "run", "", "model = file\n", "file" },
+        { "run", "run", "", "# none\n\n  model=file # two  ", "file # two" },
+        { "run", "run", "", "tenant = other\n", NULL },
+        { "get", "get", "env", "model = file\n", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options options;
+        struct err err = { 0 };
+
+        print_message("%s: %s: %s\n", rows[i].line, rows[i].environment,
+                      rows[i].file);
+        setenv("QUERN_MODEL", rows[i].environment, 1);
+        write_settings(rows[i].file);
+        assert_true(parse(&options, rows[i].line, &err));
+        assert_true(options_settle(&options, rows[i].verb, &err));
+        if (rows[i].model)
+            assert_string_equal(options.model, rows[i].model);
+        else
+            assert_null(options.model);
+        options_finish(&options);
+    }
+}
+
+static void faults_of_the_file_name_the_line(void **state)
+{
+    static const struct {
+        const char *file, *said;
+    } rows[] = {
+        { "model = a\nmodle = b\n", "line 2: there is no setting \"modle\"" },
+        { "json = yes\n", "line 1: there is no setting \"json\"" },
+        { "\n\nmodel\n", "line 3: \"model\" is not name = value" },
+        { "priority = top\n", "line 1: --priority: \"top\" is not" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options options = { 0 };
+        struct err err = { 0 };
+
+        print_message("%s\n", rows[i].file);
+        write_settings(rows[i].file);
+        assert_false(options_settle(&options, "run", &err));
+        assert_non_null(strstr(err.text, rows[i].said));
+        options_finish(&options);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_arrive_however_they_are_written),
+        cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(too_many_of_one_are_refused),
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(flags_win_over_environment_over_file),
+        cmocka_unit_test(faults_of_the_file_name_the_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, remove_settings);
+}

@@ -1,0 +1,132 @@
+/* test_term.c - what others say is harmless on a terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "producer/cli/term.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TEXT(literal)                                                          \
+    {                                                                          \
+        (literal), sizeof(literal) - 1                                         \
+    }
+
+static const struct {
+    const char *what;
+    struct view text;
+    const char *shown;
+} rows[] = {
+    { "plain text", TEXT("a b"), "a b" },
+    { "lines and tabs", TEXT("a\n\tb\n"), "a\n\tb\n" },
+    { "other scripts", TEXT("Ünï \xe4\xb8\xad \xf0\x9f\x98\x80"),
+      "Ünï \xe4\xb8\xad \xf0\x9f\x98\x80" },
+    { "a colour", TEXT("\033[31mred"), "?[31mred" },
+    { "a window title", TEXT("\033]0;x\a"), "?]0;x?" },
+    { "a carriage return", TEXT("50%\r100%\r\n"), "50%100%\n" },
+    { "a backspace", TEXT("a\bb"), "a?b" },
+    { "a NUL", TEXT("a\0b"), "a?b" },
+    { "DEL", TEXT("a\177"), "a?" },
+    { "C1 CSI in UTF-8",
+      TEXT("\xc2\x9b"
+           "31m"),
+      "?31m" },
+    { "the letter after C1", TEXT("\xc2\xa0."), "\xc2\xa0." },
+    { "a cut character at the end", TEXT("a\xc2"), "a\xc2" },
+    { "nothing", TEXT(""), "" },
+};
+
+/* What a pane wrote while write() ran. */
+static char *shown(struct view text, bool tty, const char *bar)
+{
+    char *written = NULL;
+    size_t size = 0;
+    struct pane pane = { .file = open_memstream(&written, &size), .tty = tty };
+
+    assert_non_null(pane.file);
+    if (bar)
+        pane_quote(&pane, PLAIN, bar, text);
+    else
+        pane_text(&pane, PLAIN, text);
+    fclose(pane.file);
+    return written;
+}
+
+static void a_terminal_is_protected(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *text = shown(rows[i].text, true, NULL);
+
+        print_message("%s\n", rows[i].what);
+        assert_string_equal(text, rows[i].shown);
+        free(text);
+    }
+}
+
+static void a_pipe_gets_every_byte(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *text = shown(rows[i].text, false, NULL);
+
+        print_message("%s\n", rows[i].what);
+        assert_memory_equal(text, rows[i].text.data, rows[i].text.len);
+        free(text);
+    }
+}
+
+static void a_bar_stands_before_every_line(void **state)
+{
+    char *text = shown(VIEW("a\n\nb"), true, "| ");
+
+    (void)state;
+    assert_string_equal(text, "| a\n| \n| b");
+    free(text);
+}
+
+static void pieces_of_a_line_get_one_bar(void **state)
+{
+    char *written = NULL;
+    size_t size = 0;
+    struct pane pane = { .file = open_memstream(&written, &size) };
+
+    (void)state;
+    pane_quote(&pane, PLAIN, "| ", VIEW("on"));
+    pane_quote(&pane, PLAIN, "| ", VIEW("e\ntwo\n"));
+    pane_quote(&pane, PLAIN, "| ", VIEW("three"));
+    pane_line(&pane);
+    pane_line(&pane);
+    fclose(pane.file);
+    assert_string_equal(written, "| one\n| two\n| three\n");
+    free(written);
+}
+
+static void amounts_are_short(void **state)
+{
+    (void)state;
+    assert_string_equal(term_size(1023), "1023 B");
+    assert_string_equal(term_size(18637), "18.2 KiB");
+    assert_string_equal(term_size(3 << 20), "3.0 MiB");
+    assert_string_equal(term_time(999), "999 ms");
+    assert_string_equal(term_time(3200), "3.2 s");
+    assert_string_equal(term_time(125000), "2 min 5 s");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_terminal_is_protected),
+        cmocka_unit_test(a_pipe_gets_every_byte),
+        cmocka_unit_test(a_bar_stands_before_every_line),
+        cmocka_unit_test(pieces_of_a_line_get_one_bar),
+        cmocka_unit_test(amounts_are_short),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

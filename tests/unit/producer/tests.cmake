@@ -1,0 +1,3 @@
+unit_test(producer/option producer_cli)
+unit_test(producer/term producer_cli)
+unit_test(producer/client producer_client)
