@@ -1,0 +1,61 @@
+// Ask quern with ioredis and @msgpack/msgpack alone: node plain.mjs QUESTION [FILE]...
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { decode, encode } from "@msgpack/msgpack";
+import Redis from "ioredis";
+
+const ROOT = "quern:{000}:";
+const ENDS = ["job.completed", "job.incomplete", "job.failed", "job.cancelled"];
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+
+// A UUIDv7; the three digits after the 7 are the partition.
+function newId() {
+  const ms = Date.now().toString(16).padStart(12, "0");
+  const noise = randomBytes(8).toString("hex");
+  return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8${noise.slice(0, 3)}-${noise.slice(3, 15)}`;
+}
+
+async function put(path) {
+  const data = readFileSync(path);
+  const blob = createHash("sha256").update(data).digest("hex");
+  await redis.set(`quern:blob:${blob}`, data, "EX", 86400);
+  return { name: basename(path), blob, bytes: data.length };
+}
+
+async function submit(job) {
+  const id = newId();
+  const bytes = Buffer.from(encode({ v: 1, id, ...job }));
+  await redis.call("FCALL", "quern_v1_submit", 1, ROOT, "id", id, "job", bytes);
+  return id;
+}
+
+// Every event once, in order: subscribe, then read what is new at every message.
+function follow(id, show, last = 0) {
+  const key = `${ROOT}events:${id}`;
+  const live = redis.duplicate({ autoResubscribe: false });
+  let reading = Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const read = async () => {
+      const entries = await redis.xrangeBuffer(key, `(${last}-0`, "+");
+      for (const event of entries.map(([, fields]) => decode(fields[1]))) {
+        last = event.seq;
+        show(event);
+        if (ENDS.includes(event.type)) resolve(live.disconnect());
+      }
+    };
+    const wake = () => (reading = reading.then(read).catch(reject));
+    live.on("message", wake);
+    live.on("ready", () => live.subscribe(key).then(wake, reject)); // and again
+  });
+}
+
+const [question, ...paths] = process.argv.slice(2);
+const files = await Promise.all(paths.map(put));
+const id = await submit({ prompt: question, files });
+await follow(id, (event) => console.error(event.seq, event.type, event.data.text ?? ""));
+const result = decode(await redis.getBuffer(`${ROOT}result:${id}`));
+for (const image of result.images ?? [])
+  writeFileSync(basename(image.name), await redis.getBuffer(`quern:blob:${image.blob}`));
+console.log(result.answer ?? result.error.message);
+redis.disconnect();

@@ -1,0 +1,58 @@
+<?php
+// Ask quern with phpredis and msgpack alone: php plain.php QUESTION [FILE]...
+const ROOT = 'quern:{000}:';
+const ENDS = ['job.completed', 'job.incomplete', 'job.failed', 'job.cancelled'];
+$url = parse_url(getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379');
+$redis = new Redis();
+$redis->connect($url['host'], $url['port'] ?? 6379);
+$redis->setOption(Redis::OPT_READ_TIMEOUT, 60);
+
+// A UUIDv7; the three digits after the 7 are the partition.
+function new_id(): string
+{
+    $ms = sprintf('%012x', (int) (microtime(true) * 1000));
+    $noise = bin2hex(random_bytes(8));
+    return substr($ms, 0, 8) . '-' . substr($ms, 8) . '-7000-8'
+        . substr($noise, 0, 3) . '-' . substr($noise, 3, 12);
+}
+
+function put(Redis $redis, string $path): array
+{
+    $data = file_get_contents($path);
+    $sha = hash('sha256', $data);
+    $redis->setex("quern:blob:$sha", 86400, $data);
+    return ['name' => basename($path), 'blob' => $sha, 'bytes' => strlen($data)];
+}
+
+function submit(Redis $redis, array $job): string
+{
+    $job = ['v' => 1, 'id' => new_id()] + $job;
+    $reply = $redis->rawCommand('FCALL', 'quern_v1_submit', 1, ROOT,
+        'id', $job['id'], 'job', msgpack_pack($job));
+    return is_array($reply) ? $reply[0] : throw new Exception($redis->getLastError());
+}
+
+// Every event once, in order. A blocking read of the stream replays and follows
+// in one; it needs no channel.
+function follow(Redis $redis, string $id, int $last = 0): Generator
+{
+    $key = ROOT . "events:$id";
+    do {
+        foreach ($redis->xRead([$key => "$last-0"], 100, 5000)[$key] ?? [] as $entry) {
+            $event = msgpack_unpack($entry['event']);
+            $last = $event['seq'];
+            yield $event;
+        }
+    } while (!isset($event) || !in_array($event['type'], ENDS));
+}
+
+$files = array_map(fn ($path) => put($redis, $path), array_slice($argv, 2));
+$id = submit($redis, ['prompt' => $argv[1], 'files' => $files]);
+foreach (follow($redis, $id) as $event) {
+    fwrite(STDERR, "$event[seq] $event[type] " . ($event['data']['text'] ?? '') . "\n");
+}
+$result = msgpack_unpack($redis->get(ROOT . "result:$id"));
+foreach ($result['images'] ?? [] as $image) {
+    file_put_contents(basename($image['name']), $redis->get("quern:blob:$image[blob]"));
+}
+echo $result['answer'] ?? $result['error']['message'], "\n";
