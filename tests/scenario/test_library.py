@@ -1,0 +1,119 @@
+"""libquern as somebody else uses it: installed, found by pkg-config, linked."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from servers import BUILD, SOURCE, RedisServer
+from standin import StandIn
+
+PARTS = ("producer/client", "producer/cli")
+
+
+def run(*args, **more):
+    done = subprocess.run(args, capture_output=True, text=True, **more)
+    assert done.returncode == 0, (args, done.stdout, done.stderr)
+    return done.stdout
+
+
+def sanitizers():
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
+        found = re.search(r"^QUERN_SANITIZE:\w+=(.+)$", cache.read(), re.M)
+    return [f"-fsanitize={found[1]}"] if found else []
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("prefix")
+    for part in PARTS:
+        run("cmake", "--install", os.path.join(BUILD, part), "--prefix", prefix)
+    return prefix
+
+
+def flags(prefix, *args):
+    (pc,) = prefix.glob("**/quern.pc")
+    text = re.sub(r"^prefix=.*$", f"prefix={prefix}", pc.read_text(), flags=re.M)
+    pc.write_text(text)  # it says where the build would have installed
+    env = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}
+    return run("pkg-config", *args, "quern", env=env).split()
+
+
+def compile_client(prefix, how):
+    static = how == "static"
+    words = flags(prefix, "--cflags", "--libs", *(["--static"] if static else []))
+    if static:
+        words = ["-l:libquern.a" if word == "-lquern" else word for word in words]
+    (lib,) = prefix.glob("**/libquern.a")
+    program = prefix / f"client-{how}"
+    warnings = "-std=c99 -pedantic -Wall -Wextra -Werror".split()
+    source = os.path.join(SOURCE, "tests", "scenario", "client.c")
+    run(
+        *("cc", *warnings, "-o", program, source, *words),
+        *(f"-Wl,-rpath,{lib.parent}", *sanitizers()),
+    )
+    return program
+
+
+@pytest.fixture(scope="module", params=["shared", "static"])
+def client(request, prefix):
+    program = compile_client(prefix, request.param)
+    loaded = run("ldd", program)
+    assert ("libquern" in loaded) == (request.param == "shared")
+    return program
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        yield server
+
+
+def test_a_program_links_and_works(client, server):
+    env = {**os.environ, "REDIS_URL": server.url}
+
+    def call(*words):
+        return run(client, *words, env=env)
+
+    with server.client() as redis:
+        redis.flushall()
+        consumer = StandIn(redis)
+        id, existed = call("submit", "why?").split()
+        assert existed == "0"
+        job = consumer.take()
+        assert job.id == id
+        assert job.job["prompt"] == "why?"
+        assert job.job["files"][0]["name"] == "note.txt"
+        assert job.job["metadata"] == {"who": "client.c"}
+        job.finish(answer="because")
+        events = "1 job.queued\n2 job.started\n3 job.completed.\n"
+        assert call("follow", id) == events
+        state, result = call("await", id).split(" ", 1)
+        assert state == "completed"
+        assert json.loads(result)["answer"] == "because"
+        sha = hashlib.sha256(b"bytes").hexdigest()
+        assert call("blob", "bytes") == f"{sha} bytes\n"
+
+
+def test_only_what_the_header_marks_is_visible(prefix):
+    with open(os.path.join(SOURCE, "producer", "client", "quern.h")) as header:
+        marked = set(re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read()))
+    assert len(marked) == 20
+    for pattern, how in (("**/libquern.so", "-D"), ("**/libquern.a", "-g")):
+        (library,) = prefix.glob(pattern)
+        names = run("nm", how, "--defined-only", library).split("\n")
+        seen = {line.split()[2] for line in names if len(line.split()) == 3}
+        seen = {name for name in seen if not re.match(r"_|\.|odr_|asan", name)}
+        assert seen == marked
+
+
+def test_the_header_needs_no_other_library(prefix):
+    (header,) = prefix.glob("**/quern.h")
+    with open(header) as file:
+        assert re.findall(r"#include <(.*)>", file.read()) == [
+            "stdbool.h",
+            "stddef.h",
+            "stdint.h",
+        ]
