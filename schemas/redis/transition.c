@@ -1,4 +1,4 @@
-/* transition.c - the commands of library.lua, and what their replies say. */
+/* transition.c - the commands of library/*.lua, and what their replies say. */
 #include "schemas/redis/transition.h"
 
 #include <assert.h>
@@ -162,7 +162,7 @@ void transition_start(struct command *command, const struct names *names,
     command_add_uint(command, claim->max_crashes);
 }
 
-enum started_part { /* as run_job() in library.lua has them */
+enum started_part { /* as run_job() in run.lua has them */
                     PART_RUN,
                     PART_REASON,
                     PART_ID,

@@ -1,0 +1,24 @@
+-- register.lua - the functions by name.
+
+-- Those that let work in flight come to its end also run when memory is out:
+-- the end is what frees memory. New work is refused then.
+local ALWAYS = { "allow-oom" }
+
+local function register(name, callback, flags)
+    redis.register_function({
+        function_name = "quern_v1_" .. name,
+        callback = callback,
+        flags = flags,
+    })
+end
+
+register("build", function() return BUILD end, { "no-writes" })
+register("submit", submit, {})
+register("start", start, {})
+register("beat", beat, ALWAYS)
+register("journal", journal, ALWAYS)
+register("event", event, ALWAYS)
+register("finish", finish, ALWAYS)
+register("release", release, ALWAYS)
+register("reclaim", reclaim, ALWAYS)
+register("cancel", cancel, ALWAYS)
