@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
-#include <cmocka.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "schemas/redis/address.h"
 

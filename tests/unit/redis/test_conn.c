@@ -4,11 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "schemas/redis/conn.h"
 #include "tests/unit/redis/server.h"
@@ -111,7 +112,7 @@ static void pipelines(void **state)
     for (int i = 0; i < COUNT; i++) {
         redisReply *reply = conn_receive(conn, 5000, &err);
         assert_non_null(reply);
-        assert_int_equal(atoi(reply->str), i);
+        assert_int_equal(strtol(reply->str, NULL, 10), i);
         freeReplyObject(reply);
     }
     assert_null(conn_receive(conn, 10, &err));

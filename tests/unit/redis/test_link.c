@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "schemas/redis/conn.h"
 #include "schemas/redis/link.h"
@@ -85,7 +86,7 @@ static void on_done(void *owner, const redisReply *reply, const struct err *why)
 
     assert_false(seen->inside);
     assert_true((reply == NULL) != (why == NULL));
-    if (why) {
+    if (!reply) {
         assert_int_equal(why->kind, ERR_RETRY);
         seen->unanswered++;
         return;
@@ -201,7 +202,7 @@ static void answers_in_order(void **state)
     assert_int_equal(seen.answered, 0);
     for (int i = 1; i <= COUNT; i += COUNT / 4) {
         spin(&seen.answered, i);
-        assert_int_equal(atoi(seen.text), seen.answered);
+        assert_int_equal(strtol(seen.text, NULL, 10), seen.answered);
     }
     spin(&seen.answered, COUNT);
     close_link(&seen);

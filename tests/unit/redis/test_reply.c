@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
-#include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "schemas/redis/conn.h"
 
@@ -45,8 +47,7 @@ static void errors(void **state)
         { "", ERR_RETRY, "redis_unavailable", "" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char text[64];
-        strcpy(text, rows[i].text);
+        char *text = view_dup(view_of(rows[i].text));
         redisReply reply = { .type = REDIS_REPLY_ERROR,
                              .str = text,
                              .len = strlen(text) };
@@ -55,6 +56,7 @@ static void errors(void **state)
         assert_string_equal(err.code, rows[i].code);
         assert_string_equal(err.text, rows[i].says);
         assert_int_equal(err.kind, rows[i].kind);
+        free(text);
     }
 }
 

@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
-#include <cmocka.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "schemas/message/result.h"
 #include "schemas/redis/conn.h"
@@ -85,7 +86,7 @@ static void take_entry(char *text, size_t size)
     redisReply *reply = call(&command);
     redisReply *entry = reply->element[0]->element[1]->element[0];
     assert_true(entry->element[0]->len < size);
-    strcpy(text, entry->element[0]->str);
+    memcpy(text, entry->element[0]->str, entry->element[0]->len + 1);
     freeReplyObject(reply);
 }
 
@@ -118,17 +119,16 @@ static void the_library_loads_and_tells_its_build(void **state)
     freeReplyObject(reply);
 }
 
-static void a_job_goes_its_way(void **state)
+static void a_consumer_is_told_all_at_start(void **state)
 {
     (void)state;
-    struct command command;
     struct started started;
     char entry[64];
 
     submit_job("created");
     submit_job("exists");
     take_entry(entry, sizeof(entry));
-    redisReply *start = start_entry(entry, &started);
+    redisReply *reply = start_entry(entry, &started);
     assert_true(started.run);
     assert_true(view_is(started.id, ID));
     assert_int_equal(started.epoch, 1);
@@ -139,17 +139,24 @@ static void a_job_goes_its_way(void **state)
     assert_true(started.now >= started.submitted_at);
     assert_true(view_is(started.body, "\x81\xa1v\x01"));
     assert_int_equal(started.records, 0);
+    freeReplyObject(reply);
+}
 
+static void what_it_does_is_fenced(void **state)
+{
+    (void)state;
+    struct command command;
     struct holding mine[] = { { VIEW(ID), 1 }, { VIEW(ID), 2 } };
+    struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
+                                   { "message.delta", EMPTY } };
     struct beaten beaten[2];
+
     transition_beat(&command, &names, 0, VIEW("c"), mine, 2);
     redisReply *reply = call(&command);
     assert_true(transition_beaten(reply, beaten, 2, NULL));
     assert_true(beaten[0].held && !beaten[0].cancel && !beaten[1].held);
     freeReplyObject(reply);
 
-    struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
-                                   { "message.delta", EMPTY } };
     transition_journal(&command, &names, mine[0], 0, VIEW("record"), events, 2);
     drop(&command);
     transition_event(&command, &names, mine[0], events, 2);
@@ -158,13 +165,19 @@ static void a_job_goes_its_way(void **state)
     refused(&command, "misplaced");
     transition_event(&command, &names, mine[1], events, 2);
     refused(&command, "stale");
-
     transition_release(&command, &names, mine[0], VIEW("drain"));
     drop(&command);
-    freeReplyObject(start);
+}
+
+static void another_goes_on_and_ends_it(void **state)
+{
+    (void)state;
+    struct command command;
+    struct started started;
+    char entry[64];
 
     take_entry(entry, sizeof(entry));
-    start = start_entry(entry, &started);
+    redisReply *reply = start_entry(entry, &started);
     assert_int_equal(started.attempt, 1);
     assert_int_equal(started.records, 1);
     assert_string_equal(started.journal->element[0]->str, "record");
@@ -174,12 +187,12 @@ static void a_job_goes_its_way(void **state)
                              .event_data = EMPTY };
     transition_finish(&command, &names, &finish);
     drop(&command);
-    freeReplyObject(start);
+    freeReplyObject(reply);
 
-    start = start_entry(entry, &started);
+    reply = start_entry(entry, &started);
     assert_false(started.run);
     assert_true(view_is(started.reason, "taken"));
-    freeReplyObject(start);
+    freeReplyObject(reply);
 }
 
 static void reclaim_and_cancel(void **state)
@@ -264,7 +277,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_library_loads_and_tells_its_build),
-        cmocka_unit_test(a_job_goes_its_way),
+        cmocka_unit_test(a_consumer_is_told_all_at_start),
+        cmocka_unit_test(what_it_does_is_fenced),
+        cmocka_unit_test(another_goes_on_and_ends_it),
         cmocka_unit_test(reclaim_and_cancel),
         cmocka_unit_test(readers_refuse_what_they_do_not_know),
     };
