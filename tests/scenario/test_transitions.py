@@ -1,0 +1,490 @@
+"""Every transition by FCALL, as a client without our code would call it."""
+
+import msgpack
+import pytest
+
+from library import Library, Refused, job_id, pack
+from servers import RedisServer
+
+A, B = job_id(1), job_id(2)
+WEEK_MS = 7 * 24 * 3600 * 1000
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def queue(server):
+    """An empty server with the library; what a test leaves must be sound."""
+    client = server.client()
+    client.flushall()
+    queue = Library(client).load()
+    yield queue
+    queue.check()
+    client.close()
+
+
+def refused(word, call, *args, **pairs):
+    with pytest.raises(Refused) as caught:
+        call(*args, **pairs)
+    assert caught.value.word == word, caught.value
+    return caught.value.text
+
+
+# ---------------------------------------------------------------- the way
+
+
+def test_a_job_goes_its_way(queue):
+    assert queue.submit(A, b"body", queue="default") == (A, "created")
+    assert queue.state(A) == "queued"
+    job = queue.begin()
+    assert (job.run, job.id, job.epoch, job.attempt, job.crashes) == (True, A, 1, 1, 0)
+    assert (job.body, job.journal, job.deadline_at) == (b"body", [], 0)
+    assert job.submitted_at <= job.now
+    assert queue.beat("c", (A, 1)) == [(1, 0)]
+    assert queue.journal(A, 1, 0, b"r0", "turn.started", pack(turn=1)) == 1
+    assert queue.event(A, 1, "message.delta", pack(turn=1, text="hé")) == 4
+    assert queue.finish(A, 1, result=pack(v=1), data=pack(ms=7)) == "completed"
+
+    assert queue.types(A) == [
+        "job.queued",
+        "job.started",
+        "turn.started",
+        "message.delta",
+        "job.completed",
+    ]
+    assert queue.result(A) == {"v": 1}
+    facts = queue.facts(A)
+    assert facts["state"] == "completed"
+    assert "job" not in facts and "entry" not in facts
+    assert queue.client.xlen(queue.work()) == 0
+    assert DAY_MS - 5000 < queue.client.pttl(f"{queue.root}result:{A}") <= DAY_MS
+    assert queue.client.pttl(f"{queue.root}job:{A}") > WEEK_MS
+
+
+def test_events_are_one_map_with_the_members_of_the_contract(queue):
+    queue.submit(A)
+    queue.begin("host:1:x")
+    stream = f"{queue.root}events:{A}"
+    entries = queue.client.xrange(stream)
+    assert [entry for entry, _ in entries] == [b"1-0", b"2-0"]
+    event = msgpack.unpackb(entries[1][1][b"event"])
+    assert list(event) == ["v", "seq", "at", "attempt", "type", "data"]
+    assert (event["v"], event["seq"], event["attempt"]) == (1, 2, 1)
+    assert event["data"] == {"consumer": "host:1:x"}
+    assert isinstance(event["at"], int)
+
+
+def test_what_is_published_is_what_is_in_the_stream(queue):
+    channel = f"{queue.root}events:{A}"
+    with queue.client.pubsub() as reader:
+        reader.subscribe(channel)
+        assert reader.get_message(timeout=5)["type"] == "subscribe"
+        queue.submit(A)
+        queue.begin()
+        queue.finish(A, 1)
+        heard = [reader.get_message(timeout=5)["data"] for _ in range(3)]
+    stored = [fields[b"event"] for _, fields in queue.client.xrange(channel)]
+    assert heard == stored
+
+
+# ------------------------------------------------------------------- submit
+
+
+def test_pairs_come_in_any_order_and_unknown_ones_are_ignored(queue):
+    queue.call("submit", "priority", "high", "job", "x", "later", "1", "id", A)
+    assert queue.client.xlen(queue.work(priority="high")) == 1
+    assert queue.facts(A)["priority"] == "high"
+
+
+@pytest.mark.parametrize(
+    "word, pairs",
+    [
+        ("BADARG", {"id": "nonsense"}),
+        ("BADARG", {"id": ""}),
+        ("BADARG", {"id": job_id(1, partition=1)}),
+        ("BADARG", {"id": A.upper().replace("8000", "8ABC")}),
+        ("BADARG", {"id": A.replace("-7", "-4", 1)}),
+        ("BADARG", {"id": "x\r\ny" * 40}),
+        ("BADARG", {"job": b""}),
+        ("TOOBIG", {"job": b"x" * (256 * 1024 + 1)}),
+        ("BADARG", {"queue": "a b"}),
+        ("BADARG", {"queue": "a{b}"}),
+        ("BADARG", {"queue": "q" * 129}),
+        ("BADARG", {"tenant": "a:b"}),
+        ("BADARG", {"session": "s/1"}),
+        ("BADARG", {"priority": "urgent"}),
+        ("BADARG", {"deadline_ms": "-1"}),
+        ("BADARG", {"deadline_ms": "soon"}),
+        ("BADARG", {"deadline_ms": "1e3"}),
+        ("BADARG", {"max_depth": "9" * 16}),
+        ("TOOBIG", {"idempotency_key": "k" * 257}),
+    ],
+)
+def test_bad_submits_leave_nothing_behind(queue, word, pairs):
+    refused(word, queue.submit, **{"id": A, "job": b"x", **pairs})
+    assert queue.client.dbsize() == 0
+
+
+def test_a_name_without_a_value_is_refused(queue):
+    refused("BADARG", queue.call, "submit", "id", A, "job")
+    refused("BADARG", queue.call, "submit")
+
+
+def test_the_largest_job_is_taken_byte_for_byte(queue):
+    body = bytes(range(256)) * 1024
+    queue.submit(A, body)
+    assert queue.begin().body == body
+
+
+def test_the_same_id_again_is_the_same_job(queue):
+    assert queue.submit(A, b"one") == (A, "created")
+    assert queue.submit(A, b"one") == (A, "exists")
+    refused("BADARG", queue.submit, A, b"two")
+    queue.begin()
+    queue.finish(A, 1)
+    assert queue.submit(A, b"one") == (A, "exists")
+    assert queue.client.xlen(queue.work()) == 0
+
+
+def test_the_same_key_of_the_same_tenant_is_the_same_job(queue):
+    assert queue.submit(A, idempotency_key="k") == (A, "created")
+    assert queue.submit(B, idempotency_key="k") == (A, "exists")
+    assert queue.submit(B, idempotency_key="k", tenant="other") == (B, "created")
+    # Once the facts are gone the key names nothing, and is given anew.
+    queue.client.delete(f"{queue.root}job:{A}", queue.work())
+    queue.client.delete(f"{queue.root}job:{B}")
+    assert queue.submit(job_id(3), idempotency_key="k")[1] == "created"
+    assert queue.submit(B, idempotency_key="k")[0] == job_id(3)
+
+
+def test_an_id_whose_facts_were_deleted_can_be_used_again(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.event(A, 1, "turn.started", b"")
+    queue.client.delete(f"{queue.root}job:{A}", queue.work())
+    assert queue.submit(A) == (A, "created")
+    assert queue.types(A) == ["job.queued"]
+
+
+def test_the_depth_counts_what_waits_and_runs_in_all_priorities(queue):
+    queue.submit(job_id(1), max_depth=3, priority="low")
+    queue.submit(job_id(2), max_depth=3, priority="high")
+    queue.submit(job_id(3), max_depth=3)
+    text = refused("QUEUEFULL", queue.submit, job_id(4), max_depth=3)
+    assert "3 jobs, at most 3" in text
+    job = queue.begin()
+    refused("QUEUEFULL", queue.submit, job_id(4), max_depth=3)
+    assert queue.submit(job_id(3), max_depth=3)[1] == "exists"
+    assert queue.submit(job_id(4), queue="other", max_depth=3)[1] == "created"
+    queue.finish(job.id, 1)
+    assert queue.submit(job_id(5), max_depth=3)[1] == "created"
+
+
+def test_what_was_submitted_before_the_first_consumer_is_not_lost(queue):
+    queue.client.xadd(queue.work(), {"id": A})  # no group
+    queue.submit(B)
+    assert queue.reclaim() == ("-", 0)  # makes it, at 0
+    assert len(queue.take(count=10)) == 2
+    queue.client.delete(queue.work(), f"{queue.root}job:{B}")
+
+
+# --------------------------------------------------------------- idempotence
+
+
+def test_start_again_is_the_same_attempt_under_a_new_epoch(queue):
+    queue.submit(A)
+    (entry,) = queue.take()
+    assert queue.start(entry).epoch == 1
+    again = queue.start(entry)
+    assert (again.epoch, again.attempt, again.crashes) == (2, 1, 0)
+    refused("STALE", queue.event, A, 1, "turn.started", b"")
+    assert queue.types(A) == ["job.queued", "job.started"]
+
+
+def test_a_record_again_is_no_change(queue):
+    queue.submit(A)
+    queue.begin()
+    assert queue.journal(A, 1, 0, b"r0", "turn.started", b"") == 1
+    assert queue.journal(A, 1, 1, b"r1") == 2
+    assert queue.journal(A, 1, 0, b"r0", "turn.started", b"") == 2
+    refused("MISPLACED", queue.journal, A, 1, 0, b"other")
+    refused("MISPLACED", queue.journal, A, 1, 3, b"r3")
+    assert queue.records(A) == [b"r0", b"r1"]
+    assert queue.types(A).count("turn.started") == 1
+
+
+def test_finish_again_is_the_same_answer(queue):
+    queue.submit(A)
+    queue.begin()
+    assert queue.finish(A, 1, "incomplete", pack(n=1)) == "incomplete"
+    assert queue.finish(A, 1, "incomplete", pack(n=2)) == "incomplete"
+    refused("STALE", queue.finish, A, 1, "completed", pack(n=3))
+    assert queue.result(A) == {"n": 1}
+    assert queue.types(A)[-1] == "job.incomplete"
+
+
+def test_release_again_is_no_change(queue):
+    queue.submit(A)
+    queue.begin()
+    assert queue.release(A, 1, "drain") == "queued"
+    assert queue.release(A, 1, "drain") == "queued"
+    assert queue.client.xlen(queue.work()) == 1
+    assert queue.begin().attempt == 1
+    refused("STALE", queue.release, A, 1)
+    queue.submit(B)
+    queue.begin()
+    queue.cancel(B)
+    assert queue.release(B, 1) == "cancelled"
+    assert queue.release(B, 1) == "cancelled"
+
+
+def test_cancel_again_is_the_same_answer(queue):
+    queue.submit(A)
+    assert queue.cancel(A) == "cancelled"
+    assert queue.cancel(A) == "cancelled"
+    queue.submit(B)
+    queue.begin()
+    assert queue.cancel(B) == "asked"
+    assert queue.cancel(B) == "asked"
+
+
+# ------------------------------------------------------------------- fencing
+
+
+def test_no_write_of_an_epoch_that_is_over_is_taken(queue):
+    queue.submit(A)
+    queue.begin("zombie")
+    queue.release(A, 1)
+    job = queue.begin("heir")
+    assert job.epoch == 3
+    writes = {
+        "journal": lambda epoch: queue.journal(A, epoch, 0, b"r"),
+        "event": lambda epoch: queue.event(A, epoch, "turn.started", b""),
+        "finish": lambda epoch: queue.finish(A, epoch),
+        "release": lambda epoch: queue.release(A, epoch),
+    }
+    before = queue.facts(A)
+    for write in writes.values():
+        for epoch in (0, 1, 2, 4, "x", "", "3.0", "-3"):
+            refused("STALE", write, epoch)
+    assert queue.beat("zombie", (A, 1), (A, 3)) == [(0, 0), (0, 0)]
+    assert queue.beat("heir", (A, 1), (A, 3)) == [(0, 0), (1, 0)]
+    assert queue.facts(A) == before and queue.records(A) == []
+
+
+def test_nothing_is_written_after_the_end(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.finish(A, 1)
+    refused("STALE", queue.journal, A, 1, 0, b"r")
+    refused("STALE", queue.event, A, 1, "turn.started", b"")
+    refused("STALE", queue.release, A, 1)
+    assert queue.beat("c", (A, 1)) == [(0, 0)]
+    assert queue.cancel(A) == "late"
+
+
+def test_unknown_jobs_are_gone_and_ids_must_be_ids(queue):
+    for write in (queue.event, queue.finish, queue.release):
+        refused("GONE", write, A, 1)
+        refused("BADARG", write, "x", 1)
+    refused("GONE", queue.journal, A, 1, 0, b"r")
+    refused("GONE", queue.cancel, A)
+    refused("BADARG", queue.cancel, job_id(1, partition=1))
+    assert queue.beat("c", (A, 1), ("x", "y")) == [(0, 0), (0, 0)]
+
+
+def test_only_the_consumer_that_holds_the_entry_may_start_it(queue):
+    queue.submit(A)
+    (entry,) = queue.take("c1")
+    assert queue.start(entry, "c2").reason == "taken"
+    assert queue.start("0-1", "c1").reason == "taken"
+    assert queue.start(entry, "c1").run
+
+
+# --------------------------------------------------------------- what it says
+
+
+@pytest.mark.parametrize(
+    "word, events",
+    [
+        ("BADARG", ["job.completed", b""]),
+        ("BADARG", ["job.started", b""]),
+        ("BADARG", ["Turn.Started", b""]),
+        ("BADARG", ["", b""]),
+        ("BADARG", ["image", b"\x90"]),
+        ("BADARG", ["image", b"text"]),
+        ("BADARG", ["image"]),
+        ("TOOBIG", ["image", b"\x81" + b"x" * 65536]),
+        ("BADARG", ["image", b"\x80", "job.failed", b""]),
+    ],
+)
+def test_bad_events_change_nothing(queue, word, events):
+    queue.submit(A)
+    queue.begin()
+    refused(word, queue.event, A, 1, *events)
+    refused(word, queue.journal, A, 1, 0, b"r", *events)
+    assert queue.records(A) == [] and len(queue.events(A)) == 2
+
+
+def test_events_of_the_consumer_about_the_job_are_two(queue):
+    queue.submit(A)
+    queue.begin()
+    assert queue.event(A, 1, "job.retrying", b"", "job.waiting", pack(wait_ms=5)) == 4
+    assert queue.event(A, 1) == 4
+
+
+def test_bounds_of_records_and_results(queue):
+    queue.submit(A)
+    queue.begin()
+    refused("TOOBIG", queue.journal, A, 1, 0, b"x" * (1024 * 1024 + 1))
+    refused("TOOBIG", queue.finish, A, 1, "completed", b"x" * (1024 * 1024 + 1))
+    refused("TOOBIG", queue.finish, A, 1, data=b"\x81" + b"x" * 65536)
+    refused("BADARG", queue.finish, A, 1, data=b"\x90")
+    refused("BADARG", queue.finish, A, 1, state="queued")
+    refused("BADARG", queue.finish, A, 1, result_ttl_ms="x")
+    assert queue.journal(A, 1, 0, b"x" * (1024 * 1024)) == 1
+    assert queue.finish(A, 1, "completed", b"x" * (1024 * 1024)) == "completed"
+
+
+def test_many_events_are_capped_and_the_terminal_one_is_there(queue):
+    queue.submit(A)
+    queue.begin()
+    pairs = ["message.delta", pack(text="x")] * 1000
+    for _ in range(12):
+        queue.event(A, 1, *pairs)
+    queue.finish(A, 1)
+    assert 10000 <= len(queue.events(A)) < 10300
+    assert queue.types(A)[-1] == "job.completed"
+
+
+# -------------------------------------------------------------- ways of ending
+
+
+def test_a_failed_job_is_kept_with_its_bytes_among_the_dead(queue):
+    queue.submit(A, b"body")
+    queue.begin()
+    queue.finish(A, 1, "failed", error_code="bad_field", dead_ttl_ms=1000)
+    facts = queue.facts(A)
+    assert (facts["job"], facts["error_code"]) == (b"body", "bad_field")
+    assert queue.dead() == [A]
+    assert queue.client.pttl(f"{queue.root}result:{A}") <= 1000
+
+
+def test_a_drain_costs_no_attempt(queue):
+    queue.submit(A)
+    for _ in range(5):
+        job = queue.begin()
+        assert job.attempt == 1
+        queue.release(A, job.epoch, "drain")
+    assert queue.facts(A)["attempts"] == "0"
+    assert queue.events(A)[-1]["data"] == {"queue": "default", "reason": "drain"}
+
+
+def test_a_released_job_keeps_its_journal_and_goes_on(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.journal(A, 1, 0, b"r0")
+    queue.release(A, 1)
+    assert queue.begin("c2").journal == [b"r0"]
+    assert queue.client.ttl(f"{queue.root}journal:{A}") == -1
+
+
+def test_the_first_start_is_remembered(queue):
+    queue.submit(A)
+    queue.begin()
+    first = queue.facts(A)["started_at"]
+    queue.release(A, 1)
+    queue.wait_idle(5)
+    queue.begin()
+    assert queue.facts(A)["started_at"] == first
+
+
+def test_the_dead_are_forgotten_with_their_facts(queue):
+    queue.client.zadd(f"{queue.root}dead:default", {"old": 1})
+    queue.client.expire(f"{queue.root}dead:default", 100)
+    queue.submit(A)
+    queue.begin()
+    queue.finish(A, 1, "failed")
+    assert queue.dead() == [A]
+    assert queue.client.pttl(f"{queue.root}dead:default") > WEEK_MS
+
+
+def test_a_deadline_that_passed_in_the_queue_ends_the_job(queue):
+    queue.submit(A, b"body", deadline_ms=1)
+    queue.wait_idle(5)
+    job = queue.begin()
+    assert (job.run, job.reason, job.id) == (False, "deadline", A)
+    assert queue.state(A) == "failed"
+    assert queue.facts(A)["job"] == b"body"
+    result = queue.result(A)
+    assert (result["v"], result["id"], result["status"]) == (1, A, "failed")
+    assert result["error"]["code"] == "deadline_exceeded"
+    assert queue.events(A)[-1]["data"]["error"] == result["error"]
+
+
+def test_a_deadline_counts_from_submit(queue):
+    queue.submit(A, deadline_ms=60000)
+    job = queue.begin()
+    assert job.deadline_at == job.submitted_at + 60000
+
+
+# ------------------------------------------------------------------- cancel
+
+
+def test_cancel_while_it_waits(queue):
+    queue.submit(A)
+    assert queue.cancel(A, "不要了") == "cancelled"
+    assert queue.take() == []
+    assert queue.result(A)["status"] == "cancelled"
+    assert queue.result(A)["notes"] == "cancelled: 不要了"
+    assert queue.events(A)[-1]["data"]["reason"] == "不要了"
+
+
+def test_cancel_between_read_and_start(queue):
+    queue.submit(A)
+    (entry,) = queue.take()
+    assert queue.cancel(A) == "cancelled"
+    assert queue.start(entry).run is False
+
+
+def test_cancel_while_it_runs(queue):
+    with queue.client.pubsub() as reader:
+        reader.subscribe(f"{queue.root}control")
+        assert reader.get_message(timeout=5)["type"] == "subscribe"
+        queue.submit(A)
+        queue.begin()
+        assert queue.cancel(A, "enough") == "asked"
+        assert reader.get_message(timeout=5)["data"] == f"cancel {A}".encode()
+    assert queue.beat("c", (A, 1)) == [(1, 1)]
+    assert queue.state(A) == "in_progress"
+    assert queue.finish(A, 1, "cancelled") == "cancelled"
+
+
+def test_what_was_asked_to_cancel_does_not_come_back(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.cancel(A, "enough")
+    assert queue.release(A, 1) == "cancelled"
+    assert queue.state(A) == "cancelled"
+    queue.submit(B)
+    (entry,) = queue.take()
+    queue.start(entry, lease_ms=0)
+    queue.cancel(B)
+    assert queue.start(entry).cancel is True  # its reply was lost
+    queue.reclaim()
+    assert queue.state(B) == "cancelled"
+
+
+@pytest.mark.parametrize("reason", ["x" * 257, "\x80", "a\xff"])
+def test_reasons_are_short_text(queue, reason):
+    raw = reason.encode("latin-1")
+    queue.submit(A)
+    refused("BADARG", queue.cancel, A, raw)
+    queue.begin()
+    refused("BADARG", queue.release, A, 1, raw)
+    assert queue.release(A, 1, "ä€😀".encode()) == "queued"

@@ -1,0 +1,321 @@
+"""Consumers that die, entries that are garbage, servers that run out."""
+
+import msgpack
+import pytest
+
+from library import GROUP, Library, Refused, job_id, pack
+from servers import RedisServer
+
+A, B = job_id(1), job_id(2)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def queue(server):
+    client = server.client()
+    client.flushall()
+    queue = Library(client).load()
+    yield queue
+    queue.check()
+    client.close()
+
+
+def refused(word, call, *args, **pairs):
+    with pytest.raises(Refused) as caught:
+        call(*args, **pairs)
+    assert caught.value.word == word, caught.value
+
+
+# ------------------------------------------------------------------ reclaim
+
+
+def test_a_job_whose_consumer_died_runs_again(queue):
+    queue.submit(A)
+    queue.begin("dead", lease_ms=5)
+    queue.journal(A, 1, 0, b"r0")
+    queue.wait_idle(10)
+    assert queue.reclaim(lease_ms=5) == ("-", 1)
+    facts = queue.facts(A)
+    assert (facts["state"], facts["crashes"], facts["attempts"]) == ("queued", "1", "1")
+    lost, queued = queue.events(A)[-2:]
+    assert lost["type"] == "job.lost"
+    assert lost["data"] == {"consumer": "dead", "reason": "lease ended"}
+    assert queued["data"] == {"queue": "default", "reason": "lost"}
+    job = queue.begin("heir")
+    assert (job.attempt, job.crashes, job.journal) == (2, 1, [b"r0"])
+
+
+def test_a_zombie_is_refused_whatever_it_tries(queue):
+    queue.submit(A)
+    queue.begin("zombie", lease_ms=0)
+    queue.reclaim()
+    zombie = {
+        "journal": (A, 1, 0, b"late"),
+        "event": (A, 1, "message.delta", pack(text="late")),
+        "finish": (A, 1, "completed", b"late", b"", "", 0, 0),
+    }
+    for name, args in zombie.items():
+        refused("STALE", queue.call, name, *args)
+    assert queue.beat("zombie", (A, 1)) == [(0, 0)]
+    assert queue.release(A, 1) == "queued"  # which it is, but not by this
+    assert queue.types(A).count("job.queued") == 2
+    heir = queue.begin("heir")
+    for name, args in zombie.items():
+        refused("STALE", queue.call, name, *args)
+    refused("STALE", queue.release, A, 1)
+    assert queue.beat("zombie", (A, 1), (A, heir.epoch)) == [(0, 0), (0, 0)]
+    queue.finish(A, heir.epoch, result=pack(by="heir"))
+    for name, args in zombie.items():
+        refused("STALE", queue.call, name, *args)
+    assert queue.result(A) == {"by": "heir"}
+
+
+def test_a_zombie_cannot_finish_what_ended_without_it(queue):
+    """Ended from outside, in the state that the zombie would have written."""
+    queue.submit(A)
+    queue.begin(lease_ms=0)
+    queue.reclaim(max_crashes=0)
+    assert queue.state(A) == "failed"
+    refused("STALE", queue.finish, A, 1, "failed")
+
+
+def test_a_lease_that_is_kept_is_not_reclaimed(queue):
+    queue.submit(A)
+    queue.begin(lease_ms=1500)
+    for _ in range(4):
+        queue.wait_idle(500)
+        assert queue.beat("c", (A, 1)) == [(1, 0)]
+        assert queue.reclaim(lease_ms=1500) == ("-", 0)
+    assert queue.state(A) == "in_progress"
+
+
+def test_the_longer_of_two_leases_holds(queue):
+    queue.submit(A)
+    queue.begin(lease_ms=60000)
+    queue.wait_idle(5)
+    assert queue.reclaim(lease_ms=1) == ("-", 0)
+
+
+def test_what_was_read_but_not_started_is_nobodys_fault(queue):
+    queue.submit(A)
+    queue.take("dead")
+    assert queue.reclaim() == ("-", 1)
+    facts = queue.facts(A)
+    assert (facts["state"], facts["crashes"], facts["attempts"]) == ("queued", "0", "0")
+    assert queue.types(A) == ["job.queued", "job.queued"]
+
+
+def test_a_job_that_kills_its_consumers_fails_in_the_end(queue):
+    queue.submit(A, b"poison")
+    for crash in range(3):
+        job = queue.begin(f"victim-{crash}", lease_ms=0, max_crashes=2)
+        assert job.crashes == crash
+        queue.reclaim(max_crashes=2)
+    facts = queue.facts(A)
+    assert (facts["state"], facts["error_code"]) == ("failed", "crashed")
+    assert facts["job"] == b"poison"
+    assert queue.dead() == [A]
+    error = queue.result(A)["error"]
+    assert (error["kind"], error["code"]) == ("reject", "crashed")
+    assert queue.types(A)[-2:] == ["job.lost", "job.failed"]
+
+
+def test_a_consumer_with_a_lower_bound_judges_before_it_decodes(queue):
+    queue.submit(A)
+    for crash in range(2):
+        queue.begin(lease_ms=0)
+        queue.reclaim(max_crashes=9)
+    job = queue.begin(max_crashes=1)
+    assert (job.run, job.reason) == (False, "crashed")
+    assert queue.state(A) == "failed"
+
+
+def test_ten_dead_among_three_hundred_are_found_by_walking(queue):
+    for number in range(300):
+        queue.submit(job_id(number))
+    entries = queue.take("alive", 290) + queue.take("dead", 10)
+    assert len(entries) == 300
+    for entry in entries[:290]:
+        assert queue.start(entry, "alive", lease_ms=60000).run
+    for entry in entries[290:]:
+        assert queue.start(entry, "dead", lease_ms=5).run
+    queue.wait_idle(20)
+    cursor, found, steps = "-", 0, 0
+    while steps == 0 or cursor != "-":
+        cursor, jobs = queue.reclaim(lease_ms=5, count=20, cursor=cursor)
+        found, steps = found + jobs, steps + 1
+        assert steps < 100
+    assert (found, steps) == (10, 16)
+    waiting = [number for number in range(300) if queue.state(job_id(number)) == "queued"]
+    assert waiting == list(range(290, 300))
+
+
+def test_reclaim_heals_a_group_that_was_destroyed(queue):
+    queue.submit(A)
+    queue.submit(B)
+    queue.begin("c1")
+    queue.client.xgroup_destroy(queue.work(), GROUP)
+    assert queue.beat("c1", (A, 1)) == [(0, 0)]
+    assert queue.reclaim() == ("-", 0)
+    # Both come again; who ran the first is superseded.
+    first, second = queue.take("c2", 10)
+    job = queue.start(first, "c2")
+    assert (job.id, job.crashes, job.attempt) == (A, 1, 2)
+    refused("STALE", queue.finish, A, 1)
+    assert queue.start(second, "c2").crashes == 0
+
+
+def test_a_beat_does_not_steal_an_entry_that_somebody_claimed(queue):
+    queue.submit(A)
+    (entry,) = queue.take("c1")
+    queue.start(entry, "c1")
+    queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
+    assert queue.beat("c1", (A, 1)) == [(0, 0)]
+    owner = queue.client.xpending_range(queue.work(), GROUP, "-", "+", 1)[0]["consumer"]
+    assert owner == b"thief"
+    assert queue.start(entry, "thief").crashes == 1
+
+
+def test_who_takes_over_a_job_that_was_cancelled_ends_it(queue):
+    queue.submit(A)
+    (entry,) = queue.take("c1")
+    queue.start(entry, "c1")
+    queue.cancel(A)
+    queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
+    assert queue.start(entry, "thief").reason == "cancelled"
+    assert queue.types(A)[-2:] == ["job.lost", "job.cancelled"]
+
+
+def test_a_beat_does_not_count_as_a_delivery(queue):
+    queue.submit(A)
+    queue.begin()
+    for _ in range(5):
+        queue.beat("c", (A, 1))
+    row = queue.client.xpending_range(queue.work(), GROUP, "-", "+", 1)[0]
+    assert row["times_delivered"] == 1
+
+
+def test_one_beat_carries_many_jobs(queue):
+    for number in range(512):
+        queue.submit(job_id(number))
+    for entry in queue.take(count=512):
+        assert queue.start(entry).run
+    holdings = [(job_id(number), 1) for number in range(512)]
+    assert queue.beat("c", *holdings) == [(1, 0)] * 512
+    refused("BADARG", queue.beat, "c", *holdings, (A, 1))
+    refused("BADARG", queue.call, "beat")
+    refused("BADARG", queue.call, "beat", "c", A)
+
+
+# ----------------------------------------------------------- garbage entries
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"no": "id"},
+        {"id": "nonsense"},
+        {"id": A},  # unknown
+        {"id": job_id(1, partition=1)},
+        {"id": "", "x": bytes(range(256))},
+    ],
+)
+@pytest.mark.parametrize("finder", ["start", "reclaim"])
+def test_garbage_is_kept_aside_and_disturbs_nothing(queue, fields, finder):
+    queue.submit(B)
+    entry = queue.client.xadd(queue.work(), fields).decode()
+    entries = queue.take(count=2)
+    if finder == "start":
+        verdict = queue.start(entries[1])
+        assert (verdict.run, verdict.reason) == (False, "unknown")
+    else:
+        queue.reclaim()
+    id = f"entry-{entry}"
+    assert queue.dead() == [id]
+    facts = queue.facts(id)
+    assert (facts["state"], facts["error_code"]) == ("failed", "bad_entry")
+    kept = msgpack.unpackb(facts["job"], raw=True)
+    assert len(kept) == 2 * len(fields)
+    assert queue.client.xlen(queue.work()) == 1
+    assert queue.state(B) == "queued"
+
+
+def test_a_second_entry_for_a_job_is_dropped(queue):
+    queue.submit(A)
+    queue.client.xadd(queue.work(), {"id": A})
+    first, second = queue.take(count=2)
+    assert queue.start(second).reason == "duplicate"
+    assert queue.start(first).run
+    queue.client.xadd(queue.work(), {"id": A})
+    (third,) = queue.take("other")
+    assert queue.start(third, "other").reason == "duplicate"
+    queue.finish(A, 1)
+    queue.client.xadd(queue.work(), {"id": A})
+    (fourth,) = queue.take("other")
+    assert queue.start(fourth, "other").reason == "terminal"
+
+
+def test_an_entry_that_somebody_deleted_is_gone(queue):
+    queue.submit(A)
+    (entry,) = queue.take()
+    queue.client.xdel(queue.work(), entry)
+    assert queue.start(entry).reason == "gone"
+    assert queue.client.xpending(queue.work(), GROUP)["pending"] == 0
+    queue.client.delete(f"{queue.root}job:{A}")
+
+
+def test_bad_arguments_of_start_and_reclaim(queue):
+    queue.submit(A)
+    (entry,) = queue.take()
+    refused("BADARG", queue.start, entry, lease_ms="x")
+    refused("BADARG", queue.start, entry, consumer="a b")
+    refused("BADARG", queue.reclaim, lease_ms="x")
+    refused("BADARG", queue.reclaim, count=0)
+    refused("BADARG", queue.reclaim, count=513)
+    refused("BADARG", queue.call, "reclaim", queue.work(), 1, 1, 1)
+
+
+# ------------------------------------------------------------------- memory
+
+
+def test_when_memory_is_out_running_jobs_end_and_new_ones_are_refused(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.client.config_set("maxmemory", "1")
+    try:
+        refused("OOM", queue.submit, B)
+        assert queue.beat("c", (A, 1)) == [(1, 0)]
+        assert queue.journal(A, 1, 0, b"r", "turn.started", b"") == 1
+        assert queue.finish(A, 1) == "completed"
+    finally:
+        queue.client.config_set("maxmemory", "0")
+
+
+def test_two_partitions_do_not_meet(queue, server):
+    other = Library(queue.client, partition=0xABC)
+    id = job_id(1, partition=0xABC)
+    other.submit(id)
+    queue.submit(A)
+    assert queue.client.xlen(other.work()) == 1
+    refused("BADARG", queue.cancel, id)
+    refused("BADARG", other.cancel, A)
+    other.check()
+
+
+def test_the_functions_and_the_jobs_survive_a_crash_of_redis():
+    with RedisServer(aof=True) as server:
+        queue = Library(server.client()).load()
+        queue.submit(A, b"body")
+        queue.begin()
+        queue.journal(A, 1, 0, b"r0")
+        server.restart()
+        queue.client = server.client()
+        assert queue.beat("c", (A, 1)) == [(1, 0)]
+        assert queue.records(A) == [b"r0"]
+        assert queue.finish(A, 1) == "completed"
+        queue.check()
