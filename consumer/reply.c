@@ -312,11 +312,12 @@ static void drain(struct reply *reply)
     reply->at_end = true;
     if (reply->form == FORM_STREAM && !reply_is_over(reply))
         sse_end(&reply->sse);
-    if (reply->form != FORM_PLAIN || has_fault(reply))
-        return;
-    json = reply_json_parse(buf_view(&reply->plain));
-    take_json(reply, json);
-    json_decref(json);
+    if (reply->form == FORM_PLAIN && !has_fault(reply)) {
+        json = reply_json_parse(buf_view(&reply->plain));
+        take_json(reply, json);
+        json_decref(json);
+    }
+    reply_calls_prune(&reply->calls);
 }
 
 /* A plain body is whole when it is JSON with a choice; a stream says so. */

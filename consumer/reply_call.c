@@ -165,6 +165,21 @@ void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function)
     add_function(calls, call, function);
 }
 
+void reply_calls_prune(struct reply_calls *calls)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < calls->count; i++) {
+        struct reply_call *call = &calls->items[i];
+
+        if (call->name.len > 0 || call->arguments.len > 0)
+            calls->items[kept++] = *call;
+        else
+            call_finish(call);
+    }
+    calls->count = kept;
+}
+
 bool reply_calls_are_cut(const struct reply_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)

@@ -33,6 +33,10 @@ void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone);
 /* The form before tool calls: {name, arguments}, without an id. */
 void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function);
 
+/* Drops the calls that say nothing: some endpoints write out every member of
+ * every message, with empty values. */
+void reply_calls_prune(struct reply_calls *calls);
+
 bool reply_calls_are_cut(const struct reply_calls *calls);
 bool reply_calls_are_named(const struct reply_calls *calls);
 

@@ -94,7 +94,7 @@ static const struct rule {
     { "ResponsibleAIPolicyViolation", ERR_REJECT, "model_refused" },
     { "rate_limit", ERR_RETRY, "model_unavailable" },
     { "too many requests", ERR_RETRY, "model_unavailable" },
-    { "please wait", ERR_RETRY, "model_unavailable" },
+    { "tokens, please wait", ERR_RETRY, "model_unavailable" },
     { "overloaded", ERR_RETRY, "model_unavailable" },
 };
 

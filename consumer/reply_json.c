@@ -58,12 +58,35 @@ static size_t mend_character(struct buf *mended, struct view text)
     return 1;
 }
 
+/* Copies the number at the head of text. One beyond 64 bits (some endpoints
+ * make up such seeds) is given a fraction: reals may be of any size. */
+static size_t mend_number(struct buf *mended, struct view text)
+{
+    size_t digits = 0;
+
+    while (digits < text.len && isdigit((unsigned char)text.data[digits]))
+        digits++;
+    buf_append(mended, text.data, digits);
+    if (digits > 18 &&
+        (digits == text.len || !strchr(".eE", text.data[digits])))
+        buf_append(mended, ".0", 2);
+    return digits;
+}
+
 static void mend(struct buf *mended, struct view text)
 {
-    while (text.len > 0) {
-        size_t taken = *text.data == '\\' ? mend_escape(mended, text)
-                                          : mend_character(mended, text);
+    bool in_string = false;
 
+    while (text.len > 0) {
+        size_t taken;
+
+        if (*text.data == '\\')
+            taken = mend_escape(mended, text);
+        else if (!in_string && isdigit((unsigned char)*text.data))
+            taken = mend_number(mended, text);
+        else
+            taken = mend_character(mended, text);
+        in_string = in_string != (*text.data == '"');
         text.data += taken;
         text.len -= taken;
     }

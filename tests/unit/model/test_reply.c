@@ -85,6 +85,11 @@ static const struct row {
           FINISH("stop"),
       TEXT("\xEF\xBF\xBD\xF0\x9F\x98\x80"), "stop", false },
 
+    { "a number beyond 64 bits",
+      "{'seed':14836394043272784000,'choices':[{'message':{'content':"
+      "'14836394043272784000'}}]}",
+      TEXT("14836394043272784000"), "", false },
+
     /* reasoning */
     { "reasoning_content is kept",
       DELTA("'reasoning_content':'h'") DELTA("'reasoning_content':'m'")
@@ -210,6 +215,12 @@ static const struct row {
       DELTA("'function_call':{'name':'f','arguments':''}")
           DELTA("'function_call':{'arguments':'{}'}") FINISH("function_call"),
       CALLS(ONE("", "f", "{}")), "function_call", false },
+
+    { "calls that say nothing are none",
+      PLAIN("'content':'a','function_call':{'name':'','arguments':''},"
+            "'tool_calls':[{'id':'','function':{'name':'','arguments':''}}]",
+            "'stop'"),
+      TEXT("a"), "stop", false },
 
     /* what was cut off */
     { "a call cut for its length is dropped",
