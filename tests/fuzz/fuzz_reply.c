@@ -1,0 +1,85 @@
+/* fuzz_reply.c - any bytes as a model's reply, whole and in pieces: the same
+ * message or the same error, and never a call that was cut off. The first byte
+ * is the seed of the pieces. */
+#include <string.h>
+
+#include "consumer/reply.h"
+#include "consumer/reply_error.h"
+#include "consumer/reply_json.h"
+#include "tests/fuzz/fuzz.h"
+
+static void feed(struct reply *reply, const char *data, size_t len,
+                 unsigned seed)
+{
+    while (len > 0) {
+        size_t size = seed ? 1 + (size_t)rand_r(&seed) % 50 : len;
+
+        if (size > len)
+            size = len;
+        reply_feed(reply, (struct view){ data, size });
+        data += size;
+        len -= size;
+    }
+}
+
+static void check_calls(const struct model_reply *result)
+{
+    json_t *calls = json_object_get(result->message, "tool_calls");
+    json_t *call;
+    size_t i;
+
+    MUST(!result->truncated || calls == NULL);
+    MUST(json_array_size(calls) <= REPLY_MAX_CALLS);
+    json_array_foreach(calls, i, call) {
+        json_t *function = json_object_get(call, "function");
+
+        MUST(json_is_string(json_object_get(call, "id")));
+        MUST(reply_json_text(function, "name").len > 0);
+        MUST(!reply_json_is_cut(reply_json_text(function, "arguments")));
+    }
+}
+
+/* The message as JSON, or the code of the error; free() it. */
+static char *read_reply(const char *data, size_t len, unsigned seed)
+{
+    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct model_reply result;
+    struct err err = { 0 };
+    char *made;
+
+    feed(reply, data, len, seed);
+    if (reply_end(reply, true, &result, &err)) {
+        check_calls(&result);
+        made = json_dumps(result.message, JSON_COMPACT);
+    } else {
+        MUST(err.kind != ERR_NONE);
+        made = strdup(err.code);
+    }
+    MUST(made != NULL);
+    reply_free(reply);
+    return made;
+}
+
+static void read_error(struct view body)
+{
+    struct reply_error error;
+    struct err err = { 0 };
+
+    reply_error_parse(&error, body);
+    MUST(!reply_error_judge(&error, 400, 0, &err));
+    MUST(err.kind != ERR_NONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    CLEANUP(cleanup_free) char *whole = NULL;
+    CLEANUP(cleanup_free) char *pieces = NULL;
+
+    if (size == 0)
+        return 0;
+    whole = read_reply((const char *)data + 1, size - 1, 0);
+    pieces = read_reply((const char *)data + 1, size - 1, data[0] + 1u);
+    MUST(strcmp(whole, pieces) == 0);
+    read_error((struct view){ (const char *)data + 1, size - 1 });
+    return 0;
+}
