@@ -1,4 +1,4 @@
-/* transition.c - the commands of library/*.lua, and what their replies say. */
+/* transition.c - the commands of library/, and what their replies say. */
 #include "schemas/redis/transition.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* transition.h - every change of a job's facts, each one atomic step in Redis.
  *
- * The steps are functions of the library quern_v1 (library/*.lua, loaded by
+ * The steps are functions of the library quern_v1 (library/, loaded by
  * consumers and by producers that may). KEYS[1] is the partition's root
  * (names.h). Each is fenced: a consumer names the epoch that start gave it, and
  * is refused (STALE) once the job has moved on. Each may be sent again after a
