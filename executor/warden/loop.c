@@ -1,0 +1,113 @@
+/* loop.c - libuv's polls and timers. */
+#include "executor/warden/loop.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct watch {
+    uv_poll_t poll;
+    int fd;
+    watch_callback *callback;
+    void *owner;
+};
+
+struct alarm {
+    uv_timer_t timer;
+    alarm_callback *callback;
+    void *owner;
+};
+
+void *allocate(size_t size)
+{
+    void *memory = calloc(1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+uint64_t clock_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* An error on the descriptor (libuv stops polling then) is for whoever reads
+ * it: read() tells more. */
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *watch = poll->data;
+    watch->callback(watch->owner, status < 0 ? UV_READABLE : events);
+}
+
+struct watch *watch_new(uv_loop_t *loop, int fd, watch_callback *callback,
+                        void *owner)
+{
+    struct watch *watch = allocate(sizeof(*watch));
+    watch->fd = fd;
+    watch->callback = callback;
+    watch->owner = owner;
+    watch->poll.data = watch;
+    int failed = uv_poll_init(loop, &watch->poll, fd);
+    assert(failed == 0);
+    (void)failed;
+    return watch;
+}
+
+void watch_want(struct watch *watch, int events)
+{
+    if (events)
+        uv_poll_start(&watch->poll, events, on_poll);
+    else
+        uv_poll_stop(&watch->poll);
+}
+
+int watch_fd(const struct watch *watch)
+{
+    return watch->fd;
+}
+
+void watch_free(struct watch *watch)
+{
+    if (!watch)
+        return;
+    uv_close((uv_handle_t *)&watch->poll, on_closed);
+    close(watch->fd);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct alarm *alarm = timer->data;
+    alarm->callback(alarm->owner);
+}
+
+struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner)
+{
+    struct alarm *alarm = allocate(sizeof(*alarm));
+    alarm->callback = callback;
+    alarm->owner = owner;
+    alarm->timer.data = alarm;
+    uv_timer_init(loop, &alarm->timer);
+    return alarm;
+}
+
+void alarm_set(struct alarm *alarm, uint64_t after_ms)
+{
+    uv_update_time(alarm->timer.loop);
+    uv_timer_start(&alarm->timer, on_timer, after_ms, 0);
+}
+
+void alarm_stop(struct alarm *alarm)
+{
+    uv_timer_stop(&alarm->timer);
+}
+
+void alarm_free(struct alarm *alarm)
+{
+    if (alarm)
+        uv_close((uv_handle_t *)&alarm->timer, on_closed);
+}

@@ -1,0 +1,38 @@
+/* loop.h - libuv's polls and timers, with the life cycle that machines want.
+ *
+ * Both live on the heap and are gone for their owner at once: after free no
+ * callback comes, though libuv lets go of the memory a turn later. */
+#ifndef EXECUTOR_WARDEN_LOOP_H
+#define EXECUTOR_WARDEN_LOOP_H
+
+#include <stdint.h>
+#include <uv.h>
+
+/* A descriptor that is waited for. */
+struct watch;
+typedef void watch_callback(void *owner, int events);
+
+/* Takes fd. Waits for nothing yet. */
+struct watch *watch_new(uv_loop_t *loop, int fd, watch_callback *callback,
+                        void *owner);
+/* UV_READABLE, UV_WRITABLE, or both; 0: nothing. */
+void watch_want(struct watch *watch, int events);
+int watch_fd(const struct watch *watch);
+/* Closes the descriptor. Accepts NULL. */
+void watch_free(struct watch *watch);
+
+struct alarm;
+typedef void alarm_callback(void *owner);
+
+struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner);
+void alarm_set(struct alarm *alarm, uint64_t after_ms); /* once, from now */
+void alarm_stop(struct alarm *alarm);
+void alarm_free(struct alarm *alarm); /* accepts NULL */
+
+/* calloc() that aborts: a warden without memory must start again. */
+void *allocate(size_t size);
+
+/* Milliseconds of a clock that only goes forward. */
+uint64_t clock_ms(void);
+
+#endif

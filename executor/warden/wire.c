@@ -1,0 +1,63 @@
+/* wire.c - bytes and descriptors over unix sockets. */
+#include "executor/warden/wire.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union control {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int) * WIRE_FDS)];
+};
+
+ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count)
+{
+    union control control = { 0 };
+    struct iovec part = { (void *)(uintptr_t)bytes.data, bytes.len };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (count > 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
+        memcpy(CMSG_DATA(rights), fds, sizeof(int) * count);
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
+{
+    union control control;
+    struct iovec part = { bytes, len };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = CMSG_SPACE(sizeof(int) * *count),
+    };
+    if (*count == 0)
+        message.msg_controllen = 0;
+    *count = 0;
+    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *rights = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (rights && rights->cmsg_type == SCM_RIGHTS) {
+        *count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(fds, CMSG_DATA(rights), *count * sizeof(int));
+    }
+    return got;
+}
+
+bool wire_pair(int type, int pair[2])
+{
+    return socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0;
+}
+
+void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}

@@ -1,0 +1,21 @@
+/* wire.h - bytes and descriptors over unix sockets. */
+#ifndef EXECUTOR_WARDEN_WIRE_H
+#define EXECUTOR_WARDEN_WIRE_H
+
+#include <sys/types.h>
+
+#include "schemas/message/view.h"
+
+enum { WIRE_FDS = 16 };
+
+/* As sendmsg() and recvmsg() with MSG_DONTWAIT. Received descriptors are
+ * close-on-exec; *count: in, how many there is room for; out, how many came. */
+ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count);
+ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count);
+
+/* Two connected sockets, close-on-exec. type: SOCK_STREAM, SOCK_SEQPACKET. */
+bool wire_pair(int type, int pair[2]);
+
+void close_fd(int *fd); /* if it is one; for CLEANUP() */
+
+#endif
