@@ -1,0 +1,347 @@
+/* boxes.c - boxes, made ahead. */
+#include "executor/warden/boxes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor/warden/log.h"
+#include "executor/warden/spawn.h"
+#include "executor/warden/wire.h"
+
+enum {
+    READY_BOXES = 2,
+    MAX_STARTING = 4,
+    START_MS = 5000,
+    RETRY_MS = 200, /* after a failure */
+    REFILL_MS = 2,  /* after one was taken */
+};
+
+enum box_state { STARTING, READY, LENT, DYING };
+
+#define TO(state) (1u << (state))
+static const struct {
+    const char *name;
+    unsigned int next;
+} table[] = {
+    [STARTING] = { "starting", TO(READY) | TO(DYING) },
+    [READY] = { "ready", TO(LENT) | TO(DYING) },
+    [LENT] = { "lent", TO(DYING) },
+    [DYING] = { "dying", 0 },
+};
+
+struct box {
+    struct box *next; /* in boxes->all, until DYING */
+    struct boxes *boxes;
+    enum box_state state;
+    struct watch *channel;
+    struct watch *init; /* pidfd: NULL until BOX_UP */
+    struct alarm *deadline;
+    int fds[BOX_FDS];
+    struct box_events events;
+};
+
+struct boxes {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct box *all;
+    struct box_wish *wishes;
+    struct alarm *retry;
+    bool resting; /* after a failure, until retry */
+};
+
+static void refill(struct boxes *boxes);
+
+static void enter(struct box *box, enum box_state next)
+{
+    assert(table[box->state].next & TO(next));
+    box->state = next;
+}
+
+static size_t count_boxes(const struct boxes *boxes, enum box_state state)
+{
+    size_t count = 0;
+    for (const struct box *box = boxes->all; box; box = box->next)
+        count += box->state == state;
+    return count;
+}
+
+/* ------------------------------------------------------------- its death */
+
+static void unlink_box(struct box *box)
+{
+    for (struct box **link = &box->boxes->all; *link; link = &(*link)->next)
+        if (*link == box) {
+            *link = box->next;
+            return;
+        }
+}
+
+/* Init is our own child: without this it would stay a zombie. */
+static void on_init_ended(void *owner, int events)
+{
+    struct box *box = owner;
+    siginfo_t info;
+    (void)events;
+    waitid(P_PIDFD, (id_t)watch_fd(box->init), &info, WEXITED | WNOHANG);
+    watch_free(box->init);
+    free(box);
+}
+
+static void kill_box(struct box *box)
+{
+    enter(box, DYING);
+    unlink_box(box);
+    box->events = (struct box_events){ 0 };
+    watch_free(box->channel); /* init ends when it sees this */
+    alarm_free(box->deadline);
+    for (size_t i = 0; i < BOX_FDS; i++)
+        close_fd(&box->fds[i]);
+    if (!box->init) {
+        free(box);
+        return;
+    }
+    syscall(SYS_pidfd_send_signal, watch_fd(box->init), SIGKILL, NULL, 0);
+    watch_want(box->init, UV_READABLE);
+}
+
+void box_release(struct box *box)
+{
+    if (!box)
+        return;
+    struct boxes *boxes = box->boxes;
+    kill_box(box);
+    refill(boxes);
+}
+
+/* ------------------------------------------------------------- its birth */
+
+static void answer(struct box_wish *wish, struct box *box,
+                   const struct err *err)
+{
+    wish->waiting = false;
+    wish->box = box;
+    if (box)
+        enter(box, LENT);
+    else
+        wish->err = *err;
+    wish->on_answer(wish->owner);
+}
+
+static void fail(struct box *box, const char *why)
+{
+    struct boxes *boxes = box->boxes;
+    struct err err;
+    err_set(&err, ERR_RETRY, "session_failed", "no box could be made: %s", why);
+    log_line("box.failed", NULL, "%s", why);
+    kill_box(box);
+    boxes->resting = true;
+    alarm_set(boxes->retry, RETRY_MS);
+    /* Whoever asks again while it is told waits for the next one. */
+    struct box_wish *wishes = boxes->wishes;
+    boxes->wishes = NULL;
+    while (wishes) {
+        struct box_wish *wish = wishes;
+        wishes = wish->next;
+        answer(wish, NULL, &err);
+    }
+}
+
+static void box_is_up(struct box *box, const int *fds, size_t count)
+{
+    struct boxes *boxes = box->boxes;
+    memcpy(box->fds, fds, count * sizeof(int));
+    int init = box->fds[BOX_FD_INIT];
+    box->fds[BOX_FD_INIT] = -1;
+    box->init = watch_new(boxes->loop, init, on_init_ended, box);
+    alarm_stop(box->deadline);
+    enter(box, READY);
+    struct box_wish *wish = boxes->wishes;
+    if (wish) {
+        boxes->wishes = wish->next;
+        answer(wish, box, NULL);
+    }
+    refill(boxes);
+}
+
+static void on_channel(void *owner, int events)
+{
+    struct box *box = owner;
+    struct box_word word = { 0 };
+    int fds[WIRE_FDS];
+    size_t count = BOX_FDS;
+    (void)events;
+    ssize_t got =
+        wire_receive(watch_fd(box->channel), &word, sizeof(word), fds, &count);
+    if (got < 0 && errno == EAGAIN)
+        return;
+    if (got == sizeof(word) && box->state == STARTING && word.kind == BOX_UP &&
+        count >= BOX_FD_PROC) {
+        box_is_up(box, fds, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+    if (box->state == STARTING) {
+        word.text[sizeof(word.text) - 1] = '\0';
+        fail(box, got == sizeof(word) ? word.text : "quern-box ended");
+        return;
+    }
+    /* Closed: init is gone and all with it, as the death of an interpreter
+     * inside will tell. */
+    if (got <= 0 && box->state == READY)
+        box_release(box);
+    else if (got <= 0)
+        watch_want(box->channel, 0);
+    else if (box->events.on_swept)
+        box->events.on_swept(box->events.owner, word.kind == BOX_SWEPT);
+}
+
+static void on_deadline(void *owner)
+{
+    fail(owner, "it took too long");
+}
+
+static void start_box(struct boxes *boxes)
+{
+    struct box *box = allocate(sizeof(*box));
+    box->boxes = boxes;
+    box->next = boxes->all;
+    boxes->all = box;
+    for (size_t i = 0; i < BOX_FDS; i++)
+        box->fds[i] = -1;
+    box->deadline = alarm_new(boxes->loop, on_deadline, box);
+    alarm_set(box->deadline, START_MS);
+
+    int pair[2];
+    if (!wire_pair(SOCK_SEQPACKET, pair)) {
+        fail(box, strerror(errno));
+        return;
+    }
+    box->channel = watch_new(boxes->loop, pair[0], on_channel, box);
+    char disk[32];
+    snprintf(disk, sizeof(disk), "%llu",
+             (unsigned long long)boxes->settings->limits.disk_bytes);
+    char *argv[] = { boxes->settings->box_path, disk, NULL };
+    bool spawned = spawn(boxes->loop, argv, pair[1], NULL, NULL);
+    close(pair[1]);
+    if (spawned)
+        watch_want(box->channel, UV_READABLE);
+    else
+        fail(box, boxes->settings->box_path);
+}
+
+/* ------------------------------------------------------------------ pool */
+
+static void refill(struct boxes *boxes)
+{
+    size_t wanted = READY_BOXES;
+    for (const struct box_wish *wish = boxes->wishes; wish; wish = wish->next)
+        wanted++;
+    size_t starting = count_boxes(boxes, STARTING);
+    size_t there = starting + count_boxes(boxes, READY);
+    for (; there < wanted && starting < MAX_STARTING && !boxes->resting;
+         there++, starting++)
+        start_box(boxes);
+}
+
+static void on_retry(void *owner)
+{
+    struct boxes *boxes = owner;
+    boxes->resting = false;
+    refill(boxes);
+}
+
+struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings)
+{
+    struct boxes *boxes = allocate(sizeof(*boxes));
+    boxes->loop = loop;
+    boxes->settings = settings;
+    boxes->retry = alarm_new(loop, on_retry, boxes);
+    refill(boxes);
+    return boxes;
+}
+
+void boxes_free(struct boxes *boxes)
+{
+    if (!boxes)
+        return;
+    while (boxes->all)
+        kill_box(boxes->all);
+    alarm_free(boxes->retry);
+    free(boxes);
+}
+
+bool boxes_take(struct boxes *boxes, struct box_wish *wish)
+{
+    wish->box = NULL;
+    wish->err = (struct err){ 0 };
+    wish->next = NULL;
+    for (struct box *box = boxes->all; box && !wish->box; box = box->next)
+        if (box->state == READY) {
+            enter(box, LENT);
+            wish->box = box;
+        }
+    if (!wish->box) {
+        struct box_wish **last = &boxes->wishes;
+        while (*last)
+            last = &(*last)->next;
+        *last = wish;
+        wish->waiting = true;
+    }
+    /* Not while the session waits for its own: the next one may wait. */
+    alarm_set(boxes->retry, wish->box ? REFILL_MS : 0);
+    return wish->box != NULL;
+}
+
+void boxes_forget(struct boxes *boxes, struct box_wish *wish)
+{
+    for (struct box_wish **link = &boxes->wishes; *link; link = &(*link)->next)
+        if (*link == wish) {
+            *link = wish->next;
+            break;
+        }
+    wish->waiting = false;
+}
+
+/* -------------------------------------------------------------- one, lent */
+
+void box_use(struct box *box, struct box_events events)
+{
+    box->events = events;
+}
+
+const int *box_namespaces(const struct box *box)
+{
+    return box->fds;
+}
+int box_workspace(const struct box *box)
+{
+    return box->fds[BOX_FD_WORKSPACE];
+}
+int box_proc(const struct box *box)
+{
+    return box->fds[BOX_FD_PROC];
+}
+
+void box_seal(struct box *box)
+{
+    for (size_t i = 0; i < BOX_NAMESPACES; i++)
+        close_fd(&box->fds[i]);
+}
+
+void box_sweep(struct box *box)
+{
+    struct box_word word = { .kind = BOX_SWEEP };
+    struct view bytes = { (const char *)&word, sizeof(word) };
+    /* If init is gone, the interpreter's death tells; the caller has a
+     * deadline for the rest. */
+    (void)!wire_send(watch_fd(box->channel), bytes, NULL, 0);
+}

@@ -1,0 +1,55 @@
+/* boxes.h - boxes, made ahead.
+ *
+ *   STARTING --> READY --> LENT --> DYING --> (gone)
+ *      |           |                  ^
+ *      `-----------+------------------'
+ *
+ * A few stand ready, so that a session does not wait for one. A box is used
+ * once: it dies with its session's interpreter and everything in it. */
+#ifndef EXECUTOR_WARDEN_BOXES_H
+#define EXECUTOR_WARDEN_BOXES_H
+
+#include "executor/box/box.h"
+#include "executor/warden/loop.h"
+#include "executor/warden/settings.h"
+
+struct box;
+struct boxes;
+
+/* Somebody waits for a box: embedded in the waiter. */
+struct box_wish {
+    struct box_wish *next;
+    struct box *box; /* the answer: a box, lent, or why there is none */
+    struct err err;
+    void (*on_answer)(void *owner);
+    void *owner;
+    bool waiting;
+};
+
+struct box_events {
+    void (*on_swept)(void *owner, bool clean);
+    void *owner;
+};
+
+/* Keeps ready boxes at hand from now on. */
+struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings);
+/* Kills all that are not lent. */
+void boxes_free(struct boxes *boxes);
+
+/* Lends one: at once (true, wish->box), or on_answer tells. */
+bool boxes_take(struct boxes *boxes, struct box_wish *wish);
+void boxes_forget(struct boxes *boxes, struct box_wish *wish);
+
+void box_use(struct box *box, struct box_events events);
+/* BOX_NAMESPACES of them; NULL in a box without walls. */
+const int *box_namespaces(const struct box *box);
+/* The interpreter is in: nobody else will enter. */
+void box_seal(struct box *box);
+int box_workspace(const struct box *box);
+int box_proc(const struct box *box); /* -1: the box has none */
+/* Ends every process but the interpreter; on_swept tells. */
+void box_sweep(struct box *box);
+/* Kills everything inside. on_swept does not come any more. Accepts NULL. */
+void box_release(struct box *box);
+
+#endif

@@ -1,0 +1,82 @@
+/* memory.c - how much memory a box takes: what its /proc says.
+ *
+ * The sum of resident pages is cheap to get but counts what a fork shares once
+ * for each process. So only when that sum is too large, the true share is
+ * asked for, for which the kernel walks every page. */
+#include "executor/warden/memory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+typedef uint64_t measure(int proc, const char *pid);
+
+static bool read_file(int proc, const char *pid, const char *name, char *text,
+                      size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%.16s/%s", pid, name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, size - 1);
+    close(fd);
+    text[got < 0 ? 0 : got] = '\0';
+    return got > 0;
+}
+
+static uint64_t resident(int proc, const char *pid)
+{
+    char text[128];
+    if (!read_file(proc, pid, "statm", text, sizeof(text)))
+        return 0; /* it has just ended */
+    const char *pages = strchr(text, ' ');
+    return pages ? strtoull(pages, NULL, 10) * (unsigned int)getpagesize() : 0;
+}
+
+static uint64_t proportional(int proc, const char *pid)
+{
+    char text[2048];
+    if (!read_file(proc, pid, "smaps_rollup", text, sizeof(text)))
+        return resident(proc, pid);
+    const char *kib = strstr(text, "\nPss:");
+    return kib ? strtoull(kib + 5, NULL, 10) << 10 : resident(proc, pid);
+}
+
+static uint64_t sum(int proc, measure *of)
+{
+    uint64_t total = 0;
+    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            total += of(proc, entry->d_name);
+    closedir(folder);
+    return total;
+}
+
+static uint64_t files(int workspace)
+{
+    struct statfs status;
+    if (fstatfs(workspace, &status) < 0)
+        return 0;
+    return (uint64_t)(status.f_blocks - status.f_bfree) *
+           (uint64_t)status.f_bsize;
+}
+
+bool memory_exceeds(int proc, int workspace, uint64_t limit_bytes)
+{
+    uint64_t total = files(workspace);
+    if (proc < 0 || total + sum(proc, resident) <= limit_bytes)
+        return total > limit_bytes;
+    return total + sum(proc, proportional) > limit_bytes;
+}

@@ -1,0 +1,75 @@
+/* output.c - what a session writes to stdout or stderr: a pipe, drained. */
+#include "executor/warden/output.h"
+
+#include <unistd.h>
+
+enum { PIPE_BYTES = 64 << 10 }; /* as the kernel makes them */
+
+/* One read. Gives how many bytes came. */
+static size_t read_some(struct output *output, bool drop)
+{
+    char bytes[PIPE_BYTES];
+    ssize_t got = read(watch_fd(output->pipe), bytes, sizeof(bytes));
+    if (got <= 0) {
+        if (got == 0)
+            watch_want(output->pipe, 0); /* nobody has it open any more */
+        return 0;
+    }
+    size_t len = (size_t)got;
+    uint64_t before = output->written;
+    if (!drop)
+        output->written += len;
+    if (!drop && before < OUTPUT_MAX_BYTES) {
+        size_t room = OUTPUT_MAX_BYTES - (size_t)before;
+        struct view view = { bytes, len < room ? len : room };
+        output->on_bytes(output->owner, output->stream, view);
+    }
+    return len;
+}
+
+static void on_readable(void *owner, int events)
+{
+    (void)events;
+    read_some(owner, false);
+}
+
+void output_init(struct output *output, uv_loop_t *loop, int fd,
+                 struct view stream,
+                 void (*on_bytes)(void *owner, struct view stream,
+                                  struct view bytes),
+                 void *owner)
+{
+    output->pipe = watch_new(loop, fd, on_readable, output);
+    output->stream = stream;
+    output->on_bytes = on_bytes;
+    output->owner = owner;
+}
+
+void output_finish(struct output *output)
+{
+    watch_free(output->pipe);
+    output->pipe = NULL;
+}
+
+void output_listen(struct output *output, bool on)
+{
+    watch_want(output->pipe, on ? UV_READABLE : 0);
+}
+
+static void empty(struct output *output, bool drop)
+{
+    for (size_t total = 0, got; total < PIPE_BYTES; total += got)
+        if ((got = read_some(output, drop)) == 0)
+            return;
+}
+
+void output_drain(struct output *output)
+{
+    empty(output, false);
+}
+
+void output_restart(struct output *output)
+{
+    empty(output, true);
+    output->written = 0;
+}

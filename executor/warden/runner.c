@@ -1,0 +1,388 @@
+/* runner.c - the warden's end of one Python interpreter in its box. */
+#include "executor/warden/runner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor/warden/log.h"
+#include "executor/warden/output.h"
+#include "executor/warden/wire.h"
+#include "schemas/message/limits.h"
+
+enum {
+    READ_BYTES = 128 << 10,
+    LAST_WORDS_MS = 1000, /* from its end to the zygote's word about it */
+};
+
+enum runner_state { UNBORN, STARTING, READY, DEAD };
+
+#define TO(state) (1u << (state))
+static const struct {
+    const char *name;
+    unsigned int next;
+} table[] = {
+    [UNBORN] = { "unborn", TO(STARTING) | TO(DEAD) },
+    [STARTING] = { "starting", TO(READY) | TO(DEAD) },
+    [READY] = { "ready", TO(DEAD) },
+    [DEAD] = { "dead", 0 },
+};
+
+struct runner {
+    uv_loop_t *loop;
+    struct zygote *zygote;
+    struct box *box;
+    enum runner_state state;
+    struct runner_events events;
+    struct birth birth;
+    struct watch *channel;
+    struct watch *process; /* pidfd */
+    struct output outputs[2];
+    struct alarm *last_words;
+    struct buf input;  /* frames from the guest */
+    struct buf unsent; /* of a cell's frame */
+    uint64_t nonce;    /* of the cell that runs; 0: none */
+    uint64_t foreign;  /* frames with another nonce, dropped */
+    bool paused;
+    char cause[96];
+};
+
+static void on_channel(void *owner, int events);
+
+static void enter(struct runner *runner, enum runner_state next)
+{
+    assert(table[runner->state].next & TO(next));
+    runner->state = next;
+}
+
+/* ------------------------------------------------------------- its death */
+
+static void die(struct runner *runner, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void listen_to(struct runner *runner)
+{
+    bool on = runner->state != DEAD && !runner->paused;
+    bool writing = runner->unsent.len > 0;
+    watch_want(runner->channel,
+               (on ? UV_READABLE : 0) | (writing && on ? UV_WRITABLE : 0));
+    for (size_t i = 0; i < 2; i++)
+        output_listen(&runner->outputs[i], on && runner->nonce);
+}
+
+static void drain(struct runner *runner)
+{
+    for (size_t i = 0; runner->nonce && i < 2; i++)
+        output_drain(&runner->outputs[i]);
+}
+
+static void die(struct runner *runner, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(runner->cause, sizeof(runner->cause), format, arguments);
+    va_end(arguments);
+    drain(runner); /* what it wrote before is still in the pipes */
+    enter(runner, DEAD);
+    listen_to(runner);
+    if (runner->process) {
+        syscall(SYS_pidfd_send_signal, watch_fd(runner->process), SIGKILL, NULL,
+                0);
+        watch_want(runner->process, 0);
+    }
+    alarm_stop(runner->last_words);
+    runner->events.on_dead(runner->events.owner);
+}
+
+static void on_exited(void *owner, int status)
+{
+    struct runner *runner = owner;
+    if (runner->state == DEAD)
+        return;
+    if (WIFSIGNALED(status))
+        die(runner, "it was killed by signal %d (%s)", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
+    else
+        die(runner, "it ended itself with code %d", WEXITSTATUS(status));
+}
+
+static void on_last_words(void *owner)
+{
+    die(owner, "it ended, nobody knows how");
+}
+
+/* The zygote, its parent, is the one who learns how it ended. */
+static void on_process(void *owner, int events)
+{
+    struct runner *runner = owner;
+    (void)events;
+    watch_want(runner->process, 0);
+    alarm_set(runner->last_words, LAST_WORDS_MS);
+}
+
+/* ---------------------------------------------------------- what it says */
+
+static void on_output(void *owner, struct view stream, struct view bytes)
+{
+    struct runner *runner = owner;
+    runner->events.on_output(runner->events.owner, stream, bytes);
+}
+
+static void take_frame(struct runner *runner, const struct guest_frame *frame)
+{
+    void *owner = runner->events.owner;
+    if (runner->state == STARTING) {
+        if (frame->type != GUEST_READY)
+            return;
+        enter(runner, READY);
+        runner->events.on_ready(owner);
+        return;
+    }
+    if (frame->nonce != runner->nonce || runner->nonce == 0) {
+        runner->foreign++;
+        return;
+    }
+    if (frame->type == GUEST_DISPLAY) {
+        runner->events.on_display(owner, &frame->bundle);
+    } else if (frame->type == GUEST_DONE) {
+        runner->nonce = 0;
+        runner->events.on_done(owner, frame);
+    }
+}
+
+/* The session may pause or free the runner on the way: true, go on. */
+static bool take_next(struct runner *runner)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct guest_frame frame;
+    struct err err;
+    size_t total = 0;
+    struct view bytes = buf_view(&runner->input);
+    if (!frame_length(bytes, MAX_FRAME_BYTES, &total, &err)) {
+        die(runner, "it broke its channel");
+        return false;
+    }
+    if (total == 0 || total > bytes.len)
+        return false;
+    struct view body = { bytes.data + FRAME_HEADER_BYTES,
+                         total - FRAME_HEADER_BYTES };
+    if (!message_decode(&schema_guest_frame, body, &frame, &arena, &err)) {
+        log_line("runner.refused", NULL, "%s", err.text);
+        die(runner, "it broke its channel");
+        return false;
+    }
+    drain(runner);
+    take_frame(runner, &frame);
+    buf_drop(&runner->input, total);
+    if (runner->input.len == 0 && runner->nonce == 0)
+        buf_finish(&runner->input); /* an idle session is small */
+    return runner->state != DEAD && !runner->paused;
+}
+
+static void write_unsent(struct runner *runner)
+{
+    ssize_t sent = wire_send(watch_fd(runner->channel),
+                             buf_view(&runner->unsent), NULL, 0);
+    if (sent > 0)
+        buf_drop(&runner->unsent, (size_t)sent);
+    if (runner->unsent.len == 0)
+        buf_finish(&runner->unsent);
+    listen_to(runner);
+}
+
+static void read_channel(struct runner *runner)
+{
+    if (runner->input.max == 0)
+        buf_init(&runner->input,
+                 MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
+    size_t none = 0;
+    char *room = buf_reserve(&runner->input, READ_BYTES);
+    ssize_t got = room ? wire_receive(watch_fd(runner->channel), room,
+                                      READ_BYTES, NULL, &none)
+                       : 0;
+    if (got < 0 && errno == EAGAIN)
+        return;
+    if (got <= 0) {
+        /* Closed: it is ending, or its code closed what it should not. */
+        watch_want(runner->channel, 0);
+        alarm_set(runner->last_words, LAST_WORDS_MS);
+        return;
+    }
+    runner->input.len += (size_t)got;
+    while (take_next(runner))
+        ;
+}
+
+static void on_channel(void *owner, int events)
+{
+    struct runner *runner = owner;
+    if (events & UV_WRITABLE && runner->unsent.len > 0)
+        write_unsent(runner);
+    if (events & UV_READABLE)
+        read_channel(runner);
+}
+
+/* ------------------------------------------------------------- its birth */
+
+static void close_ends(struct runner *runner)
+{
+    for (size_t i = 0; i < 3; i++)
+        close_fd(&runner->birth.ends[i]);
+}
+
+static void on_born(void *owner, int pidfd)
+{
+    struct runner *runner = owner;
+    close_ends(runner);
+    box_seal(runner->box);
+    if (pidfd < 0) {
+        die(runner, "it could not be forked");
+        return;
+    }
+    runner->process = watch_new(runner->loop, pidfd, on_process, runner);
+    watch_want(runner->process, UV_READABLE);
+    enter(runner, STARTING);
+}
+
+static bool make_ends(struct runner *runner)
+{
+    static const char *const streams[] = { "stdout", "stderr" };
+    int *ends = runner->birth.ends;
+    int pair[2];
+    ends[0] = ends[1] = ends[2] = -1;
+    if (!wire_pair(SOCK_STREAM, pair))
+        return false;
+    ends[0] = pair[1];
+    runner->channel = watch_new(runner->loop, pair[0], on_channel, runner);
+    for (size_t i = 0; i < 2; i++) {
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return false;
+        ends[i + 1] = pair[1];
+        output_init(&runner->outputs[i], runner->loop, pair[0],
+                    view_of(streams[i]), on_output, runner);
+    }
+    return true;
+}
+
+struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
+                          struct box *box, const struct session_limits *limits,
+                          struct runner_events events)
+{
+    struct runner *runner = allocate(sizeof(*runner));
+    runner->loop = loop;
+    runner->zygote = zygote;
+    runner->box = box;
+    runner->events = events;
+    runner->last_words = alarm_new(loop, on_last_words, runner);
+    runner->birth.box = box;
+    runner->birth.limits = *limits;
+    runner->birth.on_born = on_born;
+    runner->birth.on_exited = on_exited;
+    runner->birth.owner = runner;
+    if (!make_ends(runner)) {
+        /* Out of descriptors: nobody will answer, the owner's deadline ends
+         * it. The limit on sessions is there to prevent this. */
+        log_line("runner.failed", NULL, "descriptors: %s", strerror(errno));
+        close_ends(runner);
+        return runner;
+    }
+    watch_want(runner->channel, UV_READABLE);
+    zygote_fork(zygote, &runner->birth);
+    return runner;
+}
+
+void runner_free(struct runner *runner)
+{
+    if (!runner)
+        return;
+    zygote_forget(runner->zygote, &runner->birth);
+    runner_kill(runner);
+    close_ends(runner);
+    watch_free(runner->channel);
+    watch_free(runner->process);
+    for (size_t i = 0; i < 2; i++)
+        output_finish(&runner->outputs[i]);
+    alarm_free(runner->last_words);
+    buf_finish(&runner->input);
+    buf_finish(&runner->unsent);
+    free(runner);
+}
+
+/* ----------------------------------------------------------------- cells */
+
+static uint64_t new_nonce(void)
+{
+    uint64_t nonce = 0;
+    while (nonce == 0)
+        if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+            abort();
+    return nonce;
+}
+
+bool runner_cell(struct runner *runner, uint64_t number, struct view code,
+                 struct err *err)
+{
+    for (size_t i = 0; i < 2; i++)
+        output_restart(&runner->outputs[i]);
+    runner->nonce = new_nonce();
+    struct guest_frame frame = {
+        .type = GUEST_CELL,
+        .nonce = runner->nonce,
+        .number = number,
+        .code = code,
+    };
+    buf_init(&runner->unsent, MAX_FRAME_BYTES);
+    if (!frame_encode(&schema_guest_frame, &frame, &runner->unsent, err))
+        return false;
+    write_unsent(runner);
+    return true;
+}
+
+uint64_t runner_written(const struct runner *runner, struct view stream)
+{
+    bool second = view_is(stream, "stderr");
+    return runner->outputs[second].written;
+}
+
+static void send_signal(struct runner *runner, int number)
+{
+    if (runner->process && runner->state != DEAD)
+        syscall(SYS_pidfd_send_signal, watch_fd(runner->process), number, NULL,
+                0);
+}
+
+void runner_interrupt(struct runner *runner)
+{
+    send_signal(runner, SIGINT);
+}
+void runner_kill(struct runner *runner)
+{
+    send_signal(runner, SIGKILL);
+}
+
+void runner_pause(struct runner *runner, bool pause)
+{
+    if (runner->paused == pause || runner->state == DEAD)
+        return;
+    runner->paused = pause;
+    listen_to(runner);
+    if (pause)
+        return;
+    while (runner->input.len > 0 && take_next(runner))
+        ;
+}
+
+const char *runner_cause(const struct runner *runner)
+{
+    return runner->cause;
+}

@@ -1,0 +1,256 @@
+/* zygote.c - the warden's end of quern-guest, which forks interpreters. */
+#include "executor/warden/zygote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "executor/warden/log.h"
+#include "executor/warden/spawn.h"
+#include "executor/warden/wire.h"
+#include "schemas/message/limits.h"
+
+enum {
+    ANSWER_MS = 30000, /* the first answer comes after all imports */
+    RESTART_MS = 500,
+    READ_BYTES = 4096,
+    MAX_WORD_FRAME_BYTES = 64 << 10,
+};
+
+struct zygote {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct watch *channel; /* NULL: down */
+    struct alarm *alarm;   /* an answer is due; or: start again */
+    struct birth *births;  /* wanted and alive, in the order of asking */
+    struct birth *asked;   /* the one whose answer is due */
+    uint64_t numbers;
+    struct buf input;
+    int passenger; /* the pidfd of the FORKED that is coming in */
+};
+
+static void ask_next(struct zygote *zygote);
+
+/* ------------------------------------------------------------ up and down */
+
+static void answer_asked(struct zygote *zygote, int pidfd)
+{
+    struct birth *birth = zygote->asked;
+    zygote->asked = NULL;
+    birth->on_born(birth->owner, pidfd);
+}
+
+static void go_down(struct zygote *zygote, const char *why)
+{
+    if (!zygote->channel)
+        return;
+    log_line("zygote.down", NULL, "%s", why);
+    watch_free(zygote->channel); /* it ends when it sees this */
+    zygote->channel = NULL;
+    buf_clear(&zygote->input);
+    close_fd(&zygote->passenger);
+    alarm_set(zygote->alarm, RESTART_MS);
+    if (zygote->asked)
+        answer_asked(zygote, -1);
+}
+
+static struct birth *find_pid(struct zygote *zygote, uint64_t pid)
+{
+    struct birth *birth = zygote->births;
+    while (birth && birth->pid != pid)
+        birth = birth->next;
+    return birth;
+}
+
+/* An answer to a birth that was given up meanwhile has nobody: what was born
+ * ends when it finds its channel closed. */
+static void take_answer(struct zygote *zygote, const struct guest_frame *frame)
+{
+    int pidfd = zygote->passenger;
+    zygote->passenger = -1;
+    if (zygote->asked && zygote->asked->number == frame->number) {
+        alarm_stop(zygote->alarm);
+        zygote->asked->pid = frame->pid;
+        answer_asked(zygote, pidfd);
+    } else {
+        close_fd(&pidfd);
+    }
+}
+
+static bool take_frame(struct zygote *zygote, struct view body, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct guest_frame frame;
+    if (!message_decode(&schema_guest_frame, body, &frame, &arena, err))
+        return false;
+    struct birth *birth = frame.pid ? find_pid(zygote, frame.pid) : NULL;
+    if (frame.type == GUEST_FORKED || frame.pid == 0)
+        take_answer(zygote, &frame);
+    else if (frame.type == GUEST_EXITED && birth)
+        birth->on_exited(birth->owner, (int)frame.wait_status);
+    return true;
+}
+
+static bool take_frames(struct zygote *zygote, struct err *err)
+{
+    for (;;) {
+        size_t total = 0;
+        struct view bytes = buf_view(&zygote->input);
+        if (!frame_length(bytes, MAX_WORD_FRAME_BYTES, &total, err))
+            return false;
+        if (total == 0 || total > bytes.len)
+            return true;
+        struct view body = { bytes.data + FRAME_HEADER_BYTES,
+                             total - FRAME_HEADER_BYTES };
+        if (!take_frame(zygote, body, err))
+            return false;
+        if (!zygote->channel)
+            return true;
+        buf_drop(&zygote->input, total);
+    }
+}
+
+static void on_channel(void *owner, int events)
+{
+    struct zygote *zygote = owner;
+    (void)events;
+    int fds[WIRE_FDS];
+    size_t count = WIRE_FDS;
+    char *room = buf_reserve(&zygote->input, READ_BYTES);
+    ssize_t got = room ? wire_receive(watch_fd(zygote->channel), room,
+                                      READ_BYTES, fds, &count)
+                       : 0;
+    if (got < 0 && errno == EAGAIN)
+        return;
+    if (got <= 0) {
+        go_down(zygote, "quern-guest ended");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        close_fd(&zygote->passenger);
+        zygote->passenger = fds[i];
+    }
+    zygote->input.len += (size_t)got;
+    struct err err;
+    if (!take_frames(zygote, &err))
+        go_down(zygote, err.text);
+    else
+        ask_next(zygote);
+}
+
+static void go_up(struct zygote *zygote)
+{
+    int pair[2];
+    if (!wire_pair(SOCK_STREAM, pair)) {
+        alarm_set(zygote->alarm, RESTART_MS);
+        return;
+    }
+    char flag[] = "--profile";
+    char *argv[] = { zygote->settings->guest_path, flag,
+                     (char *)(uintptr_t)zygote->settings->profile, NULL };
+    zygote->channel = watch_new(zygote->loop, pair[0], on_channel, zygote);
+    watch_want(zygote->channel, UV_READABLE);
+    if (!spawn(zygote->loop, argv, pair[1], NULL, NULL))
+        go_down(zygote, "it could not be started");
+    close(pair[1]);
+    ask_next(zygote);
+}
+
+static void on_alarm(void *owner)
+{
+    struct zygote *zygote = owner;
+    if (zygote->channel)
+        go_down(zygote, "no answer");
+    else
+        go_up(zygote);
+}
+
+struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings)
+{
+    struct zygote *zygote = allocate(sizeof(*zygote));
+    zygote->loop = loop;
+    zygote->settings = settings;
+    zygote->passenger = -1;
+    buf_init(&zygote->input, MAX_WORD_FRAME_BYTES + READ_BYTES);
+    zygote->alarm = alarm_new(loop, on_alarm, zygote);
+    go_up(zygote);
+    return zygote;
+}
+
+void zygote_free(struct zygote *zygote)
+{
+    if (!zygote)
+        return;
+    watch_free(zygote->channel);
+    alarm_free(zygote->alarm);
+    buf_finish(&zygote->input);
+    close_fd(&zygote->passenger);
+    free(zygote);
+}
+
+/* ---------------------------------------------------------------- births */
+
+static bool send_fork(struct zygote *zygote, struct birth *birth,
+                      struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes;
+    buf_init(&bytes, MAX_WORD_FRAME_BYTES);
+    struct guest_frame frame = {
+        .type = GUEST_FORK,
+        .number = birth->number,
+        .limits = birth->limits,
+    };
+    if (!frame_encode(&schema_guest_frame, &frame, &bytes, err))
+        return false;
+    int fds[FORK_FDS];
+    memcpy(fds, box_namespaces(birth->box), sizeof(int) * BOX_NAMESPACES);
+    memcpy(fds + FORK_CHANNEL, birth->ends, sizeof(birth->ends));
+    /* One at a time, so it always fits into the socket's buffer. */
+    ssize_t sent = wire_send(watch_fd(zygote->channel), buf_view(&bytes), fds,
+                             FORK_STDERR + 1);
+    return sent == (ssize_t)bytes.len ||
+           err_set(err, ERR_RETRY, "session_failed", "fork: %s",
+                   strerror(errno));
+}
+
+static void ask_next(struct zygote *zygote)
+{
+    struct birth *birth = zygote->births;
+    while (birth && birth->asked)
+        birth = birth->next;
+    if (!birth || zygote->asked || !zygote->channel)
+        return;
+    birth->asked = true;
+    birth->number = ++zygote->numbers;
+    zygote->asked = birth;
+    struct err err;
+    if (send_fork(zygote, birth, &err))
+        alarm_set(zygote->alarm, ANSWER_MS);
+    else
+        go_down(zygote, err.text);
+}
+
+void zygote_fork(struct zygote *zygote, struct birth *birth)
+{
+    birth->next = NULL;
+    birth->asked = false;
+    birth->pid = 0;
+    struct birth **last = &zygote->births;
+    while (*last)
+        last = &(*last)->next;
+    *last = birth;
+    ask_next(zygote);
+}
+
+void zygote_forget(struct zygote *zygote, struct birth *birth)
+{
+    for (struct birth **link = &zygote->births; *link; link = &(*link)->next)
+        if (*link == birth) {
+            *link = birth->next;
+            break;
+        }
+    if (zygote->asked == birth)
+        zygote->asked = NULL;
+}
