@@ -1,0 +1,127 @@
+/* files.c - reads and writes files of a session from outside. */
+#include "executor/warden/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "executor/warden/wire.h"
+#include "schemas/message/limits.h"
+
+static int open_beneath(int workspace, const char *path, int flags)
+{
+    struct open_how how = {
+        .flags = (unsigned int)(flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+                                O_NOCTTY),
+        .mode = flags & O_CREAT ? 0644 : 0,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    return (int)syscall(SYS_openat2, workspace, path, &how, sizeof(how));
+}
+
+static bool refuse(struct err *err, const char *path, const char *why)
+{
+    return err_set(err, ERR_REJECT, "bad_field", "file \"%.80s\": %s", path,
+                   why);
+}
+
+static bool copy_path(struct view name, char path[PATH_MAX], struct err *err)
+{
+    if (name.len == 0 || name.len >= PATH_MAX ||
+        memchr(name.data, '\0', name.len))
+        return refuse(err, "", "its name is empty, too long or has a NUL");
+    memcpy(path, name.data, name.len);
+    path[name.len] = '\0';
+    return true;
+}
+
+static bool regular(int fd, struct stat *status)
+{
+    return fstat(fd, status) == 0 && S_ISREG(status->st_mode);
+}
+
+/* The folders above path, each made in the one that was opened before. */
+static bool make_folders(int workspace, char *path)
+{
+    for (char *end = path; (end = strchr(end, '/')); end++) {
+        *end = '\0';
+        CLEANUP(close_fd) int folder = -1;
+        char *last = strrchr(path, '/');
+        const char *base = last ? last + 1 : path;
+        if (last)
+            *last = '\0';
+        folder =
+            open_beneath(workspace, last ? path : ".", O_PATH | O_DIRECTORY);
+        if (last)
+            *last = '/';
+        bool made = folder >= 0 &&
+                    (mkdirat(folder, base, 0755) == 0 || errno == EEXIST);
+        *end = '/';
+        if (!made)
+            return false;
+    }
+    return true;
+}
+
+bool files_put(int workspace, struct view name, uint64_t offset,
+               struct view data, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!copy_path(name, path, err))
+        return false;
+    if (offset > MAX_FILE_BYTES || data.len > MAX_FILE_BYTES - offset)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "file \"%.80s\": more than %d bytes", path,
+                       MAX_FILE_BYTES);
+    if (offset == 0 && !make_folders(workspace, path))
+        return refuse(err, path, strerror(errno));
+    CLEANUP(close_fd)
+    int fd =
+        open_beneath(workspace, path, O_WRONLY | (offset == 0 ? O_CREAT : 0));
+    if (fd < 0)
+        return refuse(err, path, strerror(errno));
+    if (!regular(fd, &status))
+        return refuse(err, path, "it is there already and no regular file");
+    if (offset == 0 && ftruncate(fd, 0) < 0)
+        return refuse(err, path, strerror(errno));
+    while (data.len > 0) {
+        ssize_t written = pwrite(fd, data.data, data.len, (off_t)offset);
+        if (written <= 0)
+            return refuse(err, path, strerror(errno));
+        data.data += written;
+        data.len -= (size_t)written;
+        offset += (uint64_t)written;
+    }
+    return true;
+}
+
+bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
+                struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!copy_path(name, path, err))
+        return false;
+    CLEANUP(close_fd) int opened = open_beneath(workspace, path, O_RDONLY);
+    if (opened < 0)
+        return refuse(err, path, strerror(errno));
+    if (!regular(opened, &status))
+        return refuse(err, path, "it is no regular file");
+    if (status.st_size > MAX_FILE_BYTES)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "file \"%.80s\": %lld bytes, at most %d", path,
+                       (long long)status.st_size, MAX_FILE_BYTES);
+    *fd = opened;
+    *bytes = (uint64_t)status.st_size;
+    opened = -1;
+    return true;
+}

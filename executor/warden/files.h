@@ -1,0 +1,42 @@
+/* files.h - the files of a session, from outside.
+ *
+ * Names are what hostile code made. So every path is resolved beneath the
+ * workspace, through no symbolic link and no /proc magic, opened without
+ * waiting, and only then, on the open file, found to be a regular one. */
+#ifndef EXECUTOR_WARDEN_FILES_H
+#define EXECUTOR_WARDEN_FILES_H
+
+#include "schemas/message/frame.h"
+
+/* Writes data at offset; offset 0 makes the file anew, and the folders that
+ * name says. workspace: a descriptor of the folder. */
+bool files_put(int workspace, struct view name, uint64_t offset,
+               struct view data, struct err *err);
+
+/* Opens a regular file of at most MAX_FILE_BYTES for reading. */
+bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
+                struct err *err);
+
+/* What is in a workspace: regular files, not those whose name, or whose
+ * folder's name, begins with a dot or is __pycache__. */
+struct listing {
+    struct listed {
+        char *name;
+        uint64_t inode, bytes;
+        int64_t modified_ns, changed_ns;
+    } * files; /* sorted by name */
+    size_t count, room;
+    size_t name_bytes;
+    bool cut; /* there was more */
+};
+
+/* A zeroed listing is empty. Replaces what was in it. */
+void listing_read(struct listing *listing, int workspace);
+void listing_finish(struct listing *listing);
+
+/* What is there; in comparison with before (may be NULL) only what is new,
+ * changed or deleted. The list and its names live in the arena. */
+struct list listing_changes(const struct listing *before,
+                            const struct listing *after, struct arena *arena);
+
+#endif

@@ -1,0 +1,186 @@
+/* listing.c - what is in a workspace, and what a cell changed there. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "executor/warden/files.h"
+
+enum {
+    MAX_ENTRIES = 4096, /* looked at, folders included */
+    MAX_DEPTH = 16,
+    MAX_NAME_BYTES_IN_ALL = 512 << 10, /* they go into one frame */
+};
+
+struct walk {
+    struct listing *listing;
+    size_t entries;
+    char path[PATH_MAX];
+};
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void add_file(struct walk *walk, const struct stat *status)
+{
+    struct listing *listing = walk->listing;
+    size_t len = strlen(walk->path);
+    if (listing->name_bytes + len > MAX_NAME_BYTES_IN_ALL) {
+        listing->cut = true;
+        return;
+    }
+    if (listing->count == listing->room) {
+        listing->room = listing->room ? 2 * listing->room : 16;
+        listing->files = reallocarray(listing->files, listing->room,
+                                      sizeof(*listing->files));
+        if (!listing->files)
+            abort();
+    }
+    listing->name_bytes += len;
+    listing->files[listing->count++] = (struct listed){
+        .name = view_dup((struct view){ walk->path, len }),
+        .inode = status->st_ino,
+        .bytes = (uint64_t)status->st_size,
+        .modified_ns = nanoseconds(status->st_mtim),
+        .changed_ns = nanoseconds(status->st_ctim),
+    };
+}
+
+static bool is_hidden(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "__pycache__") == 0;
+}
+
+static void read_folder(struct walk *walk, int fd, unsigned int depth);
+
+/* len: of the folder's own path, with its slash. */
+static void read_entry(struct walk *walk, int folder, size_t len,
+                       const char *name, unsigned int depth)
+{
+    struct stat status;
+    if (is_hidden(name) ||
+        fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    int written =
+        snprintf(walk->path + len, sizeof(walk->path) - len, "%s", name);
+    if (written < 0 || (size_t)written >= sizeof(walk->path) - len - 1) {
+        walk->listing->cut = true;
+        return;
+    }
+    if (S_ISREG(status.st_mode)) {
+        add_file(walk, &status);
+    } else if (S_ISDIR(status.st_mode)) {
+        /* A symbolic link that took its place meanwhile is not followed. */
+        int fd = openat(folder, name,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        strcat(walk->path, "/");
+        if (fd >= 0)
+            read_folder(walk, fd, depth + 1);
+    }
+}
+
+static void read_folder(struct walk *walk, int fd, unsigned int depth)
+{
+    size_t len = strlen(walk->path);
+    DIR *folder = depth > MAX_DEPTH ? NULL : fdopendir(fd);
+    if (!folder) {
+        walk->listing->cut = true;
+        close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (++walk->entries > MAX_ENTRIES) {
+            walk->listing->cut = true;
+            break;
+        }
+        read_entry(walk, dirfd(folder), len, entry->d_name, depth);
+        walk->path[len] = '\0';
+    }
+    closedir(folder);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct listed *left = a, *right = b;
+    return strcmp(left->name, right->name);
+}
+
+void listing_read(struct listing *listing, int workspace)
+{
+    listing_finish(listing);
+    struct walk walk = { .listing = listing };
+    int fd = openat(workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        read_folder(&walk, fd, 0);
+    if (listing->count > 1)
+        qsort(listing->files, listing->count, sizeof(*listing->files), by_name);
+}
+
+void listing_finish(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++)
+        free(listing->files[i].name);
+    free(listing->files);
+    *listing = (struct listing){ 0 };
+}
+
+static int change_of(const struct listed *before, const struct listed *after)
+{
+    bool same = before->inode == after->inode &&
+                before->bytes == after->bytes &&
+                before->modified_ns == after->modified_ns &&
+                before->changed_ns == after->changed_ns;
+    return same ? FILE_SAME : FILE_CHANGED;
+}
+
+static void add_change(struct list *list, const struct listed *file, int change,
+                       struct arena *arena)
+{
+    struct workspace_file *changes = list->items;
+    changes[list->count++] = (struct workspace_file){
+        .name = arena_copy(arena, view_of(file->name)),
+        .bytes = change == FILE_DELETED ? 0 : file->bytes,
+        .change = change,
+    };
+}
+
+/* Both are sorted: one pass over the two. */
+struct list listing_changes(const struct listing *before,
+                            const struct listing *after, struct arena *arena)
+{
+    static const struct listing nothing;
+    bool compare = before != NULL;
+    if (!compare)
+        before = &nothing;
+    size_t most = before->count + after->count;
+    struct list list = { 0 };
+    if (most == 0)
+        return list;
+    list.items = arena_alloc(arena, most * sizeof(struct workspace_file));
+    size_t i = 0, j = 0;
+    while ((i < before->count || j < after->count) &&
+           list.count < MAX_ENTRIES) {
+        int order = i == before->count ? 1
+                    : j == after->count
+                        ? -1
+                        : by_name(&before->files[i], &after->files[j]);
+        if (order < 0) {
+            add_change(&list, &before->files[i++], FILE_DELETED, arena);
+        } else if (order > 0) {
+            add_change(&list, &after->files[j++],
+                       compare ? FILE_NEW : FILE_SAME, arena);
+        } else {
+            int change = change_of(&before->files[i++], &after->files[j]);
+            if (change != FILE_SAME)
+                add_change(&list, &after->files[j], change, arena);
+            j++;
+        }
+    }
+    return list;
+}
