@@ -1,0 +1,152 @@
+/* call.c - the calls of a session and what came of them, remembered. */
+#include "executor/warden/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/warden/loop.h"
+
+enum {
+    KEPT_CALLS = 32,
+    KEPT_BYTES = 24 << 20, /* of a session; one large display fits */
+    LAST_BYTES = 2 << 20,  /* for FRAME_DONE, whatever came before */
+};
+
+struct call *calls_find(struct calls *calls, struct view id)
+{
+    struct call *call = calls->newest;
+    while (call && !view_is(id, call->id))
+        call = call->next;
+    return call;
+}
+
+static void unlink_call(struct call **link)
+{
+    struct call *call = *link;
+    *link = call->next;
+    buf_finish(&call->frames);
+    free(call);
+}
+
+static void drop_old(struct calls *calls)
+{
+    size_t count = 0, bytes = 0;
+    struct call **link = &calls->newest;
+    while (*link) {
+        count++;
+        bytes += (*link)->frames.len;
+        if ((*link)->done && (count > KEPT_CALLS || bytes > KEPT_BYTES))
+            unlink_call(link);
+        else
+            link = &(*link)->next;
+    }
+}
+
+struct call *calls_add(struct calls *calls, struct view id)
+{
+    struct call *call = allocate(sizeof(*call));
+    assert(id.len < sizeof(call->id));
+    memcpy(call->id, id.data, id.len);
+    buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
+    call->next = calls->newest;
+    calls->newest = call;
+    drop_old(calls);
+    return call;
+}
+
+void calls_forget(struct calls *calls, struct view id)
+{
+    for (struct call **link = &calls->newest; *link; link = &(*link)->next)
+        if (view_is(id, (*link)->id) && (*link)->done) {
+            unlink_call(link);
+            return;
+        }
+}
+
+void calls_leave(struct calls *calls, const struct peer *peer)
+{
+    for (struct call *call = calls->newest; call; call = call->next)
+        if (call->peer == peer)
+            call->peer = NULL;
+}
+
+void calls_finish(struct calls *calls)
+{
+    while (calls->newest)
+        unlink_call(&calls->newest);
+}
+
+static void remember(struct call *call, struct frame *frame)
+{
+    struct err err;
+    size_t before = call->frames.len;
+    frame->ref = 0;
+    bool kept = frame_encode(&schema_frame, frame, &call->frames, &err);
+    if (kept && (call->done || call->frames.len <= KEPT_BYTES))
+        return;
+    buf_truncate(&call->frames, before);
+    call->frames.overflow = false;
+    call->forgotten++;
+}
+
+void call_say(struct call *call, struct frame *frame)
+{
+    frame->call = view_of(call->id);
+    call->done = frame->type == FRAME_DONE;
+    remember(call, frame);
+    peer_answer(call->peer, call->ref, *frame);
+    if (call->done)
+        call->peer = NULL;
+}
+
+static void say_forgotten(const struct call *call)
+{
+    char text[96];
+    snprintf(text, sizeof(text),
+             "\n[%llu pieces of output were too much to keep]\n",
+             (unsigned long long)call->forgotten);
+    peer_answer(call->peer, call->ref,
+                (struct frame){
+                    .type = FRAME_OUTPUT,
+                    .call = view_of(call->id),
+                    .stream = VIEW("stderr"),
+                    .data = view_of(text),
+                });
+}
+
+static void replay(const struct call *call)
+{
+    struct view rest = buf_view(&call->frames);
+    size_t total;
+    struct err err;
+    while (frame_length(rest, MAX_FRAME_BYTES, &total, &err) && total) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct view body = { rest.data + FRAME_HEADER_BYTES,
+                             total - FRAME_HEADER_BYTES };
+        struct frame frame;
+        bool ours = message_decode(&schema_frame, body, &frame, &arena, &err);
+        assert(ours);
+        if (frame.type == FRAME_DONE && call->forgotten)
+            say_forgotten(call);
+        if (ours)
+            peer_answer(call->peer, call->ref, frame);
+        rest.data += total;
+        rest.len -= total;
+    }
+}
+
+void call_attach(struct call *call, struct peer *peer, uint64_t ref)
+{
+    struct err err;
+    err_set(&err, ERR_RETRY, "session_failed",
+            "somebody else asked for the same call");
+    if (call->peer)
+        peer_fail(call->peer, call->ref, &err);
+    call->peer = peer;
+    call->ref = ref;
+    replay(call);
+    if (call->done)
+        call->peer = NULL;
+}

@@ -1,0 +1,40 @@
+/* call.h - the calls of a session and what came of them, remembered.
+ *
+ * A consumer may die between asking for a run and writing down its outcome;
+ * the next one asks again, by the same call id. So what a call put out is
+ * kept, as the frames that were sent, until it is forgotten (the outcome is
+ * in a journal then) or too many came after it. */
+#ifndef EXECUTOR_WARDEN_CALL_H
+#define EXECUTOR_WARDEN_CALL_H
+
+#include "executor/warden/peer.h"
+#include "schemas/message/limits.h"
+
+struct call {
+    struct call *next; /* newest first */
+    char id[MAX_NAME_BYTES + 1];
+    bool done;
+    struct peer *peer; /* who listens now; NULL: nobody */
+    uint64_t ref;
+    struct buf frames;  /* without ref */
+    uint64_t forgotten; /* frames that were too much to keep */
+};
+
+struct calls {
+    struct call *newest;
+};
+
+struct call *calls_find(struct calls *calls, struct view id);
+/* A new one; drops what is too old or too much. */
+struct call *calls_add(struct calls *calls, struct view id);
+void calls_forget(struct calls *calls, struct view id); /* if it is done */
+void calls_leave(struct calls *calls, const struct peer *peer);
+void calls_finish(struct calls *calls);
+
+/* To whoever listens, and into memory. FRAME_DONE ends the call. */
+void call_say(struct call *call, struct frame *frame);
+/* From now on peer listens, and hears first what was said so far. Whoever
+ * listened before is told that it does not any more. */
+void call_attach(struct call *call, struct peer *peer, uint64_t ref);
+
+#endif

@@ -1,0 +1,141 @@
+/* outcome.c - what became of a cell, told truly. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "executor/warden/image.h"
+#include "executor/warden/session.h"
+
+enum {
+    MAX_DISPLAYS = 64,
+    MAX_DISPLAY_TEXT = 4096,           /* of the text kept beside a display */
+    MAX_CELL_DISPLAY_BYTES = 64 << 20, /* of all displays of one cell */
+};
+
+void outcome_begin(struct session *session, struct call *call,
+                   uint64_t limit_ms)
+{
+    struct running *running = &session->running;
+    arena_finish(&running->arena);
+    *running = (struct running){
+        .call = call,
+        .number = ++session->cells,
+        .limit_ms = limit_ms,
+        .started_ms = clock_ms(),
+    };
+    running->cell.displays.items =
+        arena_alloc(&running->arena, MAX_DISPLAYS * sizeof(struct view));
+    if (session->loss[0] == '\0')
+        return;
+    outcome_set(session, CELL_OK, CELL_LOST,
+                "before this cell, the interpreter was gone: %s; variables "
+                "and files of earlier cells are lost",
+                session->loss);
+    session->loss[0] = '\0';
+}
+
+void outcome_set(struct session *session, enum cell_status status,
+                 enum cell_state state, const char *format, ...)
+{
+    struct running *running = &session->running;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(running->reason, sizeof(running->reason), format, arguments);
+    va_end(arguments);
+    running->cell.status = (int)status;
+    running->cell.state = (int)state;
+    running->cell.reason = view_of(running->reason);
+}
+
+static struct view text_of(const struct list *bundle)
+{
+    const struct pair *pairs = bundle->items;
+    for (size_t i = 0; i < bundle->count; i++)
+        if (view_is(pairs[i].key, "text/plain"))
+            return view_head(pairs[i].value, MAX_DISPLAY_TEXT);
+    return (struct view){ 0 };
+}
+
+/* The parts that may be passed on. An image that is none, or too large to
+ * unpack, could hurt whoever looks at it: its place takes a note. */
+static struct list sound_parts(struct session *session,
+                               const struct list *bundle, struct arena *arena)
+{
+    struct running *running = &session->running;
+    const struct pair *pairs = bundle->items;
+    struct list sound = {
+        .items = arena_alloc(arena, (bundle->count + 1) * sizeof(*pairs)),
+    };
+    struct pair *out = sound.items;
+    bool dropped = false;
+    for (size_t i = 0; i < bundle->count; i++) {
+        struct image_size size;
+        running->display_bytes += pairs[i].value.len;
+        if (running->display_bytes <= MAX_CELL_DISPLAY_BYTES &&
+            image_is_sound(pairs[i].key, pairs[i].value, &size))
+            out[sound.count++] = pairs[i];
+        else
+            dropped = true;
+    }
+    if (dropped && text_of(&sound).len == 0)
+        out[sound.count++] = (struct pair){
+            VIEW("text/plain"),
+            VIEW("[dropped: not a sound image, or too much in one cell]"),
+        };
+    return sound;
+}
+
+void outcome_display(struct session *session, const struct list *bundle)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct running *running = &session->running;
+    struct list *displays = &running->cell.displays;
+    if (displays->count == MAX_DISPLAYS || bundle->count == 0)
+        return;
+    struct list sound = sound_parts(session, bundle, &arena);
+    ((struct view *)displays->items)[displays->count++] =
+        arena_copy(&running->arena, text_of(&sound));
+    struct frame frame = { .type = FRAME_DISPLAY, .bundle = sound };
+    call_say(running->call, &frame);
+}
+
+/* What the interpreter claims: only what it may say of itself. */
+void outcome_done(struct session *session, const struct guest_frame *done)
+{
+    struct cell *cell = &session->running.cell;
+    struct arena *arena = &session->running.arena;
+    cell->status = done->status == CELL_OK || done->status == CELL_EXIT ||
+                           done->status == CELL_INTERRUPTED
+                       ? done->status
+                       : CELL_ERROR;
+    cell->result = arena_copy(arena, done->result);
+    cell->error.name = arena_copy(arena, done->error.name);
+    cell->error.value = arena_copy(arena, done->error.value);
+    cell->error.traceback = arena_copy(arena, done->error.traceback);
+}
+
+void outcome_say(struct session *session)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct running *running = &session->running;
+    struct cell *cell = &running->cell;
+    struct listing after = { 0 };
+    cell->ms = clock_ms() - running->started_ms;
+    cell->out_bytes = runner_written(session->runner, VIEW("stdout"));
+    cell->errout_bytes = runner_written(session->runner, VIEW("stderr"));
+    if (session->box)
+        listing_read(&after, box_workspace(session->box));
+    struct frame frame = {
+        .type = FRAME_DONE,
+        .cell = *cell,
+        .files = session->box ? listing_changes(&session->files, &after, &arena)
+                              : (struct list){ 0 },
+    };
+    call_say(running->call, &frame);
+    running->call = NULL;
+    arena_finish(&running->arena);
+    running->cell = (struct cell){ 0 };
+    listing_finish(&session->files);
+    session->files = after;
+    session->files_stale = false;
+}

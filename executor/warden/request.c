@@ -1,0 +1,114 @@
+/* request.c - what is asked of a session: now, or in its turn. */
+#include "executor/warden/session.h"
+
+static void append(struct session *session, struct request *request)
+{
+    struct request **last = &session->first;
+    while (*last)
+        last = &(*last)->next;
+    *last = request;
+    session_run(session);
+}
+
+static struct request *find_run(struct session *session, struct view call)
+{
+    struct request *request = session->first;
+    while (request && (request->frame.type != FRAME_RUN ||
+                       !view_equal(request->frame.call, call)))
+        request = request->next;
+    return request;
+}
+
+/* A call that is known does not run again: who asks hears of it. */
+static void ask_run(struct session *session, struct request *request)
+{
+    const struct frame *frame = &request->frame;
+    struct call *known = calls_find(&session->calls, frame->call);
+    struct request *waiting = find_run(session, frame->call);
+    struct err err;
+    if (frame->call.len == 0) {
+        err_set(&err, ERR_REJECT, "missing_field", "call: missing");
+        peer_fail(request->peer, frame->ref, &err);
+    } else if (known) {
+        call_attach(known, request->peer, frame->ref);
+    } else if (waiting) {
+        err_set(&err, ERR_RETRY, "session_failed",
+                "somebody else asked for the same call");
+        peer_fail(waiting->peer, waiting->frame.ref, &err);
+        /* The newer one waits in its place. */
+        struct request *next = waiting->next;
+        for (struct request **link = &session->first; *link;
+             link = &(*link)->next)
+            if (*link == waiting) {
+                *link = request;
+                request->next = next;
+                break;
+            }
+        request_free(waiting);
+        return;
+    } else {
+        append(session, request);
+        return;
+    }
+    request_free(request);
+}
+
+void session_ask(struct session *session, struct request *request)
+{
+    const struct frame *frame = &request->frame;
+    switch (frame->type) {
+    case FRAME_RUN:
+        ask_run(session, request);
+        return;
+    case FRAME_OPEN:
+        if (!session->opened)
+            break;
+        peer_answer(request->peer, frame->ref,
+                    (struct frame){
+                        .type = FRAME_OPENED,
+                        .session = view_of(session->name),
+                    });
+        request_free(request);
+        return;
+    case FRAME_FORGET:
+        calls_forget(&session->calls, frame->call);
+        peer_ok(request->peer, frame->ref);
+        request_free(request);
+        return;
+    case FRAME_INTERRUPT:
+    case FRAME_CLOSE:
+        session->seen.interrupt |= frame->type == FRAME_INTERRUPT;
+        session->seen.closing |= frame->type == FRAME_CLOSE;
+        peer_ok(request->peer, frame->ref);
+        request_free(request);
+        session_run(session);
+        return;
+    default:
+        break;
+    }
+    append(session, request);
+}
+
+/* The first request of a session that sends a file is looked at by its step:
+ * it stays, without a peer. */
+void session_leave(struct session *session, struct peer *peer)
+{
+    calls_leave(&session->calls, peer);
+    struct request **link = &session->first;
+    while (*link) {
+        struct request *request = *link;
+        if (request->peer != peer) {
+            link = &request->next;
+            continue;
+        }
+        request->peer = NULL;
+        if (request == session->first && (session->state == SESSION_SENDING ||
+                                          session->state == SESSION_OPENING)) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        request_free(request);
+    }
+    session_run(session);
+}

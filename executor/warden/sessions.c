@@ -1,0 +1,107 @@
+/* sessions.c - all sessions of this warden, by name. */
+#include "executor/warden/sessions.h"
+
+#include "executor/warden/log.h"
+
+static struct session *find(struct sessions *sessions, struct view name)
+{
+    struct session *session = sessions->first;
+    while (session && !view_is(name, session->name))
+        session = session->next;
+    return session;
+}
+
+static uint64_t at_most(uint64_t wanted, uint64_t most)
+{
+    return wanted == 0 || wanted > most ? most : wanted;
+}
+
+static struct session *open_session(struct sessions *sessions,
+                                    const struct frame *frame, struct err *err)
+{
+    const struct session_limits *most = &sessions->settings->limits;
+    struct session_limits limits = {
+        .memory_bytes = at_most(frame->limits.memory_bytes, most->memory_bytes),
+        .disk_bytes = at_most(frame->limits.disk_bytes, most->disk_bytes),
+        .processes = at_most(frame->limits.processes, most->processes),
+    };
+    if (!name_is_valid(frame->session)) {
+        err_set(err, ERR_REJECT, "bad_field",
+                "session: 1 to %d of A-Z a-z 0-9 . _ -", MAX_NAME_BYTES);
+        return NULL;
+    }
+    if (sessions->count >= sessions->settings->sessions) {
+        err_set(err, ERR_RETRY, "session_failed",
+                "%zu sessions are open, at most %llu", sessions->count,
+                (unsigned long long)sessions->settings->sessions);
+        return NULL;
+    }
+    struct session *session = session_new(sessions, frame->session, &limits);
+    session->next = sessions->first;
+    sessions->first = session;
+    sessions->count++;
+    return session;
+}
+
+static bool needs_no_session(int type)
+{
+    return type == FRAME_CLOSE || type == FRAME_FORGET ||
+           type == FRAME_INTERRUPT;
+}
+
+void sessions_ask(struct sessions *sessions, struct request *request)
+{
+    const struct frame *frame = &request->frame;
+    struct session *session = find(sessions, frame->session);
+    struct err err = { 0 };
+    if (!session && frame->type == FRAME_OPEN)
+        session = open_session(sessions, frame, &err);
+    else if (!session)
+        err_set(&err, ERR_RETRY, "session_failed",
+                "no session \"%.*s\": it was not opened, or has ended",
+                VIEW_ARG(frame->session));
+    if (session) {
+        session_ask(session, request);
+        return;
+    }
+    if (needs_no_session(frame->type))
+        peer_ok(request->peer, frame->ref);
+    else
+        peer_fail(request->peer, frame->ref, &err);
+    request_free(request);
+}
+
+void sessions_leave(struct sessions *sessions, struct peer *peer)
+{
+    for (struct session *session = sessions->first, *next; session;
+         session = next) {
+        next = session->next;
+        session_leave(session, peer);
+    }
+}
+
+void sessions_caught_up(struct sessions *sessions)
+{
+    for (struct session *session = sessions->first, *next; session;
+         session = next) {
+        next = session->next;
+        session_run(session);
+    }
+}
+
+void sessions_remove(struct sessions *sessions, struct session *session)
+{
+    struct session **link = &sessions->first;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    sessions->count--;
+    log_line("session.ended", session->name, "%zu left", sessions->count);
+    session_free(session);
+}
+
+void sessions_finish(struct sessions *sessions)
+{
+    while (sessions->first)
+        sessions_remove(sessions, sessions->first);
+}

@@ -1,0 +1,28 @@
+/* sessions.h - all sessions of this warden, by name. */
+#ifndef EXECUTOR_WARDEN_SESSIONS_H
+#define EXECUTOR_WARDEN_SESSIONS_H
+
+#include "executor/warden/session.h"
+
+struct sessions {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct boxes *boxes;
+    struct zygote *zygote;
+    struct session *first;
+    size_t count;
+};
+
+/* Takes the request, and finds or makes the session that it is for. */
+void sessions_ask(struct sessions *sessions, struct request *request);
+/* The peer went away. */
+void sessions_leave(struct sessions *sessions, struct peer *peer);
+/* The peer has read what it lagged behind with. */
+void sessions_caught_up(struct sessions *sessions);
+/* Ends them all. */
+void sessions_finish(struct sessions *sessions);
+
+/* For a session that has ended. */
+void sessions_remove(struct sessions *sessions, struct session *session);
+
+#endif
