@@ -1,0 +1,163 @@
+/* main.c - quern-executor: the warden of the sessions' boxes.
+ *
+ * It starts in this order: socket, user, boxes and zygote, self-test; only
+ * then it listens. SIGTERM and SIGINT end every session and then it. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "executor/warden/isolation.h"
+#include "executor/warden/log.h"
+#include "executor/warden/selftest.h"
+#include "executor/warden/server.h"
+#include "executor/warden/socket.h"
+
+struct warden {
+    uv_loop_t loop;
+    struct settings settings;
+    struct sessions sessions;
+    struct server *server;
+    struct selftest *selftest;
+    struct alarm *after_selftest;
+    uv_signal_t signals[2];
+    char isolation[ISOLATION_BYTES];
+    int listener; /* until the server has it */
+    int status;   /* what the process ends with */
+};
+
+static void stop(struct warden *warden, int status)
+{
+    warden->status = status;
+    uv_stop(&warden->loop);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    notify("STOPPING=1");
+    stop(handle->data, EX_OK);
+}
+
+static void serve(struct warden *warden)
+{
+    struct err err;
+    int listener = warden->listener;
+    warden->listener = -1;
+    warden->server =
+        server_new(&warden->sessions, listener, warden->isolation, &err);
+    if (!warden->server) {
+        log_line("executor.failed", NULL, "%s", err.text);
+        stop(warden, EX_UNAVAILABLE);
+        return;
+    }
+    log_line("executor.ready", warden->settings.socket_path, "%s",
+             warden->isolation);
+    notify("READY=1");
+}
+
+static void on_selftest(void *owner, const struct err *err)
+{
+    struct warden *warden = owner;
+    if (err) {
+        isolation_explain(err->text);
+        stop(warden, EX_UNAVAILABLE);
+    } else if (warden->settings.check) {
+        printf("%s\n", warden->isolation);
+        stop(warden, EX_OK);
+    } else {
+        serve(warden);
+    }
+}
+
+/* Each session takes eight descriptors. */
+static void raise_limits(void)
+{
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static bool prepare(struct warden *warden, struct err *err)
+{
+    if (!isolation_suffices(&warden->settings, err))
+        return false;
+    if (!warden->settings.check) {
+        warden->listener = socket_bind(&warden->settings, err);
+        if (warden->listener < 0)
+            return false;
+    }
+    return user_drop(&warden->settings, err);
+}
+
+static void start(struct warden *warden)
+{
+    static const int numbers[] = { SIGTERM, SIGINT };
+    uv_loop_t *loop = &warden->loop;
+    uv_loop_init(loop);
+    for (size_t i = 0; i < 2; i++) {
+        uv_signal_init(loop, &warden->signals[i]);
+        warden->signals[i].data = warden;
+        uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
+    }
+    isolation_describe(&warden->settings, warden->isolation);
+    warden->sessions = (struct sessions){
+        .loop = loop,
+        .settings = &warden->settings,
+        .zygote = zygote_new(loop, &warden->settings),
+        .boxes = boxes_new(loop, &warden->settings),
+    };
+    warden->selftest = selftest_new(&warden->sessions, warden->settings.check,
+                                    on_selftest, warden);
+}
+
+static void on_walk(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+/* What still dies is left to the kernel: its channel closes with us. */
+static void finish(struct warden *warden)
+{
+    server_free(warden->server);
+    selftest_free(warden->selftest);
+    sessions_finish(&warden->sessions);
+    zygote_free(warden->sessions.zygote);
+    boxes_free(warden->sessions.boxes);
+    uv_run(&warden->loop, UV_RUN_NOWAIT);
+    uv_walk(&warden->loop, on_walk, NULL);
+    uv_run(&warden->loop, UV_RUN_NOWAIT);
+    if (warden->listener >= 0)
+        close(warden->listener);
+    if (!warden->settings.check)
+        unlink(warden->settings.socket_path);
+}
+
+int main(int argc, char **argv)
+{
+    struct warden warden = { .listener = -1 };
+    struct err err;
+    int status = EX_OK;
+    if (!settings_read(&warden.settings, argc, argv, &status)) {
+        settings_finish(&warden.settings);
+        return status;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    raise_limits();
+    if (!prepare(&warden, &err)) {
+        fprintf(stderr, "quern-executor: %s\n", err.text);
+        settings_finish(&warden.settings);
+        return EX_UNAVAILABLE;
+    }
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    start(&warden);
+    uv_run(&warden.loop, UV_RUN_DEFAULT);
+    finish(&warden);
+    settings_finish(&warden.settings);
+    return warden.status;
+}

@@ -1,0 +1,175 @@
+/* selftest.c - does it work, and do the walls hold? */
+#include "executor/warden/selftest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SELFTEST_MS = 60000 };
+
+static const struct {
+    const char *name;
+    const char *code;
+    int status;
+    const char *result; /* text of the value; or the exception's name */
+} rows[] = {
+    { "a cell runs", "1 + 1", CELL_OK, "2" },
+    { "files can be written", "open('quern', 'w').write('x')", CELL_OK, "1" },
+    { "numpy is sound, where it is",
+      "try:\n"
+      "    import numpy\n"
+      "    print(numpy.arange(6).reshape(2, 3).sum() - 15)\n"
+      "except ModuleNotFoundError:\n"
+      "    print(0)",
+      CELL_OK, NULL },
+    { "the host's secrets are out of reach", "open('/etc/shadow')", CELL_ERROR,
+      "FileNotFoundError" },
+    { "there is no network", "import socket; socket.socket()", CELL_ERROR,
+      "PermissionError" },
+    { "the system is read-only", "open('/usr/quern', 'w')", CELL_ERROR, NULL },
+    { "the environment is empty of ours",
+      "import os; [k for k in os.environ if 'QUERN' in k or 'KEY' in k]",
+      CELL_OK, "[]" },
+    { "init is out of reach", "import os; os.kill(1, 9)", CELL_ERROR, NULL },
+    { "no other process is seen",
+      "import os; [p for p in os.listdir('/proc') if p.isdigit() and "
+      "int(p) > 2] if os.path.isdir('/proc/self') else []",
+      CELL_OK, "[]" },
+};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+struct selftest {
+    struct peer peer; /* first */
+    struct sessions *sessions;
+    struct alarm *alarm; /* the next step; or: it took too long */
+    bool print;
+    bool started;
+    size_t row;
+    struct err err;
+    bool ended;
+    void (*on_end)(void *owner, const struct err *err);
+    void *owner;
+};
+
+static const char session_name[] = "selftest";
+
+static void ask(struct selftest *selftest, struct frame frame)
+{
+    CLEANUP(buf_finish) struct buf body;
+    struct err err;
+    struct request *request = NULL;
+    frame.session = view_of(session_name);
+    frame.ref = 1;
+    buf_init(&body, MAX_FRAME_BYTES);
+    if (message_encode(&schema_frame, &frame, &body, &err))
+        request = request_new(&selftest->peer, buf_view(&body), &err);
+    if (request)
+        sessions_ask(selftest->sessions, request);
+    else
+        selftest->err = err;
+}
+
+static bool as_expected(const struct selftest *selftest,
+                        const struct cell *cell)
+{
+    size_t row = selftest->row;
+    struct view got =
+        cell->status == CELL_ERROR ? cell->error.name : cell->result;
+    return cell->status == rows[row].status &&
+           (!rows[row].result || view_is(got, rows[row].result));
+}
+
+static void judge(struct selftest *selftest, const struct cell *cell)
+{
+    size_t row = selftest->row;
+    bool good = as_expected(selftest, cell);
+    if (selftest->print)
+        printf("%-40s %s\n", rows[row].name, good ? "ok" : "FAILED");
+    if (!good)
+        err_set(&selftest->err, ERR_RETRY, "executor_unavailable",
+                "self-test \"%s\" failed: the cell ended \"%s\" %.*s %.*s "
+                "%.*s",
+                rows[row].name, cell_status_names[cell->status],
+                VIEW_ARG(view_head(cell->result, 60)),
+                VIEW_ARG(view_head(cell->error.name, 40)),
+                VIEW_ARG(view_head(cell->error.value, 80)));
+    selftest->row++;
+}
+
+/* Answers are noted; what follows from them happens on the loop. */
+static void on_frame(struct peer *peer, const struct frame *frame)
+{
+    struct selftest *selftest = (struct selftest *)peer;
+    if (frame->type == FRAME_OUTPUT || frame->type == FRAME_DISPLAY ||
+        frame->type == FRAME_OK)
+        return;
+    if (frame->type == FRAME_FAILED)
+        err_set(&selftest->err, ERR_RETRY, "executor_unavailable", "%.*s",
+                VIEW_ARG(frame->error.message));
+    else if (frame->type == FRAME_DONE)
+        judge(selftest, &frame->cell);
+    alarm_set(selftest->alarm, 0);
+}
+
+static size_t no_backlog(const struct peer *peer)
+{
+    (void)peer;
+    return 0;
+}
+static void no_relief(struct peer *peer)
+{
+    (void)peer;
+}
+
+static void run_row(struct selftest *selftest)
+{
+    char call[24];
+    snprintf(call, sizeof(call), "row-%zu", selftest->row);
+    alarm_set(selftest->alarm, SELFTEST_MS);
+    ask(selftest, (struct frame){
+                      .type = FRAME_RUN,
+                      .call = view_of(call),
+                      .code = view_of(rows[selftest->row].code),
+                  });
+}
+
+static void on_alarm(void *owner)
+{
+    struct selftest *selftest = owner;
+    if (!selftest->started) {
+        selftest->started = true;
+        alarm_set(selftest->alarm, SELFTEST_MS);
+        ask(selftest, (struct frame){ .type = FRAME_OPEN });
+        return;
+    }
+    bool failed = selftest->err.kind != ERR_NONE;
+    if (!failed && selftest->row < ROWS) {
+        run_row(selftest);
+        return;
+    }
+    ask(selftest, (struct frame){ .type = FRAME_CLOSE });
+    selftest->on_end(selftest->owner, failed ? &selftest->err : NULL);
+}
+
+struct selftest *
+selftest_new(struct sessions *sessions, bool print,
+             void (*on_end)(void *owner, const struct err *err), void *owner)
+{
+    struct selftest *selftest = allocate(sizeof(*selftest));
+    selftest->peer = (struct peer){ on_frame, no_backlog, no_relief, 0 };
+    selftest->sessions = sessions;
+    selftest->print = print;
+    selftest->on_end = on_end;
+    selftest->owner = owner;
+    selftest->alarm = alarm_new(sessions->loop, on_alarm, selftest);
+    alarm_set(selftest->alarm, 0);
+    return selftest;
+}
+
+void selftest_free(struct selftest *selftest)
+{
+    if (!selftest)
+        return;
+    sessions_leave(selftest->sessions, &selftest->peer);
+    alarm_free(selftest->alarm);
+    free(selftest);
+}

@@ -1,0 +1,288 @@
+/* server.c - consumers' connections: frames in, frames out. */
+#include "executor/warden/server.h"
+
+#include <stdlib.h>
+
+#include "executor/warden/log.h"
+
+enum {
+    BACKLOG = 64,
+    MAX_CONNECTIONS = 64,
+    READ_BYTES = 64 << 10,
+    HELLO_MS = 5000,
+    MAX_QUEUED_BYTES = 8 << 20,    /* of requests that wait */
+    MAX_BACKLOG_BYTES = 256 << 20, /* then the consumer is taken for dead */
+};
+
+struct conn {
+    struct peer peer; /* first: a peer is its connection */
+    struct conn *next;
+    struct server *server;
+    uv_pipe_t pipe;
+    struct buf input;
+    struct alarm *alarm; /* hello is due; or: look at the input again */
+    bool greeted;
+    bool lagged;
+    bool broken; /* to be closed at the next alarm */
+};
+
+struct server {
+    struct sessions *sessions;
+    uv_pipe_t listener;
+    const char *isolation;
+    struct conn *conns;
+    size_t count;
+};
+
+/* ---------------------------------------------------------------- closing */
+
+static void on_conn_closed(uv_handle_t *handle)
+{
+    struct conn *conn = handle->data;
+    buf_finish(&conn->input);
+    free(conn);
+}
+
+static void close_conn(struct conn *conn)
+{
+    struct server *server = conn->server;
+    for (struct conn **link = &server->conns; *link; link = &(*link)->next)
+        if (*link == conn) {
+            *link = conn->next;
+            server->count--;
+            break;
+        }
+    alarm_free(conn->alarm);
+    conn->alarm = NULL;
+    sessions_leave(server->sessions, &conn->peer);
+    uv_close((uv_handle_t *)&conn->pipe, on_conn_closed);
+}
+
+/* Not at once: somebody may be in the middle of using it. */
+static void break_conn(struct conn *conn)
+{
+    conn->broken = true;
+    uv_read_stop((uv_stream_t *)&conn->pipe);
+    alarm_set(conn->alarm, 0);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+struct sending {
+    uv_write_t write;
+    struct buf bytes;
+};
+
+static size_t backlog(const struct peer *peer)
+{
+    const struct conn *conn = (const struct conn *)peer;
+    return uv_stream_get_write_queue_size(
+        (const uv_stream_t *)(const void *)&conn->pipe);
+}
+
+static void on_sent(uv_write_t *write, int status)
+{
+    struct sending *sending = write->data;
+    struct conn *conn = write->handle->data;
+    buf_finish(&sending->bytes);
+    free(sending);
+    if (status < 0 || !conn->lagged || backlog(&conn->peer) > 0)
+        return; /* a broken pipe is seen by the reader */
+    conn->lagged = false;
+    sessions_caught_up(conn->server->sessions);
+}
+
+static void send_frame(struct peer *peer, const struct frame *frame)
+{
+    struct conn *conn = (struct conn *)peer;
+    struct err err;
+    if (conn->broken)
+        return;
+    struct sending *sending = allocate(sizeof(*sending));
+    sending->write.data = sending;
+    buf_init(&sending->bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    bool encoded = frame_encode(&schema_frame, frame, &sending->bytes, &err);
+    if (!encoded)
+        log_line("frame.refused", NULL, "%s", err.text);
+    uv_buf_t bytes =
+        uv_buf_init(sending->bytes.data, (unsigned int)sending->bytes.len);
+    if (!encoded || uv_write(&sending->write, (uv_stream_t *)&conn->pipe,
+                             &bytes, 1, on_sent) < 0) {
+        buf_finish(&sending->bytes);
+        free(sending);
+        break_conn(conn);
+        return;
+    }
+    conn->lagged |= peer_lags(peer);
+    if (backlog(peer) > MAX_BACKLOG_BYTES)
+        break_conn(conn);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static void welcome(struct conn *conn, const struct frame *hello)
+{
+    conn->greeted = true;
+    alarm_stop(conn->alarm);
+    peer_answer(&conn->peer, hello->ref,
+                (struct frame){
+                    .type = FRAME_WELCOME,
+                    .isolation = view_of(conn->server->isolation),
+                    .version = VIEW(QUERN_VERSION),
+                });
+}
+
+static bool take_frame(struct conn *conn, struct view body, struct err *err)
+{
+    struct request *request = request_new(&conn->peer, body, err);
+    if (!request)
+        return false;
+    bool hello = request->frame.type == FRAME_HELLO;
+    if (hello == conn->greeted) {
+        request_free(request);
+        return err_set(err, ERR_REJECT, "bad_message",
+                       hello ? "hello twice" : "the first frame is not hello");
+    }
+    if (hello) {
+        welcome(conn, &request->frame);
+        request_free(request);
+        return true;
+    }
+    sessions_ask(conn->server->sessions, request);
+    return true;
+}
+
+/* Whole frames, until too much waits. */
+static bool take_frames(struct conn *conn, struct err *err)
+{
+    size_t at = 0, total = 0;
+    bool good = true;
+    while (good && !conn->broken &&
+           conn->peer.queued_bytes <= MAX_QUEUED_BYTES) {
+        struct view rest = { conn->input.data + at, conn->input.len - at };
+        good = frame_length(rest, MAX_FRAME_BYTES, &total, err);
+        if (!good || total == 0 || total > rest.len)
+            break;
+        struct view body = { rest.data + FRAME_HEADER_BYTES,
+                             total - FRAME_HEADER_BYTES };
+        good = take_frame(conn, body, err);
+        at += total;
+    }
+    buf_drop(&conn->input, at);
+    return good;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
+{
+    struct conn *conn = handle->data;
+    (void)suggested;
+    char *room = buf_reserve(&conn->input, READ_BYTES);
+    *bytes = uv_buf_init(room, room ? READ_BYTES : 0);
+}
+
+static void look(struct conn *conn);
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
+{
+    struct conn *conn = stream->data;
+    (void)bytes;
+    if (got < 0) {
+        close_conn(conn);
+        return;
+    }
+    conn->input.len += (size_t)got;
+    look(conn);
+}
+
+static void look(struct conn *conn)
+{
+    struct err err;
+    if (!take_frames(conn, &err)) {
+        log_line("connection.refused", NULL, "%s", err.text);
+        peer_fail(&conn->peer, 0, &err);
+        break_conn(conn);
+        return;
+    }
+    if (conn->peer.queued_bytes > MAX_QUEUED_BYTES)
+        uv_read_stop((uv_stream_t *)&conn->pipe);
+    else
+        uv_read_start((uv_stream_t *)&conn->pipe, on_room, on_read);
+}
+
+static void on_alarm(void *owner)
+{
+    struct conn *conn = owner;
+    if (conn->broken || !conn->greeted)
+        close_conn(conn);
+    else
+        look(conn);
+}
+
+static void relieved(struct peer *peer)
+{
+    struct conn *conn = (struct conn *)peer;
+    if (conn->alarm && conn->greeted && !conn->broken &&
+        !uv_is_active((uv_handle_t *)&conn->pipe) &&
+        peer->queued_bytes <= MAX_QUEUED_BYTES / 2)
+        alarm_set(conn->alarm, 0);
+}
+
+/* ------------------------------------------------------------- connecting */
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct server *server = listener->data;
+    if (status < 0)
+        return;
+    struct conn *conn = allocate(sizeof(*conn));
+    conn->server = server;
+    conn->peer = (struct peer){ send_frame, backlog, relieved, 0 };
+    conn->pipe.data = conn;
+    uv_pipe_init(server->sessions->loop, &conn->pipe, 0);
+    buf_init(&conn->input, MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
+    conn->alarm = alarm_new(server->sessions->loop, on_alarm, conn);
+    conn->next = server->conns;
+    server->conns = conn;
+    server->count++;
+    if (uv_accept(listener, (uv_stream_t *)&conn->pipe) < 0 ||
+        server->count > MAX_CONNECTIONS) {
+        close_conn(conn);
+        return;
+    }
+    alarm_set(conn->alarm, HELLO_MS);
+    uv_read_start((uv_stream_t *)&conn->pipe, on_room, on_read);
+}
+
+static void on_server_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+struct server *server_new(struct sessions *sessions, int listener,
+                          const char *isolation, struct err *err)
+{
+    struct server *server = allocate(sizeof(*server));
+    server->sessions = sessions;
+    server->isolation = isolation;
+    server->listener.data = server;
+    uv_pipe_init(sessions->loop, &server->listener, 0);
+    int failed = uv_pipe_open(&server->listener, listener);
+    if (failed == 0)
+        failed =
+            uv_listen((uv_stream_t *)&server->listener, BACKLOG, on_connection);
+    if (failed == 0)
+        return server;
+    err_set(err, ERR_RETRY, "executor_unavailable", "listen: %s",
+            uv_strerror(failed));
+    uv_close((uv_handle_t *)&server->listener, on_server_closed);
+    return NULL;
+}
+
+void server_free(struct server *server)
+{
+    if (!server)
+        return;
+    while (server->conns)
+        close_conn(server->conns);
+    uv_close((uv_handle_t *)&server->listener, on_server_closed);
+}

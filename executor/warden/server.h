@@ -1,0 +1,19 @@
+/* server.h - consumers' connections: frames in, frames out.
+ *
+ * A connection that sends something else than frames is told so and closed;
+ * nothing else is disturbed. Requests that wait for their session are bounded
+ * in bytes: beyond, the connection is not read. */
+#ifndef EXECUTOR_WARDEN_SERVER_H
+#define EXECUTOR_WARDEN_SERVER_H
+
+#include "executor/warden/sessions.h"
+
+struct server;
+
+/* Takes a bound unix socket. isolation: borrowed, said in every welcome. */
+struct server *server_new(struct sessions *sessions, int listener,
+                          const char *isolation, struct err *err);
+/* Stops listening and closes every connection. */
+void server_free(struct server *server);
+
+#endif

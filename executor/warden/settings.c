@@ -1,0 +1,223 @@
+/* settings.c - reads the command line of quern-executor. */
+#include "executor/warden/settings.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "schemas/message/limits.h"
+
+static const char usage_text[] =
+    "usage: quern-executor [flags]\n"
+    "Runs Python sessions in boxes, for quern-consumer.\n"
+    "\n"
+    "  --socket PATH    where consumers connect ($QUERN_EXECUTOR, or\n"
+    "                   /run/quern/executor.sock)\n"
+    "  --mode OCTAL     of the socket (0660)\n"
+    "  --group NAME     of the socket (the user's)\n"
+    "  --user NAME      whom root becomes (quern, or 61184)\n"
+    "  --sessions N     at once (256)\n"
+    "  --memory MIB     of a session (2048)\n"
+    "  --disk MIB       of a session (256)\n"
+    "  --processes N    of a session, threads included (64)\n"
+    "  --cell-ms MS     longest run of a cell (60000)\n"
+    "  --idle-ms MS     then a session ends (1200000)\n"
+    "  --profile NAME   what Python has loaded: science, bare (science)\n"
+    "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
+    "  --box PATH       quern-box (beside this program, or in libexec)\n"
+    "  --guest PATH     quern-guest (likewise)\n"
+    "  --check          test the walls, print what there is, end\n"
+    "  --version, --help\n";
+
+enum option_value {
+    OPTION_SOCKET = 256,
+    OPTION_MODE,
+    OPTION_GROUP,
+    OPTION_USER,
+    OPTION_SESSIONS,
+    OPTION_MEMORY,
+    OPTION_DISK,
+    OPTION_PROCESSES,
+    OPTION_CELL_MS,
+    OPTION_IDLE_MS,
+    OPTION_PROFILE,
+    OPTION_LEVEL,
+    OPTION_BOX,
+    OPTION_GUEST,
+    OPTION_CHECK,
+    OPTION_VERSION,
+    OPTION_HELP,
+};
+
+static const struct option options[] = {
+    { "socket", required_argument, NULL, OPTION_SOCKET },
+    { "mode", required_argument, NULL, OPTION_MODE },
+    { "group", required_argument, NULL, OPTION_GROUP },
+    { "user", required_argument, NULL, OPTION_USER },
+    { "sessions", required_argument, NULL, OPTION_SESSIONS },
+    { "memory", required_argument, NULL, OPTION_MEMORY },
+    { "disk", required_argument, NULL, OPTION_DISK },
+    { "processes", required_argument, NULL, OPTION_PROCESSES },
+    { "cell-ms", required_argument, NULL, OPTION_CELL_MS },
+    { "idle-ms", required_argument, NULL, OPTION_IDLE_MS },
+    { "profile", required_argument, NULL, OPTION_PROFILE },
+    { "level", required_argument, NULL, OPTION_LEVEL },
+    { "box", required_argument, NULL, OPTION_BOX },
+    { "guest", required_argument, NULL, OPTION_GUEST },
+    { "check", no_argument, NULL, OPTION_CHECK },
+    { "version", no_argument, NULL, OPTION_VERSION },
+    { "help", no_argument, NULL, OPTION_HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+/* The numbers: where they go, what they are multiplied with, their bounds. */
+static const struct number {
+    enum option_value option;
+    size_t offset;
+    unsigned int shift;
+    uint64_t least, most;
+} numbers[] = {
+    { OPTION_SESSIONS, offsetof(struct settings, sessions), 0, 1, 10000 },
+    { OPTION_MEMORY, offsetof(struct settings, limits.memory_bytes), 20, 64,
+      1 << 20 },
+    { OPTION_DISK, offsetof(struct settings, limits.disk_bytes), 20, 1,
+      1 << 20 },
+    { OPTION_PROCESSES, offsetof(struct settings, limits.processes), 0, 4,
+      4096 },
+    { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
+    { OPTION_IDLE_MS, offsetof(struct settings, idle_ms), 0, 1000,
+      MAX_DEADLINE_MS },
+};
+
+static bool read_number(struct settings *settings, int option, const char *text)
+{
+    const struct number *row = numbers;
+    const struct number *end = numbers + sizeof(numbers) / sizeof(numbers[0]);
+    while (row < end && (int)row->option != option)
+        row++;
+    char *rest;
+    errno = 0;
+    uint64_t value = strtoull(text, &rest, 10);
+    if (row == end || errno || *rest || *text < '0' || *text > '9' ||
+        value < row->least || value > row->most) {
+        fprintf(stderr, "quern-executor: %s: must be %llu to %llu\n", text,
+                (unsigned long long)(row < end ? row->least : 0),
+                (unsigned long long)(row < end ? row->most : 0));
+        return false;
+    }
+    value <<= row->shift;
+    memcpy((char *)settings + row->offset, &value, sizeof(value));
+    return true;
+}
+
+static bool read_word(struct settings *settings, int option, char *text)
+{
+    char *rest;
+    switch (option) {
+    case OPTION_SOCKET:
+        settings->socket_path = text;
+        return true;
+    case OPTION_GROUP:
+        settings->group = text;
+        return true;
+    case OPTION_USER:
+        settings->user = text;
+        return true;
+    case OPTION_PROFILE:
+        settings->profile = text;
+        return strcmp(text, "science") == 0 || strcmp(text, "bare") == 0;
+    case OPTION_LEVEL:
+        settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
+        return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0;
+    case OPTION_MODE:
+        settings->mode = (unsigned int)strtoul(text, &rest, 8);
+        return *text && *rest == '\0' && settings->mode <= 0777;
+    default:
+        return false;
+    }
+}
+
+/* Beside our own executable, as in the build tree, or where it is installed. */
+static char *find_program(const char *given, const char *name)
+{
+    static const char *const places[] = { ".", QUERN_LIBEXEC };
+    char own[PATH_MAX / 2] = "";
+    if (given)
+        return strdup(given);
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+        return NULL;
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%s/%s", own, places[i], name);
+        if (access(path, X_OK) == 0)
+            return strdup(path);
+    }
+    fprintf(stderr, "quern-executor: there is no %s beside it\n", name);
+    return NULL;
+}
+
+static bool finish_reading(struct settings *settings, const char *box,
+                           const char *guest)
+{
+    const char *variable = getenv("QUERN_EXECUTOR");
+    if (!settings->socket_path)
+        settings->socket_path =
+            variable && *variable ? variable : "/run/quern/executor.sock";
+    settings->box_path = find_program(box, "quern-box");
+    settings->guest_path = find_program(guest, "quern-guest");
+    return settings->box_path && settings->guest_path;
+}
+
+static bool usage(FILE *stream, int code, int *status)
+{
+    fputs(usage_text, stream);
+    *status = code;
+    return false;
+}
+
+bool settings_read(struct settings *settings, int argc, char **argv,
+                   int *status)
+{
+    const char *box = NULL, *guest = NULL;
+    int option;
+    *settings = (struct settings){
+        .mode = 0660,
+        .profile = "science",
+        .limits = { .memory_bytes = (uint64_t)2 << 30,
+                    .disk_bytes = 256 << 20,
+                    .processes = 64 },
+        .sessions = 256,
+        .cell_ms = 60 * 1000,
+        .idle_ms = 20 * 60 * 1000,
+    };
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (option == OPTION_HELP)
+            return usage(stdout, EX_OK, status);
+        else if (option == OPTION_VERSION)
+            return *status = puts("quern-executor " QUERN_VERSION) < 0, false;
+        else if (option == OPTION_CHECK)
+            settings->check = true;
+        else if (option == OPTION_BOX)
+            box = optarg;
+        else if (option == OPTION_GUEST)
+            guest = optarg;
+        else if (option == '?' || (!read_word(settings, option, optarg) &&
+                                   !read_number(settings, option, optarg)))
+            return usage(stderr, EX_USAGE, status);
+    if (optind < argc)
+        return usage(stderr, EX_USAGE, status);
+    *status = EX_UNAVAILABLE;
+    return finish_reading(settings, box, guest);
+}
+
+void settings_finish(struct settings *settings)
+{
+    free(settings->box_path);
+    free(settings->guest_path);
+}

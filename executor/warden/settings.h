@@ -1,0 +1,33 @@
+/* settings.h - what the operator decides: flags. */
+#ifndef EXECUTOR_WARDEN_SETTINGS_H
+#define EXECUTOR_WARDEN_SETTINGS_H
+
+#include "schemas/message/frame.h"
+
+enum level {
+    LEVEL_BOXED, /* namespaces and seccomp: never less */
+    LEVEL_FULL,  /* and Landlock */
+};
+
+struct settings {
+    const char *socket_path;
+    const char *user;  /* NULL: quern, or a number without a name */
+    const char *group; /* of the socket; NULL: the user's */
+    unsigned int mode; /* of the socket */
+    const char *profile;
+    char *box_path; /* quern-box, quern-guest */
+    char *guest_path;
+    struct session_limits limits; /* default, and most, of a session */
+    uint64_t sessions;            /* at once */
+    uint64_t cell_ms;             /* default, and most */
+    uint64_t idle_ms;             /* then a session ends */
+    enum level level;
+    bool check; /* test the walls, print what there is, end */
+};
+
+/* Reads the command line. False: *status is what the process ends with. */
+bool settings_read(struct settings *settings, int argc, char **argv,
+                   int *status);
+void settings_finish(struct settings *settings);
+
+#endif

@@ -1,0 +1,158 @@
+/* socket.c - the socket of the warden, and its user. */
+#include "executor/warden/socket.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "executor/warden/wire.h"
+
+/* Where there is no account for quern: of the range that systemd gives to
+ * services (61184 to 65519). */
+enum { NAMELESS_ID = 61184 };
+
+struct ids {
+    uid_t uid;
+    gid_t gid;
+};
+
+static bool find_user(const struct settings *settings, struct ids *ids,
+                      struct err *err)
+{
+    const char *name = settings->user ? settings->user : "quern";
+    const struct passwd *entry = getpwnam(name);
+    if (entry)
+        *ids = (struct ids){ entry->pw_uid, entry->pw_gid };
+    else if (!settings->user)
+        *ids = (struct ids){ NAMELESS_ID, NAMELESS_ID };
+    else
+        return err_set(err, ERR_REJECT, "bad_setting", "--user %s: unknown",
+                       name);
+    return true;
+}
+
+static bool fail(struct err *err, const char *path)
+{
+    return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", path,
+                   strerror(errno));
+}
+
+static bool address_of(const char *path, struct sockaddr_un *address,
+                       struct err *err)
+{
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof(address->sun_path))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--socket %s: longer than %zu bytes", path,
+                       sizeof(address->sun_path) - 1);
+    strcpy(address->sun_path, path);
+    return true;
+}
+
+static bool make_folder(const char *path, struct ids ids)
+{
+    CLEANUP(cleanup_free) char *folder = strdup(path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder)
+        return true;
+    *slash = '\0';
+    if (mkdir(folder, 0755) < 0)
+        return errno == EEXIST;
+    return geteuid() != 0 || chown(folder, ids.uid, ids.gid) == 0;
+}
+
+static bool somebody_answers(const struct sockaddr_un *address)
+{
+    CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+}
+
+static bool hand_over(const struct settings *settings, struct ids ids,
+                      struct err *err)
+{
+    const char *path = settings->socket_path;
+    if (settings->group) {
+        const struct group *group = getgrnam(settings->group);
+        if (!group)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--group %s: unknown", settings->group);
+        ids.gid = group->gr_gid;
+    }
+    bool root = geteuid() == 0;
+    if ((root || settings->group) &&
+        chown(path, root ? ids.uid : (uid_t)-1, ids.gid) < 0)
+        return fail(err, path);
+    return chmod(path, settings->mode) == 0 || fail(err, path);
+}
+
+int socket_bind(const struct settings *settings, struct err *err)
+{
+    const char *path = settings->socket_path;
+    struct sockaddr_un address;
+    struct ids ids;
+    if (!address_of(path, &address, err) || !find_user(settings, &ids, err))
+        return -1;
+    CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (!make_folder(path, ids) || fd < 0) {
+        fail(err, path);
+        return -1;
+    }
+    if (somebody_answers(&address)) {
+        err_set(err, ERR_REJECT, "bad_setting",
+                "%s: another executor answers there", path);
+        return -1;
+    }
+    unlink(path);
+    mode_t before = umask(0177); /* nobody connects before hand_over() */
+    int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+    umask(before);
+    if (bound < 0) {
+        fail(err, path);
+        return -1;
+    }
+    if (!hand_over(settings, ids, err))
+        return -1;
+    int taken = fd;
+    fd = -1;
+    return taken;
+}
+
+bool user_drop(const struct settings *settings, struct err *err)
+{
+    struct ids ids;
+    if (geteuid() != 0)
+        return true;
+    if (!find_user(settings, &ids, err))
+        return false;
+    if (ids.uid == 0)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--user: root is not a user for running other "
+                       "people's code");
+    if (setgroups(0, NULL) < 0 || setresgid(ids.gid, ids.gid, ids.gid) < 0 ||
+        setresuid(ids.uid, ids.uid, ids.uid) < 0)
+        return fail(err, "change of user");
+    return true;
+}
+
+void notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address;
+    if (!path || !address_of(path, &address, NULL))
+        return;
+    if (address.sun_path[0] == '@')
+        address.sun_path[0] = '\0'; /* an abstract one */
+    socklen_t len =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+               (const struct sockaddr *)&address, len) < 0)
+        return;
+}
