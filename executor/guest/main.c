@@ -30,6 +30,7 @@ static void set_environment(void)
         { "TERM", "dumb" },
         /* Programs that a cell starts; in the session it is quern_guest's. */
         { "MPLBACKEND", "Agg" },
+        { "MPLCONFIGDIR", "/tmp/matplotlib" },
         { "PYTHONDONTWRITEBYTECODE", "1" },
         /* A forked process has lost the threads that these would start. */
         { "OPENBLAS_NUM_THREADS", "1" },

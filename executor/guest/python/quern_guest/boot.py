@@ -23,7 +23,7 @@ def zygote(profile):
     display.install()
     magics.install()
     standin.install()
-    sys.meta_path.append(HeldModules("fonts", "figures"))
+    sys.meta_path.insert(0, HeldModules("fonts", "figures"))
     if profile == "science":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

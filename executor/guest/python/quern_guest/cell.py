@@ -48,10 +48,10 @@ def run(code, number):
     sys.excepthook = sys.__excepthook__
     lines = code.splitlines(keepends=True)
     linecache.cache[filename] = (len(code), None, lines, filename)
-    display.start()
     try:
         _quern.enter()
         try:
+            display.start()
             result = evaluate(code, filename)
         finally:
             restore_builtins()
