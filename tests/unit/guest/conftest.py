@@ -116,9 +116,10 @@ def _loaded():
 def run(_loaded, tmp_path):
     """run(cell, ...) gives what came of each, in one session of its own."""
 
-    def run(*cells):
+    def run(*cells, before=lambda: None):
         def work():
             os.chdir(tmp_path)
+            before()
             return run_cells(cells, _loaded)
 
         return in_child(work)
@@ -129,4 +130,4 @@ def run(_loaded, tmp_path):
 @pytest.fixture
 def one(run):
     """one(cell): what came of the last of them."""
-    return lambda *cells: run(*cells)[-1]
+    return lambda *cells, **options: run(*cells, **options)[-1]

@@ -32,9 +32,20 @@ BUNDLES = [
 ]
 
 
+def without_ipython():
+    """Also where IPython is installed."""
+    from quern_guest import standin
+
+    standin.install_modules()
+
+
 @pytest.mark.parametrize("code, types, shown", [r[1:] for r in BUNDLES], ids=[r[0] for r in BUNDLES])
-def test_bundle(one, code, types, shown):
-    cell = one(code)
+@pytest.mark.parametrize("ipython", ["stand-in", "real"])
+def test_bundle(one, code, types, shown, ipython):
+    if ipython == "real":
+        pytest.importorskip("IPython")
+    before = {"real": lambda: None, "stand-in": without_ipython}[ipython]
+    cell = one(code, before=before)
     assert cell.status == "ok", cell.traceback
     assert [sorted(bundle) for bundle in cell.displays] == types
     assert cell.result.startswith(shown) and bool(cell.result) == bool(shown)
@@ -79,4 +90,10 @@ def test_the_next_cell_counts_anew(one):
 
 
 def test_libraries_do_not_take_us_for_a_notebook(one):
-    assert one("import IPython\nIPython.get_ipython()").result == ""
+    code = "import IPython\nIPython.get_ipython()"
+    assert one(code, before=without_ipython).result == ""
+
+
+def test_display_of_ipython_core(one):
+    code = "from IPython.core.display import HTML\nHTML('<b>')"
+    assert "text/html" in one(code, before=without_ipython).displays[0]

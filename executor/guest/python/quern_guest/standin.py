@@ -1,10 +1,13 @@
-"""standin.py - IPython.display for sessions that have no IPython.
+"""standin.py - IPython.display, with or without IPython.
 
-Models write `from IPython.display import display, HTML, Image`. The modules
-made here hold just that; with a real IPython only its display() is replaced,
-which would otherwise print to a terminal.
+Models write `from IPython.display import display, HTML, Image`. Without IPython
+modules made here hold just that. A real one would print to a terminal that is
+not there, so its functions are replaced, once somebody imports it: loading it
+ahead would make every session slower.
 """
 
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -59,24 +62,58 @@ def clear_output(wait=False):
     """There is no screen to clear: all output is kept."""
 
 
+def publish_display_data(data, **_options):
+    ours.display(data, raw=True)
+
+
+FUNCTIONS = {
+    "display": ours.display,
+    "clear_output": clear_output,
+    "publish_display_data": publish_display_data,
+}
+
+
+class RealFunctions(importlib.abc.MetaPathFinder):
+    """Finds the module where IPython defines them, and replaces them there."""
+
+    NAME = "IPython.core.display_functions"
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.NAME:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_replace(module):
+                execute(module)
+                vars(module).update(FUNCTIONS)
+
+            spec.loader.exec_module = execute_and_replace
+        return spec
+
+
 def install():
     if importlib.util.find_spec("IPython"):
-        from IPython import display as real
+        sys.meta_path.insert(0, RealFunctions())
+    else:
+        install_modules()
 
-        real.display = ours.display
-        real.clear_output = clear_output
-        return
+
+def install_modules():
     module = types.ModuleType("IPython.display")
+    vars(module).update(FUNCTIONS, Image=Image)
     for name, mime in KINDS.items():
         kind = type(name, (Rich,), {"mime": mime, "__module__": module.__name__})
         setattr(module, name, kind)
-    module.Image = Image
-    module.display = ours.display
-    module.clear_output = clear_output
+    core = types.ModuleType("IPython.core")
+    core.display = core.display_functions = module
     package = types.ModuleType("IPython")
-    package.__path__ = []
-    package.display = module
+    package.display, package.core = module, core
+    package.__path__ = core.__path__ = []
     package.get_ipython = lambda: None  # libraries: not a notebook
     package.version_info = (0, 0, 0)
     sys.modules["IPython"] = package
-    sys.modules["IPython.display"] = module
+    sys.modules["IPython.core"] = core
+    for name in ("display", "core.display", "core.display_functions"):
+        sys.modules[f"IPython.{name}"] = module
