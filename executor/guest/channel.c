@@ -26,16 +26,14 @@ static void board(struct msghdr *message, struct passengers *passengers)
     }
 }
 
-/* Up to len bytes. Descriptors arrive with the first byte of their frame; the
+/* Some of the bytes. Descriptors arrive with the first byte of their frame; the
  * kernel drops those that we leave no room for. */
-static ssize_t receive(int fd, char *to, size_t len,
-                       struct passengers *passengers)
+static ssize_t receive(int fd, struct iovec part, struct passengers *passengers)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int) * FORK_FDS)];
         struct cmsghdr align;
     } control;
-    struct iovec part = { to, len };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
     ssize_t n;
 
@@ -62,7 +60,8 @@ static bool fill(int fd, struct buf *bytes, size_t len,
         return err_set(err, ERR_REJECT, "too_large",
                        "a frame of more than %zu bytes", bytes->max);
     for (size_t done = 0; done < len;) {
-        ssize_t n = receive(fd, to + done, len - done, passengers);
+        struct iovec rest = { to + done, len - done };
+        ssize_t n = receive(fd, rest, passengers);
         if (n < 0)
             return err_set(err, ERR_RETRY, "internal", "channel: %s",
                            strerror(errno));
@@ -93,13 +92,12 @@ bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
     return message_decode(&schema_guest_frame, body, frame, arena, err);
 }
 
-static ssize_t send_some(int fd, struct view bytes, int passenger)
+static ssize_t send_some(int fd, struct iovec part, int passenger)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control = { .bytes = { 0 } };
-    struct iovec part = { (void *)(uintptr_t)bytes.data, bytes.len };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
     if (passenger >= 0) {
@@ -118,21 +116,19 @@ bool channel_write(int fd, const struct guest_frame *frame, int passenger,
                    struct err *err)
 {
     CLEANUP(buf_finish) struct buf out;
-    struct view rest;
 
     buf_init(&out, FRAME_HEADER_BYTES + MAX_FRAME_BYTES);
     if (!frame_encode(&schema_guest_frame, frame, &out, err))
         return false;
-    rest = buf_view(&out);
-    while (rest.len) {
+    for (size_t sent = 0; sent < out.len;) {
+        struct iovec rest = { out.data + sent, out.len - sent };
         ssize_t n = send_some(fd, rest, passenger);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return err_set(err, ERR_RETRY, "internal", "channel: %s",
                            strerror(errno));
-        rest.data += n;
-        rest.len -= (size_t)n;
+        sent += (size_t)n;
         passenger = -1;
     }
     return true;

@@ -38,6 +38,25 @@ bool guard_init(void)
     return guard.set_signal && guard.raise_interrupt;
 }
 
+/* Not from a cell that has hardly more left: it may be there to free some. */
+static void take_reserve(void)
+{
+    char *twice = mmap(NULL, 2 * (size_t)RESERVE_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (twice == MAP_FAILED)
+        return;
+    munmap(twice + RESERVE_BYTES, RESERVE_BYTES);
+    guard.reserve = twice;
+}
+
+static void drop_reserve(void)
+{
+    if (guard.reserve)
+        munmap(guard.reserve, RESERVE_BYTES);
+    guard.reserve = NULL;
+}
+
 void guard_enter(void)
 {
     sigset_t interrupt;
@@ -46,8 +65,7 @@ void guard_enter(void)
     for (int fd = 0; fd < STREAMS; fd++)
         if (guard.spares[fd] >= 0)
             dup2(guard.spares[fd], fd);
-    guard.reserve = mmap(NULL, RESERVE_BYTES, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    take_reserve();
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
@@ -61,9 +79,7 @@ void guard_enter(void)
 void guard_leave(void)
 {
     PyOS_setsig(SIGINT, SIG_IGN);
-    if (guard.reserve && guard.reserve != MAP_FAILED)
-        munmap(guard.reserve, RESERVE_BYTES);
-    guard.reserve = NULL;
+    drop_reserve();
     /* One that came too late for the cell must not hit the next. */
     while (PyErr_CheckSignals() < 0)
         PyErr_Clear();

@@ -2,9 +2,8 @@
 #ifndef EXECUTOR_GUEST_MODULE_H
 #define EXECUTOR_GUEST_MODULE_H
 
-#include "schemas/message/field.h"
+#include <Python.h>
 
-typedef struct _object PyObject;
 PyObject *module_new(void);
 
 #endif

@@ -24,12 +24,11 @@ static bool sort_passengers(const struct passengers *passengers,
 {
     bool boxed = passengers->count == BOXED_FDS;
 
+    memset(fds, -1, sizeof(int) * FORK_FDS);
     if (!boxed && passengers->count != UNBOXED_FDS)
         return err_set(err, ERR_REJECT, "bad_message",
                        "fork: %zu descriptors, must be %d or %d",
                        passengers->count, BOXED_FDS, UNBOXED_FDS);
-    for (size_t i = 0; i < FORK_FDS; i++)
-        fds[i] = -1;
     memcpy(fds + (boxed ? 0 : FORK_CHANNEL), passengers->fds,
            passengers->count * sizeof(int));
     return true;

@@ -2,6 +2,7 @@
 recorder here, and a session is a process forked for the test."""
 
 import contextlib
+import importlib
 import io
 import os
 import pathlib
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import traceback
 import types
+import warnings
 
 import pytest
 
@@ -72,6 +74,7 @@ def captured(fd):
 def run_cells(cells, displays):
     from quern_guest import boot, cell, magics
 
+    importlib.reload(warnings)  # pytest records them; a session prints them
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = cell.__main__ = magics.__main__ = main
     boot.session()

@@ -44,9 +44,17 @@ class Zygote:
         ours, theirs = socket.socketpair()
         ours.settimeout(WAIT_S)
         self.channel = ours
-        launcher = 'import os,sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])'
+        launcher = "import os,sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])"
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", "-IS", "-c", launcher, str(theirs.fileno()), str(PROGRAM), *arguments],
+            [
+                "/usr/bin/python3",
+                "-IS",
+                "-c",
+                launcher,
+                str(theirs.fileno()),
+                str(PROGRAM),
+                *arguments,
+            ],
             pass_fds=[theirs.fileno()],
             env={"SECRET": "of the warden", "PATH": "/bin"},
         )

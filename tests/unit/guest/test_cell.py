@@ -60,7 +60,11 @@ SHOWN = [
         ["import asyncio\nasync def f():\n    return 4\nasyncio.run(f())"],
         "4",
     ),
-    ("async comprehension", ["async def g():\n    yield 1\n[i async for i in g()]"], "[1]"),
+    (
+        "async comprehension",
+        ["async def g():\n    yield 1\n[i async for i in g()]"],
+        "[1]",
+    ),
     ("names are in __main__", ["x = 1", "import __main__; __main__.x"], "1"),
     ("classes belong to __main__", ["class C: pass\nC"], "<class '__main__.C'>"),
     (
@@ -83,19 +87,37 @@ SHOWN = [
     ("a dictionary keeps its order", ["{2: 1, 1: 2}"], "{2: 1, 1: 2}"),
     ("sympy shows its expression", ["import sympy\nsympy.Symbol('x') ** 2"], "x**2"),
     ("a line magic is passed over", ["%matplotlib inline\n1"], "1"),
-    ("a line magic in a block", ["if True:\n    %matplotlib inline\n    x = 1\nx"], "1"),
-    ("a percent in a string is not a magic", ['x = """\n%time\n!ls\n"""\nlen(x)'], "11"),
+    (
+        "a line magic in a block",
+        ["if True:\n    %matplotlib inline\n    x = 1\nx"],
+        "1",
+    ),
+    (
+        "a percent in a string is not a magic",
+        ['x = """\n%time\n!ls\n"""\nlen(x)'],
+        "11",
+    ),
     ("a percent that continues a line is not", ["x = (7\n%4)\nx"], "3"),
     ("%time gives the value", ["%time 1 + 1"], "2"),
     ("%time of a statement", ["%time x = 5", "x"], "5"),
     ("%%time shows the last value", ["%%time\nx = 1\nx + 1"], "2"),
     ("%%writefile", ["%%writefile a.txt\nhello", "open('a.txt').read()"], "'hello'"),
-    ("a command over two lines", ["!echo a \\\n  b > o.txt\nopen('o.txt').read()"], r"'a b\n'"),
-    ("get_ipython is there", ["get_ipython().run_line_magic('matplotlib', 'inline')"], ""),
+    (
+        "a command over two lines",
+        ["!echo a \\\n  b > o.txt\nopen('o.txt').read()"],
+        r"'a b\n'",
+    ),
+    (
+        "get_ipython is there",
+        ["get_ipython().run_line_magic('matplotlib', 'inline')"],
+        "",
+    ),
 ]
 
 
-@pytest.mark.parametrize("cells, shown", [row[1:] for row in SHOWN], ids=[r[0] for r in SHOWN])
+@pytest.mark.parametrize(
+    "cells, shown", [row[1:] for row in SHOWN], ids=[r[0] for r in SHOWN]
+)
 def test_shows(one, cells, shown):
     cell = one(*cells)
     assert (cell.status, cell.traceback) == ("ok", "")
@@ -107,13 +129,24 @@ def test_shows(one, cells, shown):
 
 # What it does, cells, status, name, value, lines that the traceback has.
 RAISED = [
-    ("an exception", ["1/0"], "ZeroDivisionError", "division by zero", ["line 1, in <module>", "    1/0"]),
+    (
+        "an exception",
+        ["1/0"],
+        "ZeroDivisionError",
+        "division by zero",
+        ["line 1, in <module>", "    1/0"],
+    ),
     (
         "nested calls show their lines",
         ["def f():\n    return g()\ndef g():\n    return [][1]", "x = 1\nf()"],
         "IndexError",
         "list index out of range",
-        ['"<cell-2>", line 2', "    f()", '"<cell-1>", line 2, in f', "    return [][1]"],
+        [
+            '"<cell-2>", line 2',
+            "    f()",
+            '"<cell-1>", line 2, in f',
+            "    return [][1]",
+        ],
     ),
     (
         "a cause",
@@ -122,25 +155,99 @@ RAISED = [
         "'k'",
         ["direct cause", "division by zero", "KeyError: 'k'"],
     ),
-    ("a syntax error", ["x = (1,\ny = 2"], "SyntaxError", "'(' was never closed", ["x = (1,", "^"]),
-    ("a syntax error in a later line", ["a = 1\nb ="], "SyntaxError", "invalid syntax", ["line 2", "b ="]),
-    ("an unclosed string", ["'abc"], "SyntaxError", "unterminated string literal", ["'abc", "^"]),
+    (
+        "a syntax error",
+        ["x = (1,\ny = 2"],
+        "SyntaxError",
+        "'(' was never closed",
+        ["x = (1,", "^"],
+    ),
+    (
+        "a syntax error in a later line",
+        ["a = 1\nb ="],
+        "SyntaxError",
+        "invalid syntax",
+        ["line 2", "b ="],
+    ),
+    (
+        "an unclosed string",
+        ["'abc"],
+        "SyntaxError",
+        "unterminated string literal",
+        ["'abc", "^"],
+    ),
     ("a stray return", ["return 1"], "SyntaxError", "'return' outside function", []),
     ("a zero byte", ["x = 1\0"], ("ValueError", "SyntaxError"), "null bytes", []),
-    ("broken after a dedent: told of the cell as it was", ["  x = 1\n y ="], "IndentationError", "unexpected indent", []),
+    (
+        "broken after a dedent: told of the cell as it was",
+        ["  x = 1\n y ="],
+        "IndentationError",
+        "unexpected indent",
+        [],
+    ),
     ("input()", ["input('? ')"], "EOFError", "EOF when reading a line", []),
-    ("a missing module", ["import nope_nope"], "ModuleNotFoundError", "No module named 'nope_nope'", ["cannot be installed"]),
-    ("an exception whose str() fails", ["class E(Exception):\n    def __str__(self): return 1/0\nraise E()"], "E", "<its str() failed>", []),
-    ("an awaited exception", ["async def f():\n    1/0\nawait f()"], "ZeroDivisionError", "division by zero", ["line 2, in f"]),
-    ("an exception group", ["raise ExceptionGroup('g', [ValueError(1)])"], "ExceptionGroup", "g (1 sub-exception)", ["ValueError: 1"]),
-    ("endless recursion", ["def f(): f()\nf()"], "RecursionError", "maximum recursion depth exceeded", ["repeated"]),
-    ("a frozen reading of a missing file", ["open('nope.csv')"], "FileNotFoundError", "[Errno 2] No such file or directory: 'nope.csv'", []),
-    ("an unknown cell magic", ["%%nope\nx"], "SyntaxError", "%%nope is not available here", []),
-    ("%%time", ["%%time\nx = 1\n1/0"], "ZeroDivisionError", "division by zero", ['"<cell-1>", line 3', "    1/0"]),
+    (
+        "a missing module",
+        ["import nope_nope"],
+        "ModuleNotFoundError",
+        "No module named 'nope_nope'",
+        ["cannot be installed"],
+    ),
+    (
+        "an exception whose str() fails",
+        ["class E(Exception):\n    def __str__(self): return 1/0\nraise E()"],
+        "E",
+        "<its str() failed>",
+        [],
+    ),
+    (
+        "an awaited exception",
+        ["async def f():\n    1/0\nawait f()"],
+        "ZeroDivisionError",
+        "division by zero",
+        ["line 2, in f"],
+    ),
+    (
+        "an exception group",
+        ["raise ExceptionGroup('g', [ValueError(1)])"],
+        "ExceptionGroup",
+        "g (1 sub-exception)",
+        ["ValueError: 1"],
+    ),
+    (
+        "endless recursion",
+        ["def f(): f()\nf()"],
+        "RecursionError",
+        "maximum recursion depth exceeded",
+        ["repeated"],
+    ),
+    (
+        "a frozen reading of a missing file",
+        ["open('nope.csv')"],
+        "FileNotFoundError",
+        "[Errno 2] No such file or directory: 'nope.csv'",
+        [],
+    ),
+    (
+        "an unknown cell magic",
+        ["%%nope\nx"],
+        "SyntaxError",
+        "%%nope is not available here",
+        [],
+    ),
+    (
+        "%%time",
+        ["%%time\nx = 1\n1/0"],
+        "ZeroDivisionError",
+        "division by zero",
+        ['"<cell-1>", line 3', "    1/0"],
+    ),
 ]
 
 
-@pytest.mark.parametrize("cells, name, value, lines", [r[1:] for r in RAISED], ids=[r[0] for r in RAISED])
+@pytest.mark.parametrize(
+    "cells, name, value, lines", [r[1:] for r in RAISED], ids=[r[0] for r in RAISED]
+)
 def test_raises(one, cells, name, value, lines):
     cell = one(*cells)
     assert cell.status == "error"
@@ -163,7 +270,9 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize("cells, status, value", [r[1:] for r in ENDS], ids=[r[0] for r in ENDS])
+@pytest.mark.parametrize(
+    "cells, status, value", [r[1:] for r in ENDS], ids=[r[0] for r in ENDS]
+)
 def test_ends(run, cells, status, value):
     *_, last, after = run(*cells, "1 + 1")
     assert (last.status, last.value) == (status, value)
@@ -204,7 +313,9 @@ DAMAGE = [
 
 @pytest.mark.parametrize("code", DAMAGE)
 def test_next_cell_works_after(run, code):
-    _, after, failing = run(code, "print('fine')\nx = len([1, 2])\nx", "def f():\n    1/0\nf()")
+    _, after, failing = run(
+        code, "print('fine')\nx = len([1, 2])\nx", "def f():\n    1/0\nf()"
+    )
     assert (after.status, after.result, after.out) == ("ok", "2", "fine\n")
     assert failing.name == "ZeroDivisionError"
     assert "    1/0" in failing.traceback
@@ -225,7 +336,12 @@ def test_output_keeps_its_order_and_its_bytes(one):
 
 
 def test_packages_cannot_be_installed_and_that_is_said(one):
-    for line in ("!pip install x", "%pip install x", "!python -m pip install -q x", "!apt-get install -y x"):
+    for line in (
+        "!pip install x",
+        "%pip install x",
+        "!python -m pip install -q x",
+        "!apt-get install -y x",
+    ):
         cell = one(f"{line}\n1")
         assert cell.status == "ok" and cell.result == "1"
         assert "cannot be installed" in cell.out
@@ -236,7 +352,10 @@ def test_large_values_are_cut_and_said_so(one):
         ("'a' * 10**7", "10,000,000 items"),
         ("list(range(10**6))", "1,000,000 items"),
         ("dict.fromkeys(range(10**6))", "1,000,000 items"),
-        ("class C:\n    def __repr__(self): return 'x' * 10**6\nC()", "1,000,000 bytes"),
+        (
+            "class C:\n    def __repr__(self): return 'x' * 10**6\nC()",
+            "1,000,000 bytes",
+        ),
     ):
         cell = one(code)
         assert total in cell.result and len(cell.result) <= 32 << 10
@@ -245,7 +364,9 @@ def test_large_values_are_cut_and_said_so(one):
     assert cell.traceback.startswith("Traceback")
 
 
-@pytest.mark.parametrize("body", ["1/0", "return 5", "raise SystemExit(2)", "raise MemoryError"])
+@pytest.mark.parametrize(
+    "body", ["1/0", "return 5", "raise SystemExit(2)", "raise MemoryError"]
+)
 def test_a_broken_repr_is_told_not_raised(one, body):
     cell = one(f"class C:\n    def __repr__(self): {body}\nC()")
     assert cell.status == "ok"

@@ -10,24 +10,95 @@ PNG = "89504e470d0a1a0a"
 # What is shown, the cell, media types of each display, text of the result.
 BUNDLES = [
     ("a plain value is no display", "1", [], "1"),
-    ("a table", "import pandas as pd\npd.DataFrame({'a': [1]})", [["text/html", "text/plain"]], "   a\n0  1"),
-    ("a series has text only", "import pandas as pd\npd.Series([1])", [], "0    1\ndtype: int64"),
-    ("an image", "from PIL import Image\nImage.new('RGB', (2, 2))", [["image/png", "text/plain"]], "<PIL.Image.Image image mode=RGB"),
+    (
+        "a table",
+        "import pandas as pd\npd.DataFrame({'a': [1]})",
+        [["text/html", "text/plain"]],
+        "   a\n0  1",
+    ),
+    (
+        "a series has text only",
+        "import pandas as pd\npd.Series([1])",
+        [],
+        "0    1\ndtype: int64",
+    ),
+    (
+        "an image",
+        "from PIL import Image\nImage.new('RGB', (2, 2))",
+        [["image/png", "text/plain"]],
+        "<PIL.Image.Image image mode=RGB",
+    ),
     ("display() of a value", "display(5)", [["text/plain"]], ""),
     ("display() of several", "display(5, 'a')", [["text/plain"]] * 2, ""),
     ("IPython's display()", DISPLAY + "display(5)", [["text/plain"]], ""),
-    ("HTML", DISPLAY + "HTML('<b>')", [["text/html", "text/plain"]], "<IPython.core.display.HTML object>"),
-    ("Markdown", DISPLAY + "display(Markdown('# a'))", [["text/markdown", "text/plain"]], ""),
-    ("Image from bytes", DISPLAY + f"Image(bytes.fromhex('{PNG}'))", [["image/png", "text/plain"]], "<IPython.core.display.Image object>"),
-    ("Image from a file", DISPLAY + f"open('a.png', 'wb').write(bytes.fromhex('{PNG}'))\nImage('a.png');\nImage(filename='a.png')", [["image/png", "text/plain"]], "<IPython.core.display.Image object>"),
-    ("JSON", DISPLAY + "display(JSON({'a': 1}))", [["application/json", "text/plain"]], ""),
+    (
+        "HTML",
+        DISPLAY + "HTML('<b>')",
+        [["text/html", "text/plain"]],
+        "<IPython.core.display.HTML object>",
+    ),
+    (
+        "Markdown",
+        DISPLAY + "display(Markdown('# a'))",
+        [["text/markdown", "text/plain"]],
+        "",
+    ),
+    (
+        "Image from bytes",
+        DISPLAY + f"Image(bytes.fromhex('{PNG}'))",
+        [["image/png", "text/plain"]],
+        "<IPython.core.display.Image object>",
+    ),
+    (
+        "Image from a file",
+        DISPLAY
+        + f"open('a.png', 'wb').write(bytes.fromhex('{PNG}'))\nImage('a.png');\nImage(filename='a.png')",
+        [["image/png", "text/plain"]],
+        "<IPython.core.display.Image object>",
+    ),
+    (
+        "JSON",
+        DISPLAY + "display(JSON({'a': 1}))",
+        [["application/json", "text/plain"]],
+        "",
+    ),
     ("clear_output()", DISPLAY + "clear_output(wait=True)", [], ""),
-    ("display(raw=True)", "display({'text/html': '<b>', 'text/plain': 'b'}, raw=True)", [["text/html", "text/plain"]], ""),
-    ("a class with _repr_html_", "class C:\n    def _repr_html_(self): return 1/0\nC", [], "<class '__main__.C'>"),
-    ("a _repr_html_ that fails", "class C:\n    def _repr_html_(self): return 1/0\n    def __repr__(self): return 'c'\nC()", [], "c"),
-    ("a _repr_html_ that gives None", "class C:\n    def _repr_html_(self): return None\n    def __repr__(self): return 'c'\nC()", [], "c"),
-    ("an object that has every attribute", "class C:\n    def __getattr__(self, name): return lambda *a: 'x'\n    def __repr__(self): return 'c'\nC()", [], "c"),
-    ("a _repr_mimebundle_ of odd things", "class C:\n    def _repr_mimebundle_(self, **k): return {1: 'a', 'b/c': 2, 'text/x': 'x'}\n    def __repr__(self): return 'c'\nC()", [["text/plain", "text/x"]], "c"),
+    (
+        "display(raw=True)",
+        "display({'text/html': '<b>', 'text/plain': 'b'}, raw=True)",
+        [["text/html", "text/plain"]],
+        "",
+    ),
+    (
+        "a class with _repr_html_",
+        "class C:\n    def _repr_html_(self): return 1/0\nC",
+        [],
+        "<class '__main__.C'>",
+    ),
+    (
+        "a _repr_html_ that fails",
+        "class C:\n    def _repr_html_(self): return 1/0\n    def __repr__(self): return 'c'\nC()",
+        [],
+        "c",
+    ),
+    (
+        "a _repr_html_ that gives None",
+        "class C:\n    def _repr_html_(self): return None\n    def __repr__(self): return 'c'\nC()",
+        [],
+        "c",
+    ),
+    (
+        "an object that has every attribute",
+        "class C:\n    def __getattr__(self, name): return lambda *a: 'x'\n    def __repr__(self): return 'c'\nC()",
+        [],
+        "c",
+    ),
+    (
+        "a _repr_mimebundle_ of odd things",
+        "class C:\n    def _repr_mimebundle_(self, **k): return {1: 'a', 'b/c': 2, 'text/x': 'x'}\n    def __repr__(self): return 'c'\nC()",
+        [["text/plain", "text/x"]],
+        "c",
+    ),
     ("a silenced table", "import pandas as pd\npd.DataFrame({'a': [1]});", [], ""),
 ]
 
@@ -39,7 +110,9 @@ def without_ipython():
     standin.install_modules()
 
 
-@pytest.mark.parametrize("code, types, shown", [r[1:] for r in BUNDLES], ids=[r[0] for r in BUNDLES])
+@pytest.mark.parametrize(
+    "code, types, shown", [r[1:] for r in BUNDLES], ids=[r[0] for r in BUNDLES]
+)
 @pytest.mark.parametrize("ipython", ["stand-in", "real"])
 def test_bundle(one, code, types, shown, ipython):
     if ipython == "real":
@@ -52,8 +125,12 @@ def test_bundle(one, code, types, shown, ipython):
 
 
 def test_bytes_reach_the_other_side_as_they_are(one):
-    cell = one("display({'image/png': b'\\x89\\xff', 'text/html': 'é\\udcff'}, raw=True)")
-    assert cell.displays == [{"image/png": b"\x89\xff", "text/html": "é\\udcff".encode(), "text/plain": b""}]
+    cell = one(
+        "display({'image/png': b'\\x89\\xff', 'text/html': 'é\\udcff'}, raw=True)"
+    )
+    assert cell.displays == [
+        {"image/png": b"\x89\xff", "text/html": "é\\udcff".encode(), "text/plain": b""}
+    ]
 
 
 def test_json_is_json(one):
@@ -61,16 +138,26 @@ def test_json_is_json(one):
     assert json.loads(cell.displays[0]["application/json"]) == {"a": [1, None]}
 
 
-@pytest.mark.parametrize("setting", ["", "pd.set_option('display.max_rows', None)\npd.set_option('display.max_columns', None)\n"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "",
+        "pd.set_option('display.max_rows', None)\npd.set_option('display.max_columns', None)\n",
+    ],
+)
 def test_large_tables_are_cut(one, setting):
-    cell = one(f"import pandas as pd, numpy as np\n{setting}pd.DataFrame(np.zeros((100_000, 300)))")
+    cell = one(
+        f"import pandas as pd, numpy as np\n{setting}pd.DataFrame(np.zeros((100_000, 300)))"
+    )
     assert "100000 rows x 300 columns" in cell.result or "bytes in all" in cell.result
     assert b"100000 rows" in cell.displays[0]["text/html"]
     assert len(cell.displays[0]["text/html"]) < 8 << 20
 
 
 def test_rows_that_were_asked_for_are_shown(one):
-    cell = one("import pandas as pd\npd.set_option('display.max_rows', 200)\npd.DataFrame({'a': range(150)})")
+    cell = one(
+        "import pandas as pd\npd.set_option('display.max_rows', 200)\npd.DataFrame({'a': range(150)})"
+    )
     assert "\n99 " in cell.result
 
 

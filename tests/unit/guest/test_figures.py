@@ -13,20 +13,63 @@ COUNTS = [
     ("a plot without show", [PLOT + "plt.plot([1, 2])"], 1),
     ("a plot with show", [PLOT + "plt.plot([1, 2])\nplt.show()"], 1),
     ("show twice", [PLOT + "plt.plot([1, 2])\nplt.show()\nplt.show()"], 1),
-    ("a plot after each show", [PLOT + "plt.plot([1])\nplt.show()\nplt.plot([2, 1])\nplt.show()"], 2),
-    ("two figures, one show", [PLOT + "plt.figure()\nplt.plot([1])\nplt.figure()\nplt.plot([2])\nplt.show()"], 2),
-    ("two figures, no show", [PLOT + "plt.figure()\nplt.plot([1])\nplt.figure()\nplt.plot([2])"], 2),
+    (
+        "a plot after each show",
+        [PLOT + "plt.plot([1])\nplt.show()\nplt.plot([2, 1])\nplt.show()"],
+        2,
+    ),
+    (
+        "two figures, one show",
+        [PLOT + "plt.figure()\nplt.plot([1])\nplt.figure()\nplt.plot([2])\nplt.show()"],
+        2,
+    ),
+    (
+        "two figures, no show",
+        [PLOT + "plt.figure()\nplt.plot([1])\nplt.figure()\nplt.plot([2])"],
+        2,
+    ),
     ("subplots are one figure", [PLOT + "fig, axes = plt.subplots(2, 2)"], 1),
-    ("the figure as last value", [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig"], 1),
+    (
+        "the figure as last value",
+        [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig"],
+        1,
+    ),
     ("the axes as last value", [PLOT + "ax = plt.gca()\nax.plot([1, 2])\nax"], 1),
-    ("the figure as last value after show", [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()\nfig"], 1),
+    (
+        "the figure as last value after show",
+        [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()\nfig"],
+        1,
+    ),
     ("fig.show()", [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig.show()"], 1),
-    ("fig.show() and a change", [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig.show()\nax.plot([2, 1])"], 2),
-    ("display(fig)", [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\ndisplay(fig)"], 1),
-    ("savefig and show", [PLOT + "plt.plot([1, 2])\nplt.savefig('a.png')\nplt.show()"], 1),
+    (
+        "fig.show() and a change",
+        [
+            PLOT
+            + "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig.show()\nax.plot([2, 1])"
+        ],
+        2,
+    ),
+    (
+        "display(fig)",
+        [PLOT + "fig, ax = plt.subplots()\nax.plot([1, 2])\ndisplay(fig)"],
+        1,
+    ),
+    (
+        "savefig and show",
+        [PLOT + "plt.plot([1, 2])\nplt.savefig('a.png')\nplt.show()"],
+        1,
+    ),
     ("savefig only", [PLOT + "plt.plot([1, 2])\nplt.savefig('a.png')"], 1),
-    ("savefig and close is a file", [PLOT + "plt.plot([1, 2])\nplt.savefig('a.png')\nplt.close()"], 0),
-    ("show, then savefig of nothing", [PLOT + "plt.plot([1, 2])\nplt.show()\nplt.savefig('a.png')"], 1),
+    (
+        "savefig and close is a file",
+        [PLOT + "plt.plot([1, 2])\nplt.savefig('a.png')\nplt.close()"],
+        0,
+    ),
+    (
+        "show, then savefig of nothing",
+        [PLOT + "plt.plot([1, 2])\nplt.show()\nplt.savefig('a.png')"],
+        1,
+    ),
     ("an empty figure", [PLOT + "plt.figure()"], 0),
     ("a figure with only a title", [PLOT + "plt.figure().suptitle('t')"], 1),
     ("a closed figure", [PLOT + "plt.plot([1, 2])\nplt.close()"], 0),
@@ -34,27 +77,82 @@ COUNTS = [
     ("sys.exit after the plot", [PLOT + "plt.plot([1, 2])\nimport sys\nsys.exit()"], 1),
     ("an exception after show", [PLOT + "plt.plot([1, 2])\nplt.show()\n1/0"], 1),
     ("a plot of the cell before", [PLOT + "plt.plot([1, 2])", "1"], 0),
-    ("a figure of the cell before as value", [PLOT + "fig, ax = plt.subplots()\nax.plot([1])", "fig"], 1),
-    ("a figure of the cell before, changed and shown", [PLOT + "fig, ax = plt.subplots()\nax.plot([1])", "ax.plot([2])\nfig"], 1),
-    ("show(block=False) and more lines", [PLOT + "plt.plot([1])\nplt.show(block=False)\nplt.plot([2])"], 1),
+    (
+        "a figure of the cell before as value",
+        [PLOT + "fig, ax = plt.subplots()\nax.plot([1])", "fig"],
+        1,
+    ),
+    (
+        "a figure of the cell before, changed and shown",
+        [PLOT + "fig, ax = plt.subplots()\nax.plot([1])", "ax.plot([2])\nfig"],
+        1,
+    ),
+    (
+        "show(block=False) and more lines",
+        [PLOT + "plt.plot([1])\nplt.show(block=False)\nplt.plot([2])"],
+        1,
+    ),
     ("ion", [PLOT + "plt.ion()\nplt.plot([1, 2])\nplt.pause(0.01)\nplt.show()"], 1),
-    ("another backend before pyplot", ["import matplotlib\nmatplotlib.use('Agg')\n" + PLOT + "plt.plot([1])\nplt.show()\nplt.plot([2, 1])\nplt.show()"], 2),
-    ("a backend with windows", ["import matplotlib\nmatplotlib.use('TkAgg')\n" + PLOT + "plt.plot([1])\nplt.show()"], 1),
-    ("switch_backend", [PLOT + "plt.switch_backend('agg')\nplt.plot([1])\nplt.show()"], 1),
+    (
+        "another backend before pyplot",
+        [
+            "import matplotlib\nmatplotlib.use('Agg')\n"
+            + PLOT
+            + "plt.plot([1])\nplt.show()\nplt.plot([2, 1])\nplt.show()"
+        ],
+        2,
+    ),
+    (
+        "a backend with windows",
+        [
+            "import matplotlib\nmatplotlib.use('TkAgg')\n"
+            + PLOT
+            + "plt.plot([1])\nplt.show()"
+        ],
+        1,
+    ),
+    (
+        "switch_backend",
+        [PLOT + "plt.switch_backend('agg')\nplt.plot([1])\nplt.show()"],
+        1,
+    ),
     ("%matplotlib inline", ["%matplotlib inline\n" + PLOT + "plt.plot([1])"], 1),
-    ("a style and defaults", [PLOT + "plt.style.use('ggplot')\nplt.rcdefaults()\nplt.plot([1])\nplt.show()"], 1),
-    ("a figure without pyplot as value", ["from matplotlib.figure import Figure\nf = Figure()\nf.subplots().plot([1, 2])\nf"], 1),
+    (
+        "a style and defaults",
+        [PLOT + "plt.style.use('ggplot')\nplt.rcdefaults()\nplt.plot([1])\nplt.show()"],
+        1,
+    ),
+    (
+        "a figure without pyplot as value",
+        [
+            "from matplotlib.figure import Figure\nf = Figure()\nf.subplots().plot([1, 2])\nf"
+        ],
+        1,
+    ),
     ("df.plot", [FRAME + "df.plot()"], 1),
     ("df.plot and show", [FRAME + PLOT + "df.plot(kind='bar')\nplt.show()"], 1),
     ("df.hist gives axes", [FRAME + "df.hist()"], 1),
-    ("seaborn", [FRAME + "import seaborn as sns\nsns.set_theme()\nsns.lineplot(data=df, x='a', y='b')"], 1),
-    ("a seaborn grid as value", [FRAME + "import seaborn as sns\nsns.relplot(data=df, x='a', y='b')"], 1),
+    (
+        "seaborn",
+        [
+            FRAME
+            + "import seaborn as sns\nsns.set_theme()\nsns.lineplot(data=df, x='a', y='b')"
+        ],
+        1,
+    ),
+    (
+        "a seaborn grid as value",
+        [FRAME + "import seaborn as sns\nsns.relplot(data=df, x='a', y='b')"],
+        1,
+    ),
     ("sympy.plot", ["import sympy\nx = sympy.Symbol('x')\nsympy.plot(x**2)"], 1),
     ("a table as value beside a plot", [FRAME + "df.plot()\ndf"], 1),
 ]
 
 
-@pytest.mark.parametrize("cells, count", [r[1:] for r in COUNTS], ids=[r[0] for r in COUNTS])
+@pytest.mark.parametrize(
+    "cells, count", [r[1:] for r in COUNTS], ids=[r[0] for r in COUNTS]
+)
 def test_images(one, cells, count):
     cell = one(*cells)
     assert len(cell.images) == count, cell.traceback
@@ -69,14 +167,18 @@ def sizes(cell):
 
 def test_order_is_that_of_the_figures(one):
     cell = one(
-        PLOT + "for width in (3, 4, 5):\n    plt.figure(figsize=(width, 2))\n    plt.plot([1, 2])\nplt.figure(1)\nplt.show()"
+        PLOT
+        + "for width in (3, 4, 5):\n    plt.figure(figsize=(width, 2))\n    plt.plot([1, 2])\nplt.figure(1)\nplt.show()"
     )
     widths = [width for width, _height in sizes(cell)]
     assert widths == sorted(widths) and len(widths) == 3
 
 
 def test_labels_outside_the_figure_are_kept(one):
-    cell = one(PLOT + "plt.plot([1, 2])\nplt.xticks([0, 1], ['a very long label'] * 2, rotation=90)")
+    cell = one(
+        PLOT
+        + "plt.plot([1, 2])\nplt.xticks([0, 1], ['a very long label'] * 2, rotation=90)"
+    )
     assert sizes(cell)[0][1] > 480
 
 
@@ -93,7 +195,10 @@ def test_too_many_pixels_get_fewer_dots(one):
 
 
 def test_too_many_figures_are_cut_and_said_so(one):
-    cell = one(PLOT + "for i in range(70):\n    plt.figure(figsize=(1, 1))\n    plt.axis('off')\n    plt.text(0, 0, i)")
+    cell = one(
+        PLOT
+        + "for i in range(70):\n    plt.figure(figsize=(1, 1))\n    plt.axis('off')\n    plt.text(0, 0, i)"
+    )
     assert len(cell.images) == 64
     assert b"only 64 displays" in cell.displays[-1]["text/plain"]
 
@@ -116,16 +221,25 @@ SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize("setting", [r[1] for r in SCRIPTS], ids=[r[0] for r in SCRIPTS])
+@pytest.mark.parametrize(
+    "setting", [r[1] for r in SCRIPTS], ids=[r[0] for r in SCRIPTS]
+)
 def test_chinese_has_glyphs(one, setting):
-    cell = one(PLOT + setting + "plt.plot([-1, 1])\nplt.title('销售额 かな 한국어')\nplt.ylabel('温度 °C')")
+    cell = one(
+        PLOT
+        + setting
+        + "plt.plot([-1, 1])\nplt.title('销售额 かな 한국어')\nplt.ylabel('温度 °C')"
+    )
     assert len(cell.images) == 1
     assert cell.err == ""  # neither a missing glyph nor a missing font
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "eps", "jpg"])
 def test_chinese_in_files(one, kind):
-    cell = one(PLOT + f"plt.title('销售额')\nplt.savefig('a.{kind}')\nimport os\nos.path.getsize('a.{kind}') > 1000")
+    cell = one(
+        PLOT
+        + f"plt.title('销售额')\nplt.savefig('a.{kind}')\nimport os\nos.path.getsize('a.{kind}') > 1000"
+    )
     assert (cell.result, cell.err) == ("True", "")
 
 

@@ -6,6 +6,7 @@ every process forked from it, in its box, before the first cell.
 
 import contextlib
 import gc
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -84,11 +85,11 @@ def warm_tables():
 
 
 def warm_figures():
-    import PIL.Image  # noqa: F401: only loaded
     from matplotlib import font_manager, pyplot
 
     from . import figures
 
+    importlib.import_module("PIL.Image")
     figure, axes = pyplot.subplots()
     axes.plot([0, 1], [1, 0], label="$x^2$")
     axes.set_title("quern 图")
@@ -96,4 +97,4 @@ def warm_figures():
     figures.render(figure)
     pyplot.close("all")
     # Fonts keep their files open, which a session must not inherit.
-    getattr(font_manager, "_get_font").cache_clear()
+    font_manager._get_font.cache_clear()

@@ -5,7 +5,7 @@ with working streams, built-ins and signals.
 """
 
 import __future__
-import __main__
+
 import ast
 import asyncio
 import builtins
@@ -17,6 +17,8 @@ import sys
 import traceback
 
 import _quern
+
+import __main__
 
 from . import display, magics, source, streams, text
 
@@ -58,7 +60,6 @@ def run(code, number):
             display.finish()
     except BaseException as error:
         _quern.leave()
-        restore_builtins()
         outcome = failure(error)
     else:
         _quern.leave()
@@ -109,9 +110,7 @@ def failure(error):
         return ("exit", "", "SystemExit", text.clip(code, MAX_VALUE_BYTES), "")
     interrupted = isinstance(error, KeyboardInterrupt)
     if isinstance(error, ModuleNotFoundError):
-        error.add_note(
-            "It is not installed here, and packages cannot be installed."
-        )
+        error.add_note("It is not installed here, and packages cannot be installed.")
     return (
         "interrupted" if interrupted else "error",
         "",

@@ -59,9 +59,11 @@ def emit(bundle):
     if _count > MAX_DISPLAYS:
         bundle = {"text/plain": f"[only {MAX_DISPLAYS} displays a cell are shown]"}
     data = {
-        mime: value.encode("utf-8", "backslashreplace")
-        if isinstance(value, str)
-        else bytes(value)
+        mime: (
+            value.encode("utf-8", "backslashreplace")
+            if isinstance(value, str)
+            else bytes(value)
+        )
         for mime, value in bundle.items()
     }
     size = sum(map(len, data.values()))
@@ -97,7 +99,7 @@ def display(*values, raw=False, **_options):
 
 def _figures_of(value):
     figures = _figures()
-    return figures if figures and isinstance(value, figures.Figure) else None
+    return figures if figures and figures.is_figure(value) else None
 
 
 def bundle_of(value):

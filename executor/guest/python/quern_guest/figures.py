@@ -71,6 +71,10 @@ def _managers():
     return sorted(Gcf.get_all_fig_managers(), key=lambda manager: manager.num)
 
 
+def is_figure(value):
+    return isinstance(value, Figure)
+
+
 def emit(figure):
     if len(figure.get_children()) <= 1:  # its background: nothing is drawn
         return

@@ -4,7 +4,6 @@
 begins with %%name is of_cell()'s.
 """
 
-import __main__
 import builtins
 import os
 import re
@@ -12,6 +11,8 @@ import subprocess
 import sys
 import time
 import timeit
+
+import __main__
 
 from . import streams
 
