@@ -53,12 +53,14 @@ static bool wrong_kind(struct decoder *decoder, const msgpack_object *value,
 static const msgpack_object *find_member(const msgpack_object_map *map,
                                          const char *name)
 {
+    struct view wanted = view_of(name);
+
     for (uint32_t i = 0; i < map->size; i++) {
         const msgpack_object *key = &map->ptr[i].key;
         const msgpack_object *value = &map->ptr[i].val;
 
-        if (!view_is((struct view){ key->via.str.ptr, key->via.str.size },
-                     name))
+        if (!view_equal((struct view){ key->via.str.ptr, key->via.str.size },
+                        wanted))
             continue;
         if (value->type == MSGPACK_OBJECT_NIL ||
             (value->type == MSGPACK_OBJECT_ARRAY &&
@@ -124,27 +126,34 @@ static bool decode_real(struct decoder *decoder, const msgpack_object *value,
     return rule_real(*out, place, decoder->err);
 }
 
+static bool wrong_choice(struct decoder *decoder, const struct field *field,
+                         struct view text, const struct place *place)
+{
+    CLEANUP(buf_finish) struct buf choice = { .max = 160 };
+
+    for (size_t i = 0; field->names[i] != NULL; i++)
+        buf_printf(&choice, "%s%s", i > 0 ? ", " : "", field->names[i]);
+    text = view_head(text, 64);
+    return fault(place, decoder->err, "bad_field",
+                 "is \"%.*s\", must be one of %.*s", VIEW_ARG(text),
+                 VIEW_ARG(buf_view(&choice)));
+}
+
 static bool decode_enum(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, int *out,
                         const struct place *place)
 {
-    CLEANUP(buf_finish) struct buf choice = { .max = 160 };
     struct view text;
 
-    if (value->type != MSGPACK_OBJECT_STR)
+    if (!view_of_value(value, false, &text))
         return wrong_kind(decoder, value, "text", place);
-    text = (struct view){ value->via.str.ptr, value->via.str.size };
     for (int i = 0; field->names[i] != NULL; i++) {
         if (view_is(text, field->names[i])) {
             *out = i;
             return true;
         }
-        buf_printf(&choice, "%s%s", i > 0 ? ", " : "", field->names[i]);
     }
-    text = view_head(text, 64);
-    return fault(place, decoder->err, "bad_field",
-                 "is \"%.*s\", must be one of %.*s", VIEW_ARG(text),
-                 VIEW_ARG(buf_view(&choice)));
+    return wrong_choice(decoder, field, text, place);
 }
 
 static bool decode_struct(struct decoder *decoder, const struct schema *schema,
