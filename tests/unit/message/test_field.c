@@ -266,6 +266,20 @@ static void test_a_message_is_bounded_as_a_whole(void **state)
     assert_string_equal(err.text, "the message is 201 bytes, the limit is 200");
 }
 
+static void test_the_buffer_is_a_bound_too(void **state)
+{
+    CLEANUP(buf_finish) struct buf out = { .max = 12 };
+    struct inner inner = { .name = VIEW("abcd") }; /* 1 + 5 + 5 bytes */
+    struct err err;
+
+    (void)state;
+    assert_true(message_encode(&schema_inner, &inner, &out, &err));
+    assert_int_equal(out.len, 11);
+    assert_false(message_encode(&schema_inner, &inner, &out, &err));
+    assert_string_equal(err.text, "the message does not fit into 1 bytes");
+    assert_int_equal(out.len, 11);
+}
+
 static const struct {
     const char *what;
     struct sample sample;
@@ -363,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_a_message_is_bounded_as_a_whole),
+        cmocka_unit_test(test_the_buffer_is_a_bound_too),
         cmocka_unit_test(test_encoding_keeps_the_rules),
         cmocka_unit_test(test_only_what_is_there_is_written),
         cmocka_unit_test(test_an_arena_is_zeroed_memory),
