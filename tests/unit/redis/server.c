@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +19,51 @@ static void die(const char *what)
     abort();
 }
 
+/* The command line, and what of it is made up on the way. */
+struct line {
+    const char *argv[40];
+    int argc;
+    char port[16], cert[96], key[96];
+};
+
+static void add(struct line *line, const char *name, const char *value)
+{
+    line->argv[line->argc++] = name;
+    line->argv[line->argc++] = value;
+}
+
+static void add_tls(struct line *line, const struct server *server)
+{
+    snprintf(line->cert, sizeof(line->cert), "%s/cert.pem", server->folder);
+    snprintf(line->key, sizeof(line->key), "%s/key.pem", server->folder);
+    add(line, "--port", "0");
+    add(line, "--tls-port", line->port);
+    add(line, "--tls-cert-file", line->cert);
+    add(line, "--tls-key-file", line->key);
+    add(line, "--tls-ca-cert-file", line->cert);
+    add(line, "--tls-auth-clients", "no");
+}
+
 static void run_server(const struct server *server)
 {
-    char port[16];
+    struct line line = { .argv = { "redis-server" }, .argc = 1 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(port, sizeof(port), "%d", server->port);
+    snprintf(line.port, sizeof(line.port), "%d", server->port);
+    if (server->tls_name)
+        add_tls(&line, server);
+    else
+        add(&line, "--port", line.port);
+    add(&line, "--bind", "127.0.0.1");
+    add(&line, "--unixsocket", server->socket);
+    add(&line, "--dir", server->folder);
+    add(&line, "--save", "");
+    add(&line, "--enable-debug-command", "yes");
+    if (server->password)
+        add(&line, "--requirepass", server->password);
     if (!freopen("/dev/null", "w", stdout))
         die("/dev/null");
-    execlp("redis-server", "redis-server", "--port", port, "--bind",
-           "127.0.0.1", "--unixsocket", server->socket, "--dir", server->folder,
-           "--save", "", "--enable-debug-command", "yes",
-           server->password ? "--requirepass" : NULL, server->password,
-           (char *)NULL);
+    execvp("redis-server", (char *const *)(uintptr_t)line.argv);
     die("redis-server");
 }
 
@@ -62,16 +95,37 @@ void server_restart(struct server *server)
     die("redis-server does not answer");
 }
 
-void server_start(struct server *server, int port, const char *password)
+static void make_folder(struct server *server)
 {
     signal(SIGPIPE, SIG_IGN);
-    *server = (struct server){ .port = port, .password = password };
-    strcpy(server->folder, "/tmp/quern-test-XXXXXX");
+    memcpy(server->folder, "/tmp/quern-test-XXXXXX", 23);
     if (!mkdtemp(server->folder))
         die("mkdtemp");
     snprintf(server->socket, sizeof(server->socket), "%s/redis.sock",
              server->folder);
     snprintf(server->url, sizeof(server->url), "unix://%s", server->socket);
+}
+
+void server_start(struct server *server, int port, const char *password)
+{
+    *server = (struct server){ .port = port, .password = password };
+    make_folder(server);
+    server_restart(server);
+}
+
+void server_start_tls(struct server *server, int port, const char *name)
+{
+    char command[400];
+
+    *server = (struct server){ .port = port, .tls_name = name };
+    make_folder(server);
+    snprintf(command, sizeof(command),
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+             "-nodes -days 1 -subj /CN=quern-test -addext subjectAltName=%s "
+             "-keyout %s/key.pem -out %s/cert.pem 2>/dev/null",
+             name, server->folder, server->folder);
+    if (system(command) != 0)
+        die("openssl");
     server_restart(server);
 }
 
@@ -86,8 +140,14 @@ void server_kill(struct server *server)
 
 void server_stop(struct server *server)
 {
+    static const char *const names[] = { "redis.sock", "cert.pem", "key.pem" };
+    char path[128];
+
     server_kill(server);
-    unlink(server->socket);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", server->folder, names[i]);
+        unlink(path);
+    }
     rmdir(server->folder);
 }
 
