@@ -59,7 +59,7 @@ static bool make_folders(int workspace, char *path)
         if (last)
             *last = '\0';
         folder =
-            open_beneath(workspace, last ? path : ".", O_PATH | O_DIRECTORY);
+            open_beneath(workspace, last ? path : ".", O_RDONLY | O_DIRECTORY);
         if (last)
             *last = '/';
         bool made = folder >= 0 &&

@@ -1,7 +1,8 @@
 /* main.c - quern-executor: the warden of the sessions' boxes.
  *
  * It starts in this order: socket, user, boxes and zygote, self-test; only
- * then it listens. SIGTERM and SIGINT end every session and then it. */
+ * then anybody is answered. SIGTERM and SIGINT end every session and then it.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>

@@ -252,6 +252,7 @@ static void on_born(void *owner, int pidfd)
     runner->process = watch_new(runner->loop, pidfd, on_process, runner);
     watch_want(runner->process, UV_READABLE);
     enter(runner, STARTING);
+    listen_to(runner); /* it may have been quicker than the zygote's word */
 }
 
 static bool make_ends(struct runner *runner)
@@ -296,7 +297,6 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
         close_ends(runner);
         return runner;
     }
-    watch_want(runner->channel, UV_READABLE);
     zygote_fork(zygote, &runner->birth);
     return runner;
 }

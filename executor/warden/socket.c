@@ -18,6 +18,8 @@
  * services (61184 to 65519). */
 enum { NAMELESS_ID = 61184 };
 
+enum { BACKLOG = 64 };
+
 struct ids {
     uid_t uid;
     gid_t gid;
@@ -117,7 +119,8 @@ int socket_bind(const struct settings *settings, struct err *err)
         fail(err, path);
         return -1;
     }
-    if (!hand_over(settings, ids, err))
+    /* Who connects now waits until the self-test is over. */
+    if (!hand_over(settings, ids, err) || listen(fd, BACKLOG) < 0)
         return -1;
     int taken = fd;
     fd = -1;

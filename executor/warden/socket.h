@@ -5,8 +5,8 @@
 
 #include "executor/warden/settings.h"
 
-/* Makes the folder if need be, replaces a socket that nobody answers, binds,
- * and gives it to the user and group of the settings. -1 with err. */
+/* Makes the folder if need be, replaces a socket that nobody answers, binds
+ * and listens, gives it to the user and group of the settings. -1 with err. */
 int socket_bind(const struct settings *settings, struct err *err);
 
 /* Root becomes the user of the settings, for good; others stay who they are. */
