@@ -60,8 +60,7 @@ static json_t *object_from(const msgpack_object_map *map)
     json_t *json = json_object();
 
     for (uint32_t i = 0; i < map->size; i++) {
-        const msgpack_object_str *name = &map->ptr[i].key.via.str;
-        json_t *key = string_from((struct view){ name->ptr, name->size });
+        json_t *key = string_from(value_view(&map->ptr[i].key));
 
         json_object_setn_new_nocheck(json, json_string_value(key),
                                      json_string_length(key),
@@ -93,11 +92,9 @@ json_t *json_from_value(const msgpack_object *value)
     case MSGPACK_OBJECT_FLOAT64:
         return real_from(value->via.f64);
     case MSGPACK_OBJECT_STR:
-        return string_from(
-            (struct view){ value->via.str.ptr, value->via.str.size });
+        return string_from(value_view(value));
     case MSGPACK_OBJECT_BIN:
-        return bytes_from(
-            (struct view){ value->via.bin.ptr, value->via.bin.size });
+        return bytes_from(value_view(value));
     case MSGPACK_OBJECT_ARRAY:
         return array_from(&value->via.array);
     case MSGPACK_OBJECT_MAP:

@@ -48,41 +48,11 @@ static bool wrong_kind(struct decoder *decoder, const msgpack_object *value,
                  kind_of(value), wanted);
 }
 
-/* The member of that name, or NULL. nil is absent, and so are an empty array
- * and an empty map: some languages cannot tell one of these from another. */
-static const msgpack_object *find_member(const msgpack_object_map *map,
-                                         const char *name)
-{
-    struct view wanted = view_of(name);
-
-    for (uint32_t i = 0; i < map->size; i++) {
-        const msgpack_object *key = &map->ptr[i].key;
-        const msgpack_object *value = &map->ptr[i].val;
-
-        if (!view_equal((struct view){ key->via.str.ptr, key->via.str.size },
-                        wanted))
-            continue;
-        if (value->type == MSGPACK_OBJECT_NIL ||
-            (value->type == MSGPACK_OBJECT_ARRAY &&
-             value->via.array.size == 0) ||
-            (value->type == MSGPACK_OBJECT_MAP && value->via.map.size == 0))
-            return NULL;
-        return value;
-    }
-    return NULL;
-}
-
 /* str, or bin where bytes are taken. */
-static bool view_of_value(const msgpack_object *value, bool bytes,
-                          struct view *out)
+static bool is_text(const msgpack_object *value, bool bytes)
 {
-    if (value->type == MSGPACK_OBJECT_STR)
-        *out = (struct view){ value->via.str.ptr, value->via.str.size };
-    else if (value->type == MSGPACK_OBJECT_BIN && bytes)
-        *out = (struct view){ value->via.bin.ptr, value->via.bin.size };
-    else
-        return false;
-    return true;
+    return value->type == MSGPACK_OBJECT_STR ||
+           (value->type == MSGPACK_OBJECT_BIN && bytes);
 }
 
 static bool decode_view(struct decoder *decoder, const struct field *field,
@@ -91,9 +61,10 @@ static bool decode_view(struct decoder *decoder, const struct field *field,
 {
     bool bytes = field->type == FIELD_BYTES || (field->flags & FIELD_RAW);
 
-    if (!view_of_value(value, bytes, out))
+    if (!is_text(value, bytes))
         return wrong_kind(decoder, value, bytes ? "text or bytes" : "text",
                           place);
+    *out = value_view(value);
     return rule_view(field, *out, place, decoder->err);
 }
 
@@ -143,9 +114,9 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, int *out,
                         const struct place *place)
 {
-    struct view text;
+    struct view text = value_view(value);
 
-    if (!view_of_value(value, false, &text))
+    if (!is_text(value, false))
         return wrong_kind(decoder, value, "text", place);
     for (int i = 0; field->names[i] != NULL; i++) {
         if (view_is(text, field->names[i])) {
@@ -165,8 +136,7 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
         const struct place place = { outer, field->name, 0 };
-        const msgpack_object *member =
-            find_member(&value->via.map, field->name);
+        const msgpack_object *member = value_member(value, field->name);
         void *at = out + field->offset;
 
         if (member != NULL && !decode_field(decoder, field, member, at, &place))
@@ -224,9 +194,9 @@ static bool decode_map(struct decoder *decoder, const struct field *field,
     for (size_t i = 0; i < out->count; i++) {
         const msgpack_object_kv *kv = &value->via.map.ptr[i];
 
-        pairs[i].key =
-            (struct view){ kv->key.via.str.ptr, kv->key.via.str.size };
-        if (!view_of_value(&kv->val, true, &pairs[i].value)) {
+        pairs[i].key = value_view(&kv->key);
+        pairs[i].value = value_view(&kv->val);
+        if (!is_text(&kv->val, true)) {
             struct view key = view_head(pairs[i].key, 64);
 
             return fault(place, decoder->err, "bad_field",
@@ -271,7 +241,7 @@ static bool decode_field(struct decoder *decoder, const struct field *field,
 
 static bool version_is_ours(const msgpack_object *message, struct err *err)
 {
-    const msgpack_object *v = find_member(&message->via.map, "v");
+    const msgpack_object *v = value_member(message, "v");
 
     if (v == NULL)
         return err_set(err, ERR_REJECT, "unsupported_version",

@@ -4,6 +4,9 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/table.h"
 
+/* What Redis puts around the data: seq, at, attempt, type, and their names. */
+enum { HEADER_BYTES = 192 };
+
 static const struct field event_data_fields[] = {
     UINT(event_data, turn, 0, MAX_NUMBER, "Of the conversation, from 1"),
     TEXT(event_data, text, FIELD_RAW, MAX_EVENT_BYTES,
@@ -29,6 +32,7 @@ static const struct field event_data_fields[] = {
 };
 const struct schema schema_event_data = {
     SCHEMA(event_data, "What happened; the members depend on type."),
+    .max_bytes = MAX_EVENT_BYTES - HEADER_BYTES,
 };
 
 static const struct field event_fields[] = {

@@ -102,5 +102,10 @@ bool value_decode(struct view bytes, const msgpack_object **out,
                   struct arena *arena, struct err *err);
 bool value_encode(const msgpack_object *value, struct buf *out,
                   struct err *err);
+/* The bytes of a str or bin; of anything else an empty view. */
+struct view value_view(const msgpack_object *value);
+/* The member of that name of a map, or NULL: not a map, not there, or empty as
+ * nil, [] and {} are (some languages cannot tell one of these from another). */
+const msgpack_object *value_member(const msgpack_object *map, const char *name);
 
 #endif

@@ -235,29 +235,22 @@ static bool check_message(const struct place *place,
                           const msgpack_object *message, struct err *err)
 {
     const struct place role = { .outer = place, .name = "role" };
+    const msgpack_object *value = value_member(message, "role");
+    struct view text;
 
     if (message->type != MSGPACK_OBJECT_MAP)
         return fault(place, err, "bad_field", "must be a map");
-    for (uint32_t i = 0; i < message->via.map.size; i++) {
-        const msgpack_object *key = &message->via.map.ptr[i].key;
-        const msgpack_object *value = &message->via.map.ptr[i].val;
-        struct view text;
-
-        if (!view_is((struct view){ key->via.str.ptr, key->via.str.size },
-                     "role"))
-            continue;
-        if (value->type != MSGPACK_OBJECT_STR)
-            return fault(&role, err, "bad_field", "must be text");
-        text = (struct view){ value->via.str.ptr, value->via.str.size };
-        if (is_role(text))
-            return true;
-        text = view_head(text, 64);
-        return fault(&role, err, "bad_field",
-                     "is \"%.*s\", must be one of system, developer, user, "
-                     "assistant, tool",
-                     VIEW_ARG(text));
-    }
-    return fault(&role, err, "missing_field", "is required");
+    if (value == NULL)
+        return fault(&role, err, "missing_field", "is required");
+    if (value->type != MSGPACK_OBJECT_STR)
+        return fault(&role, err, "bad_field", "must be text");
+    if (is_role(value_view(value)))
+        return true;
+    text = view_head(value_view(value), 64);
+    return fault(&role, err, "bad_field",
+                 "is \"%.*s\", must be one of system, developer, user, "
+                 "assistant, tool",
+                 VIEW_ARG(text));
 }
 
 static bool check_messages(const struct job *job, struct err *err)

@@ -12,10 +12,41 @@
 /* Up to here comparing each key with each is quicker than sorting them. */
 enum { FEW_KEYS = 16 };
 
+struct view value_view(const msgpack_object *value)
+{
+    if (value->type == MSGPACK_OBJECT_STR)
+        return (struct view){ value->via.str.ptr, value->via.str.size };
+    if (value->type == MSGPACK_OBJECT_BIN)
+        return (struct view){ value->via.bin.ptr, value->via.bin.size };
+    return (struct view){ NULL, 0 };
+}
+
+static bool is_empty(const msgpack_object *value)
+{
+    return value->type == MSGPACK_OBJECT_NIL ||
+           (value->type == MSGPACK_OBJECT_ARRAY &&
+            value->via.array.size == 0) ||
+           (value->type == MSGPACK_OBJECT_MAP && value->via.map.size == 0);
+}
+
+const msgpack_object *value_member(const msgpack_object *map, const char *name)
+{
+    struct view wanted = view_of(name);
+
+    if (map->type != MSGPACK_OBJECT_MAP)
+        return NULL;
+    for (uint32_t i = 0; i < map->via.map.size; i++) {
+        const msgpack_object_kv *kv = &map->via.map.ptr[i];
+
+        if (view_equal(value_view(&kv->key), wanted))
+            return is_empty(&kv->val) ? NULL : &kv->val;
+    }
+    return NULL;
+}
+
 static struct view key_at(const msgpack_object_map *map, uint32_t i)
 {
-    return (struct view){ map->ptr[i].key.via.str.ptr,
-                          map->ptr[i].key.via.str.size };
+    return value_view(&map->ptr[i].key);
 }
 
 static int compare_views(const void *left, const void *right)

@@ -160,6 +160,8 @@ static const struct {
       "{" ID ",'prompt':{'base64':'/wAB'}}", "prompt is bytes, must be text" },
     { "broken base64", &schema_cell, "{'stdout':{'base64':'/wA'}}",
       "stdout is not well-formed base64" },
+    { "not base64", &schema_cell, "{'stdout':{'base64':'****'}}",
+      "stdout is not well-formed base64" },
     { "base64 with blanks", &schema_cell, "{'stdout':{'base64':' /wAB   '}}",
       "stdout is not well-formed base64" },
     { "base64 with loose bits", &schema_cell, "{'stdout':{'base64':'/x=='}}",

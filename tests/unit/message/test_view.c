@@ -107,6 +107,17 @@ static const struct {
     { "good across a word's end", VIEW_INIT("abcdefg\xc3\xa9hij"), true },
 };
 
+static void test_character(void **state)
+{
+    (void)state;
+    assert_int_equal(view_character(view_of(NULL)), 0);
+    assert_int_equal(view_character(VIEW("ab")), 1);
+    assert_int_equal(view_character(VIEW("\xc3\xa9z")), 2);
+    assert_int_equal(view_character(VIEW("\xf0\x9f\x98\x80z")), 4);
+    assert_int_equal(view_character(VIEW("\xf0\x9f\x98")), 0);
+    assert_int_equal(view_character(VIEW("\xa9z")), 0);
+}
+
 static void test_utf8(void **state)
 {
     (void)state;
@@ -119,9 +130,8 @@ static void test_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_dup),
-        cmocka_unit_test(test_head),
+        cmocka_unit_test(test_compare), cmocka_unit_test(test_dup),
+        cmocka_unit_test(test_head),    cmocka_unit_test(test_character),
         cmocka_unit_test(test_utf8),
     };
 
