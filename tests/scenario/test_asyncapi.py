@@ -1,6 +1,7 @@
 """schemas/json/asyncapi.json against Redis, the README and the functions."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -32,8 +33,8 @@ SAMPLES = {
 def server():
     with RedisServer() as server:
         client = server.client()
-        library = (SCHEMAS / "redis" / "library.lua").read_bytes()
-        client.execute_command("FUNCTION", "LOAD", "REPLACE", library)
+        library = Path(os.environ["QUERN_BUILD"], "schemas", "redis", "library.lua")
+        client.execute_command("FUNCTION", "LOAD", "REPLACE", library.read_bytes())
         yield server
 
 
