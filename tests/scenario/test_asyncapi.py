@@ -1,7 +1,6 @@
 """schemas/json/asyncapi.json against Redis, the README and the functions."""
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +9,7 @@ import msgpack
 import pytest
 import redis
 
-from servers import RedisServer, binary
+from servers import BUILD, RedisServer, binary
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 API = json.loads((SCHEMAS / "json" / "asyncapi.json").read_text())
@@ -33,7 +32,7 @@ SAMPLES = {
 def server():
     with RedisServer() as server:
         client = server.client()
-        library = Path(os.environ["QUERN_BUILD"], "schemas", "redis", "library.lua")
+        library = Path(BUILD, "schemas", "redis", "library.lua")
         client.execute_command("FUNCTION", "LOAD", "REPLACE", library.read_bytes())
         yield server
 

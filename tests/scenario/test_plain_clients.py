@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from servers import SOURCE, RedisServer, die_with_parent
+from servers import BUILD, SOURCE, RedisServer, die_with_parent
 from standin import StandIn
 
 EXAMPLES = os.path.join(SOURCE, "producer", "examples")
@@ -42,7 +42,7 @@ def consumer(server):
 
 
 def library():
-    with open(os.path.join(SOURCE, "schemas", "redis", "library.lua")) as file:
+    with open(os.path.join(BUILD, "schemas", "redis", "library.lua")) as file:
         return file.read()
 
 
