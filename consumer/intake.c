@@ -31,10 +31,11 @@ struct intake {
     struct alarm *alarm;
     struct key *streams;
     size_t count;
-    size_t at;     /* the stream to look at; count: block on all */
-    bool asked;    /* a command is on its way */
-    bool healing;  /* the alarm is set */
-    size_t groups; /* still to be made */
+    size_t at;       /* the stream to look at; count: block on all */
+    bool asked;      /* a command is on its way */
+    uint64_t client; /* what Redis calls our connection */
+    bool healing;    /* the alarm is set */
+    size_t groups;   /* still to be made */
     uint64_t heal_ms;
     uint64_t turns;
     struct spare *spares;
@@ -244,10 +245,45 @@ uint64_t intake_turns(const struct intake *intake)
 
 /* ------------------------------------------------------------------ life */
 
+void intake_stop(struct intake *intake)
+{
+    struct command command;
+    intake->spare_count = 0; /* their leases end, nobody is charged */
+    if (!intake->asked || intake->client == 0)
+        return;
+    /* Through the control link: a job that is handed back after this must not
+     * come in again by a read that still waits. */
+    command_init(&command, "CLIENT");
+    command_add_text(&command, "UNBLOCK");
+    command_add_uint(&command, intake->client);
+    control_send(intake->consumer->control, &command, NULL, NULL);
+    command_finish(&command);
+}
+
+static void on_client(void *owner, const redisReply *reply,
+                      const struct err *why)
+{
+    struct intake *intake = owner;
+    (void)why;
+    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+        intake->client = (uint64_t)reply->integer;
+}
+
+static void ask_client(struct intake *intake)
+{
+    struct command command;
+    intake->client = 0;
+    command_init(&command, "CLIENT");
+    command_add_text(&command, "ID");
+    link_send(intake->link, &command, MARGIN_MS, on_client, intake);
+    command_finish(&command);
+}
+
 static void on_ready(void *owner)
 {
     struct intake *intake = owner;
     intake->at = 0;
+    ask_client(intake);
     make_groups(intake);
 }
 

@@ -16,8 +16,10 @@
 struct intake *intake_new(struct consumer *consumer,
                           const struct address *address);
 void intake_open(struct intake *intake);
-/* A slot is free, or the mode has changed. Accepts NULL. */
+/* A slot is free. Accepts NULL. */
 void intake_wake(struct intake *intake);
+/* The mode does not let it take any more: a read that waits is ended. */
+void intake_stop(struct intake *intake);
 /* Every turn of the loop of claiming, for a watchdog: it still turns. */
 uint64_t intake_turns(const struct intake *intake);
 void intake_free(struct intake *intake);

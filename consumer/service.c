@@ -118,6 +118,7 @@ static void drain(struct service *service)
         return;
     }
     consumer->mode = MODE_DRAINING;
+    intake_stop(consumer->intake);
     notify("STOPPING=1");
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
@@ -169,14 +170,21 @@ static void dump(const struct consumer *consumer)
     }
 }
 
+static void quiet(struct consumer *consumer)
+{
+    if (consumer->mode != MODE_SERVING)
+        return;
+    consumer->mode = MODE_QUIET;
+    intake_stop(consumer->intake);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct service *service = handle->data;
     struct consumer *consumer = service->consumer;
     switch (number) {
     case SIGTSTP:
-        if (consumer->mode == MODE_SERVING)
-            consumer->mode = MODE_QUIET;
+        quiet(consumer);
         log_line("quiet", "{s:I}", "running", (json_int_t)consumer->running);
         break;
     case SIGHUP:

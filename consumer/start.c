@@ -104,6 +104,8 @@ enum turn step_starting(struct attempt *attempt)
         return attempt_go(attempt, ENDED);
     if (attempt->cancelled && attempt->stop < STOP_CANCEL)
         attempt->stop = STOP_CANCEL;
+    if (attempt->consumer->mode != MODE_SERVING && attempt->stop < STOP_RELEASE)
+        attempt->stop = STOP_RELEASE; /* it came just too late */
     return attempt_go(attempt, LOADING);
 }
 

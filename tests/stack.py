@@ -19,7 +19,7 @@ import time
 
 import msgpack
 from practice_model import PracticeModel
-from servers import Process, RedisServer, binary, wait_until
+from servers import BUILD, Process, RedisServer, binary, wait_until
 
 ROOT = "quern:{000}:"
 TERMINAL = {"completed", "incomplete", "failed", "cancelled"}
@@ -39,10 +39,14 @@ class Stack:
         self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
         self.redis = RedisServer(**(redis or {}))
         self.db = self.redis.client()
+        with open(os.path.join(BUILD, "schemas", "redis", "library.lua")) as library:
+            self.db.function_load(library.read(), replace=True)
         self.model = PracticeModel(script)
         self.settings = settings
         self.consumers = []
-        self.socket = os.path.join(self.folder, "executor.sock")
+        # As root the executor is somebody else; it makes the inner folder.
+        os.chmod(self.folder, 0o755)
+        self.socket = os.path.join(self.folder, "run", "executor.sock")
         self.executor = None
         if executor:
             self.start_executor()
@@ -72,7 +76,7 @@ class Stack:
             os.unlink(self.socket)
         args = [binary("quern-executor"), "--socket", self.socket, *flags]
         self.executor = Process(args).start()
-        self.executor.wait_socket(self.socket, timeout=60)
+        self.executor.wait_for('"executor.ready"', timeout=60)
         return self.executor
 
     def consumer(self, **settings):

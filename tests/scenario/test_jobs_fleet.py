@@ -1,0 +1,222 @@
+"""Consumers come, go, are asked to stop; Redis goes away; jobs are cancelled.
+
+Nothing here needs code to run: the model is what takes its time.
+"""
+
+import json
+import signal
+import time
+
+import pytest
+from servers import wait_until
+from stack import ROOT, Stack
+
+SLOW = [{"text": "at last", "delay_ms": 1500}]
+
+
+@pytest.fixture
+def stack():
+    with Stack(executor=False, redis={"aof": True}) as stack:
+        yield stack
+
+
+def wait_busy(stack, job):
+    stack.wait_event(job, "turn.started")
+    wait_until(lambda: stack.model.counts()["total"] > 0, what="the model is asked")
+
+
+def test_a_drain_lets_what_runs_end(stack):
+    stack.model.script(SLOW)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    consumer.signal(signal.SIGTERM)
+    late = stack.submit(prompt="y")
+    assert consumer.wait() == 0
+    assert stack.state(job) == "completed"
+    assert stack.state(late) == "queued"
+    assert stack.model.counts()["total"] == 1
+
+
+def test_a_drain_that_takes_too_long_hands_back(stack):
+    stack.model.script([{"text": "at last", "delay_ms": 60000}])
+    consumer = stack.consumer(drain_ms=200)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    consumer.signal(signal.SIGTERM)
+    assert consumer.wait() == 0
+    facts = stack.facts(job)
+    assert facts["state"] == "queued"
+    assert facts["attempts"] == "0" and facts["crashes"] == "0", "nobody is charged"
+    stack.model.script([])
+    stack.consumer()
+    result = stack.result(job)
+    assert result["status"] == "completed" and result["attempts"] == 1
+    queued = [e["data"] for e in stack.check_events(job) if e["type"] == "job.queued"]
+    assert queued[1]["reason"] == "released"
+
+
+def test_a_second_term_hands_back_now(stack):
+    stack.model.script([{"text": "at last", "delay_ms": 60000}])
+    consumer = stack.consumer(drain_ms=60000)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    consumer.signal(signal.SIGTERM)
+    consumer.wait_for('"drain"')
+    consumer.signal(signal.SIGTERM)
+    assert consumer.wait() == 0
+    assert stack.state(job) == "queued"
+
+
+def test_quiet_claims_nothing(stack):
+    consumer = stack.consumer()
+    consumer.signal(signal.SIGTSTP)
+    consumer.wait_for('"quiet"')
+    job = stack.submit(prompt="x")
+    time.sleep(0.5)
+    assert stack.state(job) == "queued"
+    assert consumer.alive()
+
+
+def test_the_state_is_dumped(stack):
+    stack.model.script(SLOW)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    consumer.signal(signal.SIGUSR1)
+    line = json.loads(consumer.wait_for('"state.attempt"'))
+    assert line["job"] == job and line["state"] == "answering"
+    assert json.loads(consumer.wait_for('"what":"state"'))["running"] == 1
+
+
+def test_a_waiting_job_is_cancelled_at_once(stack):
+    job = stack.submit(prompt="x")
+    assert stack.call("cancel", job, "changed my mind") == b"cancelled"
+    assert stack.result(job)["status"] == "cancelled"
+    stack.consumer()
+    assert stack.run(prompt="y")["status"] == "completed"
+    assert stack.model.counts()["total"] == 1, "only the second one was asked"
+
+
+def test_a_running_job_is_cancelled_soon(stack):
+    stack.model.script([{"text": "at last", "delay_ms": 60000}])
+    # With such a lease the beat alone would take ten seconds.
+    stack.consumer(lease_ms=30000)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    begin = time.monotonic()
+    assert stack.call("cancel", job, "enough") == b"asked"
+    assert stack.result(job)["status"] == "cancelled"
+    assert time.monotonic() - begin < 5
+    stack.check_events(job)
+
+
+def test_a_dead_consumers_job_goes_on(stack):
+    stack.model.script([{"text": "at last", "delay_ms": 60000}])
+    first = stack.consumer(lease_ms=600)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    first.kill()
+    stack.model.script([])
+    stack.consumer(lease_ms=600)
+    result = stack.result(job)
+    assert result["status"] == "completed" and result["attempts"] == 2
+    assert result["usage"]["repeated_calls"] == 1, "what became of it is not known"
+    types = [e["type"] for e in stack.check_events(job)]
+    assert types.count("job.lost") == 1 and types.count("job.started") == 2
+
+
+def test_a_job_that_kills_its_consumers_fails(stack):
+    stack.model.script([{"text": "at last", "delay_ms": 60000}])
+    job = stack.submit(prompt="x")
+    for _ in range(2):
+        seen = stack.types(job).count("turn.started")
+        consumer = stack.consumer(lease_ms=600, max_crashes=1)
+        wait_until(
+            lambda: stack.types(job).count("turn.started") > seen,
+            what="it is taken up",
+        )
+        consumer.kill()
+    stack.consumer(lease_ms=600, max_crashes=1)
+    result = stack.result(job)
+    assert result["status"] == "failed" and result["error"]["code"] == "crashed"
+
+
+def test_a_zombie_writes_nothing(stack):
+    stack.model.script([[{"text": "of the first", "delay_ms": 2500}, {"text": "of the second"}]])
+    zombie = stack.consumer(lease_ms=600)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    zombie.signal(signal.SIGSTOP)
+    stack.consumer(lease_ms=600)
+    result = stack.result(job)
+    assert result["answer"] == "of the second"
+    before = stack.check_events(job)
+    zombie.signal(signal.SIGCONT)
+    zombie.wait_for('"job.lost"')
+    time.sleep(2)
+    assert stack.check_events(job) == before
+    assert zombie.alive()
+
+
+def test_redis_dies_while_the_model_thinks(stack):
+    stack.model.script(SLOW)
+    consumer = stack.consumer(lease_ms=10000)
+    job = stack.submit(prompt="x")
+    wait_busy(stack, job)
+    stack.redis.kill()
+    time.sleep(2)  # the answer comes, and cannot be written
+    stack.redis.start()
+    result = stack.result(job)
+    assert result["status"] == "completed" and result["answer"] == "at last"
+    assert result["attempts"] == 1 and consumer.alive()
+    assert stack.model.counts()["total"] == 1
+    stack.check_events(job)
+    assert stack.run(prompt="y")["status"] == "completed", "it claims again"
+
+
+def test_redis_forgets_everything(stack):
+    consumer = stack.consumer()
+    assert stack.run(prompt="x")["status"] == "completed"
+    stack.db.flushall()
+    assert stack.run(prompt="y")["status"] == "completed"
+    stack.db.execute_command("FUNCTION", "FLUSH")
+    for stream in stack.db.keys(f"{ROOT}work:*"):
+        stack.db.delete(stream)
+    stack.db.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    wait_until(
+        lambda: stack.db.execute_command("FUNCTION", "LIST"), what="the library is back"
+    )
+    assert stack.run(prompt="z")["status"] == "completed"
+    assert consumer.alive()
+
+
+def test_no_more_than_its_slots(stack):
+    stack.model.script([{"text": "ok", "delay_ms": 300}])
+    stack.consumer(slots=3)
+    jobs = [stack.submit(prompt=f"job {n}") for n in range(12)]
+    for job in jobs:
+        assert stack.result(job)["status"] == "completed"
+    assert stack.model.counts()["peak"] <= 3
+    assert stack.is_quiet()
+
+
+def test_the_urgent_comes_first(stack):
+    low = [stack.submit(prompt="x", priority="low") for _ in range(3)]
+    high = [stack.submit(prompt="x", priority="high") for _ in range(3)]
+    stack.model.script([{"text": "ok", "delay_ms": 50}])
+    stack.consumer(slots=1)
+    for job in low + high:
+        stack.result(job)
+    started = lambda job: int(stack.facts(job)["started_at"])
+    assert max(map(started, high)) <= min(map(started, low))
+
+
+def test_many_jobs_and_consumers(stack):
+    for _ in range(3):
+        stack.consumer(slots=8)
+    jobs = [stack.submit(prompt=f"job {n}") for n in range(300)]
+    for n, job in enumerate(jobs):
+        assert stack.result(job, 60)["answer"] == f"You said: job {n}"
+    assert stack.model.counts()["total"] == 300
+    assert stack.is_quiet()

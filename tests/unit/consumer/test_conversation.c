@@ -1,0 +1,302 @@
+/* test_conversation.c - what a journal says was done, and is to be done. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/consumer/records.h"
+
+static const struct job question = { .prompt = { "How many?", 9 } };
+
+#define CALL(id, arguments)                                                    \
+    "{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": "   \
+    "\"execute_python_code\", \"arguments\": \"" arguments "\"}}"
+#define CODE "{\\\"code\\\": \\\"1\\\"}"
+#define REPLY(calls)                                                           \
+    "{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [" calls "]" \
+                                                                           "}"
+#define TEXT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
+
+static struct conversation begin(const struct job *job)
+{
+    struct conversation conversation;
+    struct err err;
+    if (!conversation_init(&conversation, job, &err))
+        fail_msg("%s", err.text);
+    return conversation;
+}
+
+static const char *text_of(const json_t *messages, size_t index,
+                           const char *member)
+{
+    return json_string_value(
+        json_object_get(json_array_get(messages, index), member));
+}
+
+static const char *call_text(const json_t *message, size_t index,
+                             const char *member)
+{
+    const json_t *call =
+        json_array_get(json_object_get(message, "tool_calls"), index);
+    const json_t *value = json_object_get(call, member);
+    if (value == NULL)
+        value = json_object_get(json_object_get(call, "function"), member);
+    return json_string_value(value);
+}
+
+static void test_an_answer_ends_it(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    asks(&all);
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    answers(&all, TEXT("Two."));
+    assert_int_equal(conversation_next(&all), NEXT_END);
+    assert_true(view_is(conversation_answer(&all), "Two."));
+    assert_int_equal(all.usage.model_calls, 1);
+    assert_int_equal(all.usage.repeated_calls, 0);
+    assert_int_equal(all.records, 2);
+    conversation_finish(&all);
+}
+
+static void test_calls_are_answered_in_order(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    struct cell cell = { .code = VIEW("1"), .result = VIEW("1") };
+    asks(&all);
+    answers(&all, REPLY(CALL("a", CODE) "," CALL("b", CODE)));
+    assert_int_equal(conversation_next(&all), NEXT_CALL);
+    assert_string_equal(conversation_call(&all)->id, "1.0");
+    calls(&all);
+    assert_true(conversation_call(&all)->intended);
+    assert_true(all.files_there);
+    observes(&all, &cell, "one");
+    assert_string_equal(conversation_call(&all)->id, "1.1");
+    assert_false(conversation_call(&all)->intended);
+    observes(&all, NULL, "two");
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    assert_string_equal(text_of(all.messages, 2, "role"), "tool");
+    assert_string_equal(text_of(all.messages, 2, "tool_call_id"), "a");
+    assert_string_equal(text_of(all.messages, 3, "tool_call_id"), "b");
+    assert_string_equal(text_of(all.messages, 3, "content"), "two");
+    conversation_finish(&all);
+}
+
+/* Endpoints refuse a history with these. */
+static void test_ids_are_made_unique(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    answers(&all,
+            REPLY(CALL("x", CODE) "," CALL("x", CODE) "," CALL("", CODE)));
+    for (int i = 0; i < 3; i++)
+        observes(&all, NULL, "done");
+    answers(&all, REPLY(CALL("x", CODE)));
+    observes(&all, NULL, "done");
+    static const char *const ids[] = { "x", "x_1_1", "call_1_2", "x_2_0" };
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(call_text(json_array_get(all.messages, 1), i, "id"),
+                            ids[i]);
+        assert_string_equal(text_of(all.messages, 2 + i, "tool_call_id"),
+                            ids[i]);
+    }
+    assert_string_equal(call_text(json_array_get(all.messages, 5), 0, "id"),
+                        ids[3]);
+    assert_string_equal(text_of(all.messages, 6, "tool_call_id"), ids[3]);
+    conversation_finish(&all);
+}
+
+static void test_arguments_in_the_history(void **state)
+{
+    static const struct {
+        const char *what, *arguments, *history;
+    } rows[] = {
+        { "good ones keep their bytes", "{ \\\"code\\\" :\\\"1\\\" }",
+          "{ \"code\" :\"1\" }" },
+        { "raw code becomes an object", "print(1)", "{\"code\":\"print(1)\"}" },
+        { "what nobody understands becomes nothing", "{\\\"code", "{}" },
+        { "none stay none", "{}", "{}" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct conversation all = begin(&question);
+        char reply[400];
+        snprintf(reply, sizeof(reply), REPLY(CALL("a", "%s")),
+                 rows[i].arguments);
+        answers(&all, reply);
+        const char *got =
+            call_text(json_array_get(all.messages, 1), 0, "arguments");
+        if (strcmp(got, rows[i].history) != 0)
+            fail_msg("%s: got %s", rows[i].what, got);
+        conversation_finish(&all);
+    }
+}
+
+static void test_a_second_intent_is_counted(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    asks(&all);
+    asks(&all);
+    answers(&all, TEXT("Two."));
+    assert_int_equal(all.usage.repeated_calls, 1);
+    conversation_finish(&all);
+}
+
+static void test_a_cut_call_is_told(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    apply(&all, &(struct record){ .kind = RECORD_MODEL_REPLY,
+                                  .turn = 1,
+                                  .message = VIEW(TEXT("I will")),
+                                  .finish_reason = VIEW("length"),
+                                  .observation = VIEW("[it was cut]") });
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    assert_string_equal(text_of(all.messages, 2, "role"), "user");
+    assert_string_equal(text_of(all.messages, 2, "content"), "[it was cut]");
+    conversation_finish(&all);
+}
+
+static void test_a_cut_answer_is_known(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    apply(&all, &(struct record){ .kind = RECORD_MODEL_REPLY,
+                                  .turn = 1,
+                                  .message = VIEW(TEXT("I will")),
+                                  .finish_reason = VIEW("length") });
+    assert_int_equal(conversation_next(&all), NEXT_END);
+    assert_true(all.cut);
+    conversation_finish(&all);
+}
+
+static void test_what_is_to_be_run_again(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    struct cell good = { .code = VIEW("x = 1") };
+    struct cell lost = { .code = VIEW("while 1: pass"),
+                         .status = CELL_TIMEOUT,
+                         .state = CELL_LOST };
+    struct cell after = { .code = VIEW("x = 2"), .status = CELL_ERROR };
+    answers(&all, REPLY(CALL("a", CODE) "," CALL("b", CODE) "," CALL(
+                      "c", CODE) "," CALL("d", CODE)));
+    calls(&all);
+    observes(&all, &good, "");
+    assert_int_equal(conversation_past(&all).count, 1);
+    calls(&all);
+    observes(&all, &lost, "");
+    assert_int_equal(conversation_past(&all).count, 0);
+    assert_false(all.files_there);
+    observes(&all, NULL, "was not run");
+    assert_int_equal(conversation_past(&all).count, 0);
+    calls(&all);
+    observes(&all, &after, "");
+    const struct past_cell *past = conversation_past(&all).items;
+    assert_int_equal(conversation_past(&all).count, 1);
+    assert_true(view_is(past[0].call, "1.3"));
+    assert_true(view_is(past[0].code, "x = 2"));
+    conversation_finish(&all);
+}
+
+static void test_cells_are_one_turn(void **state)
+{
+    (void)state;
+    struct view code[] = { VIEW("x = 1"), VIEW("x / 0"), VIEW("x") };
+    struct job job = { .kind = JOB_CODE, .cells = { code, 3 } };
+    struct conversation all = begin(&job);
+    struct cell good = { .code = code[0], .result = VIEW("7") };
+    struct cell bad = { .code = code[1], .status = CELL_ERROR };
+    assert_int_equal(conversation_next(&all), NEXT_CALL);
+    assert_true(view_is(conversation_call(&all)->arguments, "x = 1"));
+    observes(&all, &good, "");
+    assert_int_equal(conversation_next(&all), NEXT_CALL);
+    assert_true(view_is(conversation_answer(&all), "7"));
+    observes(&all, &bad, "");
+    assert_int_equal(conversation_next(&all), NEXT_END);
+    assert_non_null(conversation_failure(&all));
+    conversation_finish(&all);
+}
+
+static void test_the_request(void **state)
+{
+    (void)state;
+    struct file_ref file = { .name = VIEW("data.csv"), .bytes = 12 };
+    struct job job = { .prompt = VIEW("How many?"),
+                       .system = VIEW("Be brief."),
+                       .files = { &file, 1 } };
+    struct conversation all = begin(&job);
+    json_t *request = conversation_request(&all);
+    const char *system = text_of(request, 0, "content");
+    assert_int_equal(json_array_size(request), 2);
+    assert_non_null(strstr(system, "execute_python_code"));
+    assert_non_null(strstr(system, "data.csv (12 bytes)"));
+    assert_non_null(strstr(system, "Be brief."));
+    assert_string_equal(text_of(request, 1, "content"), "How many?");
+    json_decref(request);
+    conversation_finish(&all);
+}
+
+static void test_a_history_is_not_an_answer(void **state)
+{
+    (void)state;
+    struct err err;
+    struct arena arena = { 0 };
+    const msgpack_object *messages;
+    /* [{"role": "assistant", "content": "old"}] */
+    assert_true(value_decode(VIEW("\x91\x82\xa4role\xa9"
+                                  "assistant\xa7"
+                                  "content\xa3old"),
+                             &messages, &arena, &err));
+    struct job job = { .messages = messages };
+    struct conversation all = begin(&job);
+    asks(&all);
+    assert_int_equal(conversation_answer(&all).len, 0);
+    answers(&all, TEXT("new"));
+    assert_true(view_is(conversation_answer(&all), "new"));
+    conversation_finish(&all);
+    arena_finish(&arena);
+}
+
+static void test_a_strange_journal_is_refused(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    struct err err;
+    struct buf bytes;
+    struct record record = { .kind = RECORD_TOOL_RESULT,
+                             .turn = 1,
+                             .call = VIEW("9.9") };
+    buf_init(&bytes, 1000);
+    assert_true(message_encode(&schema_record, &record, &bytes, &err));
+    assert_false(conversation_apply(&all, buf_view(&bytes), &err));
+    assert_string_equal(err.code, "internal");
+    assert_false(conversation_apply(&all, VIEW("\xc1"), &err));
+    buf_finish(&bytes);
+    conversation_finish(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_ends_it),
+        cmocka_unit_test(test_calls_are_answered_in_order),
+        cmocka_unit_test(test_ids_are_made_unique),
+        cmocka_unit_test(test_arguments_in_the_history),
+        cmocka_unit_test(test_a_second_intent_is_counted),
+        cmocka_unit_test(test_a_cut_call_is_told),
+        cmocka_unit_test(test_a_cut_answer_is_known),
+        cmocka_unit_test(test_what_is_to_be_run_again),
+        cmocka_unit_test(test_cells_are_one_turn),
+        cmocka_unit_test(test_the_request),
+        cmocka_unit_test(test_a_history_is_not_an_answer),
+        cmocka_unit_test(test_a_strange_journal_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

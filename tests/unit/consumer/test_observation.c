@@ -1,0 +1,118 @@
+/* test_observation.c - what a model is shown of a cell. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/observation.h"
+#include "schemas/message/limits.h"
+
+static struct image_ref figure = { .name = { "figure-1.png", 12 } };
+static struct file_ref table = { .name = { "out.csv", 7 }, .bytes = 120 };
+static struct view shown = { "   a\n0  1", 9 };
+
+static const struct {
+    const char *what;
+    struct record record;
+    const char *text;
+} rows[] = {
+    { "nothing", { .turn = 1 }, "(no output)\n" },
+    { "a value", { .cell = { .result = { "4", 1 } } }, "result:\n4\n" },
+    { "print and value",
+      { .cell = { .out = { "hi\n", 3 }, .result = { "4", 1 } } },
+      "stdout:\nhi\nresult:\n4\n" },
+    { "only an image",
+      { .images = { &figure, 1 } },
+      "[image: figure-1.png]\n" },
+    { "a file", { .files = { &table, 1 } }, "[file: out.csv, 120 bytes]\n" },
+    { "a display that is the value is shown once",
+      { .cell = { .displays = { &shown, 1 }, .result = { "   a\n0  1", 9 } } },
+      "result:\n   a\n0  1\n" },
+    { "an exception",
+      { .cell = { .status = CELL_ERROR,
+                  .error = { .name = { "E", 1 },
+                             .traceback = { "line 1\nE: x", 11 } } } },
+      "The code raised an exception.\ntraceback:\nline 1\nE: x\n" },
+    { "an exception without a traceback",
+      { .cell = { .status = CELL_ERROR,
+                  .error = { .name = { "E", 1 }, .value = { "x", 1 } } } },
+      "The code raised an exception.\nE: x\n" },
+    { "a time-out says what is left",
+      { .cell = { .status = CELL_TIMEOUT,
+                  .state = CELL_LOST,
+                  .reason = { "it ran for 60000 ms", 19 } } },
+      "The code ran into its time limit.\nThe session was restarted: "
+      "variables and the files that code wrote are gone, uploaded files are "
+      "there: it ran for 60000 ms.\n" },
+    { "a restored session",
+      { .cell = { .state = CELL_RESTORED,
+                  .reason = { "the executor went away", 22 },
+                  .result = { "1", 1 } } },
+      "The session was restored: the executor went away.\nresult:\n1\n" },
+};
+
+static void test_table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct buf out;
+        observation_write(&out, &rows[i].record, (struct view){ 0 });
+        if (!view_is(buf_view(&out), rows[i].text))
+            fail_msg("%s: got \"%.*s\"", rows[i].what,
+                     VIEW_ARG(buf_view(&out)));
+        buf_finish(&out);
+    }
+}
+
+/* However much there is, it fits, is UTF-8, and says what is missing. */
+static void test_much_of_everything(void **state)
+{
+    (void)state;
+    enum { MUCH = 1 << 20 };
+    char *much = malloc(MUCH);
+    memset(much, '\xff', MUCH);
+    struct view all = { much, MUCH };
+    struct view displays[64];
+    struct image_ref images[MAX_IMAGES];
+    struct file_ref files[MAX_FILES];
+    char name[MAX_FILE_NAME_BYTES];
+    memset(name, 'n', sizeof(name));
+    for (size_t i = 0; i < 64; i++) {
+        displays[i] = all;
+        images[i] = figure;
+        files[i] = (struct file_ref){ .name = { name, sizeof(name) } };
+    }
+    struct record record = {
+        .cell = { .status = CELL_ERROR,
+                  .out = all,
+                  .errout = all,
+                  .result = all,
+                  .displays = { displays, 64 },
+                  .error = { .name = all, .value = all, .traceback = all } },
+        .images = { images, MAX_IMAGES },
+        .files = { files, MAX_FILES },
+    };
+    struct buf out;
+    observation_write(&out, &record, VIEW("and a note"));
+    assert_true(out.len <= MAX_OBSERVATION_BYTES && out.len > 1000);
+    assert_true(view_is_utf8(buf_view(&out)));
+    char *text = view_dup(buf_view(&out));
+    assert_non_null(strstr(text, "bytes left out"));
+    assert_non_null(strstr(text, "and a note"));
+    free(text);
+    buf_finish(&out);
+    free(much);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_much_of_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,3 @@
+foreach(module arguments conversation observation result settings text)
+  unit_test(consumer/${module} consumer_core)
+endforeach()
