@@ -101,7 +101,7 @@ static void test_json_becomes_the_same_value_again(void **state)
     }
 }
 
-static bool takes_depth(int depth)
+static bool takes_depth(char container, int depth)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const msgpack_object *value;
@@ -109,7 +109,8 @@ static bool takes_depth(int depth)
     bool ok;
 
     for (int i = 0; i < depth; i++)
-        json = json_pack("[o]", json);
+        json = container == '[' ? json_pack("[o]", json)
+                                : json_pack("{s:o}", "k", json);
     ok = json_to_value(json, &value, &arena, NULL);
     json_decref(json);
     return ok;
@@ -118,8 +119,10 @@ static bool takes_depth(int depth)
 static void test_depth_is_bounded(void **state)
 {
     (void)state;
-    assert_true(takes_depth(CHECK_MAX_DEPTH));
-    assert_false(takes_depth(CHECK_MAX_DEPTH + 1));
+    assert_true(takes_depth('[', CHECK_MAX_DEPTH));
+    assert_false(takes_depth('[', CHECK_MAX_DEPTH + 1));
+    assert_true(takes_depth('{', CHECK_MAX_DEPTH));
+    assert_false(takes_depth('{', CHECK_MAX_DEPTH + 1));
 }
 
 #define ID "'id':'019aa5c8-1b2c-7000-8000-000000000000'"
@@ -160,6 +163,7 @@ static const struct {
       "{" ID ",'prompt':{'base64':'/wAB'}}", "prompt is bytes, must be text" },
     { "broken base64", &schema_cell, "{'stdout':{'base64':'/wA'}}",
       "stdout is not well-formed base64" },
+    { "no bytes in base64", &schema_cell, "{'stdout':{'base64':''}}", NULL },
     { "not base64", &schema_cell, "{'stdout':{'base64':'****'}}",
       "stdout is not well-formed base64" },
     { "base64 with blanks", &schema_cell, "{'stdout':{'base64':' /wAB   '}}",

@@ -179,6 +179,51 @@ static void test_items_are_bounded(void **state)
     assert_false(array_of(CHECK_MAX_ITEMS));
 }
 
+/* A map of count keys, k0 and up; the last one named as the first. */
+static bool takes_map(uint32_t count, bool twice)
+{
+    CLEANUP(buf_finish) struct buf buf = { .max = 4 << 20 };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *value;
+    struct err err = { 0 };
+    char head[5] = { '\xdf', (char)(count >> 24), (char)(count >> 16),
+                     (char)(count >> 8), (char)count };
+
+    buf_append(&buf, head, sizeof(head));
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&buf, "\xa8k%07u%c",
+                   twice && i == count - 1 ? 0 : (unsigned int)i, 1);
+    if (value_decode(buf_view(&buf), &value, &arena, &err))
+        return true;
+    assert_string_equal(err.text, "a map has the key \"k0000000\" twice");
+    return false;
+}
+
+static void test_a_key_said_twice_is_found_in_maps_of_any_size(void **state)
+{
+    static const uint32_t counts[] = { 2, 16, 17, 1000, 90000 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        assert_true(takes_map(counts[i], false));
+        assert_false(takes_map(counts[i], true));
+    }
+}
+
+static void test_a_deep_key_said_twice_is_found(void **state)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *value;
+
+    (void)state;
+    assert_false(value_decode(VIEW("\x91\x81\xa1"
+                                   "a\x92\x01\x82\xa1k\x01\xa1k\x02"),
+                              &value, &arena, NULL));
+    assert_true(value_decode(VIEW("\x91\x81\xa1"
+                                  "a\x92\x01\x82\xa1k\x01\xa1l\x02"),
+                             &value, &arena, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +231,8 @@ int main(void)
         cmocka_unit_test(test_every_cut_of_a_message_is_refused),
         cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_items_are_bounded),
+        cmocka_unit_test(test_a_key_said_twice_is_found_in_maps_of_any_size),
+        cmocka_unit_test(test_a_deep_key_said_twice_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

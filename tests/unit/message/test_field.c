@@ -352,6 +352,25 @@ static void test_only_what_is_there_is_written(void **state)
                         out.len);
 }
 
+static bool takes_key(size_t len)
+{
+    CLEANUP(buf_finish) struct buf out = { .max = 1000 };
+    char text[200];
+    struct pair pair = { { text, len }, VIEW("v") };
+    struct sample sample = { .map = { &pair, 1 } };
+
+    memset(text, 'k', sizeof(text));
+    return message_encode(&schema_sample, &sample, &out, NULL);
+}
+
+static void test_keys_of_a_map_are_bounded(void **state)
+{
+    (void)state;
+    assert_true(takes_key(1));
+    assert_true(takes_key(128));
+    assert_false(takes_key(129));
+}
+
 static void test_an_arena_is_zeroed_memory(void **state)
 {
     struct arena arena = { 0 };
@@ -380,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_the_buffer_is_a_bound_too),
         cmocka_unit_test(test_encoding_keeps_the_rules),
         cmocka_unit_test(test_only_what_is_there_is_written),
+        cmocka_unit_test(test_keys_of_a_map_are_bounded),
         cmocka_unit_test(test_an_arena_is_zeroed_memory),
     };
 
