@@ -185,16 +185,16 @@ static bool read_struct(struct reader *reader, const struct schema *schema,
                         const struct place *outer)
 {
     static const struct field any = { .type = FIELD_ANY };
-    bool versioned = schema->versioned;
+    /* A person may leave v out. */
+    bool adds_version = schema->versioned && json_object_get(json, "v") == NULL;
     const char *key;
     size_t len, i = 0;
     json_t *item;
 
     if (!json_is_object(json))
         return read_value(reader, json, out, 0);
-    versioned = versioned && json_object_get(json, "v") == NULL;
-    *out = new_map(reader, json_object_size(json) + versioned);
-    if (versioned) {
+    *out = new_map(reader, json_object_size(json) + adds_version);
+    if (adds_version) {
         out->via.map.ptr[i].key = string_to(reader, "v", 1);
         out->via.map.ptr[i++].val =
             (msgpack_object){ MSGPACK_OBJECT_POSITIVE_INTEGER,
