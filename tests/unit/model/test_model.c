@@ -222,6 +222,8 @@ static const struct row {
       NULL, ERR_NONE, 0, 0, false },
     { "an endpoint that takes nothing", "stubborn", "model_rejected",
       "Unsupported parameter: 'messages'", ERR_REJECT, 400, 0, false },
+    { "an endpoint that refuses what is not there", "parrot", "model_rejected",
+      "Unknown parameter", ERR_REJECT, 400, 0, false },
     { "a connection held open after [DONE]", "open", "\"content\":\"a\"", NULL,
       ERR_NONE, 0, 0, false },
 };
@@ -361,6 +363,26 @@ static void test_many_at_once(void **state)
     bench_finish(&bench);
 }
 
+/* The first request to a host must not make the others wait for its answer. */
+static void test_a_slow_answer_holds_up_nobody(void **state)
+{
+    struct bench bench;
+    struct trial slow, other;
+
+    (void)state;
+    bench_init(&bench, practice.url);
+    trial_start(&slow, &bench, "never");
+    trial_start(&other, &bench, "stream");
+    while (other.ends == 0 && !bench.late)
+        uv_run(&bench.loop, UV_RUN_ONCE);
+    assert_int_equal(other.ends, 1);
+    assert_int_equal(slow.ends, 0);
+    trial_end_call(&slow);
+    trial_finish(&slow);
+    trial_finish(&other);
+    bench_finish(&bench);
+}
+
 static void test_given_up_from_inside_its_own_callback(void **state)
 {
     struct bench bench;
@@ -437,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_what_was_learned_stays),
         cmocka_unit_test(test_a_refused_connection_was_not_sent),
         cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_a_slow_answer_holds_up_nobody),
         cmocka_unit_test(test_given_up_from_inside_its_own_callback),
         cmocka_unit_test(test_given_up_at_any_time),
         cmocka_unit_test(test_http_ends_under_running_calls),

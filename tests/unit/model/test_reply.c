@@ -240,6 +240,11 @@ static const struct row {
       CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
            "'{\\\"a\\\":\\\"}\\\\\\\"{\\\"'}") FINISH("tool_calls"),
       TEXT(""), "tool_calls", true },
+    { "nor does a quote behind a backslash",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
+           "'{\\\"a\\\":\\\"\\\\\\\"{\\\"}'}") FINISH("tool_calls"),
+      CALLS(ONE("a", "f", "{\\\"a\\\":\\\"\\\\\\\"{\\\"}")), "tool_calls",
+      false },
     { "the stream ends without a reason", DELTA("'content':'a'"), "model_cut",
       NULL, false },
     { "the stream ends inside an event",

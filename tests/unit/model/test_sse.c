@@ -25,6 +25,7 @@ static const struct row {
 } rows[] = {
     { "a blank line ends an event", "data: a\n\n", "|a;" },
     { "CRLF ends lines", "data: a\r\n\r\ndata: b\r\n\r\n", "|a;|b;" },
+    { "CRLF is one line end", "data: a\r\ndata: b\r\n\r\n", "|a\nb;" },
     { "CR ends lines", "data: a\r\rdata: b\r\r", "|a;|b;" },
     { "line ends are mixed", "data: a\r\n\ndata: b\n\r\n", "|a;|b;" },
     { "one space after the colon is dropped", "data:  a\n\n", "| a;" },
