@@ -110,7 +110,7 @@ static ssize_t on_read(void *owner, uint64_t at, char *room, size_t size)
                             : MHD_CONTENT_READER_END_OF_STREAM;
     if (must_wait(exchange))
         return 0;
-    left = plan->ends[exchange->piece] - (size_t)at;
+    left = (plan->apart ? plan->ends[exchange->piece] : plan->len) - (size_t)at;
     if (left > size)
         left = size;
     memcpy(room, plan->body + at, left);

@@ -287,6 +287,7 @@ static void recut(struct plan *plan, const json_t *reply)
 
     if (!chunk || (json_is_integer(chunk) && size < 1))
         return;
+    plan->apart = true;
     plan->pieces = 0;
     for (size_t at = 0; at < plan->len;) {
         size_t step = json_is_integer(chunk) ? (size_t)size
@@ -353,6 +354,7 @@ void plan_make(struct plan *plan, const json_t *reply, const json_t *request)
         .delay_ms = milliseconds(reply, "delay_ms"),
         .first_ms = milliseconds(reply, "first_ms"),
         .chunk_ms = milliseconds(reply, "chunk_ms"),
+        .apart = json_object_get(reply, "chunk_ms") != NULL,
         .drop = json_is_true(json_object_get(reply, "drop")),
     };
     writer.model = text(request, "model");

@@ -20,6 +20,7 @@ struct plan {
     uint64_t delay_ms; /* before the status line */
     uint64_t first_ms; /* between the headers and the first piece */
     uint64_t chunk_ms; /* between two pieces */
+    bool apart;        /* each piece is written by itself */
     bool broken;       /* ends by closing the connection */
     bool drop;         /* no answer at all */
 };

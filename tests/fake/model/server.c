@@ -144,15 +144,26 @@ static void on_completed(void *owner, struct MHD_Connection *connection,
     *state = NULL;
 }
 
+void server_run(struct server *server)
+{
+    server->due = true;
+}
+
 static void on_due(uv_timer_t *timer)
 {
     server_run(timer->data);
 }
 
-void server_run(struct server *server)
+/* Once a round of the loop, however many answers go on in it: each run looks
+ * at every suspended connection. */
+static void on_prepare(uv_prepare_t *prepare)
 {
+    struct server *server = prepare->data;
     MHD_UNSIGNED_LONG_LONG wait_ms;
 
+    if (!server->due)
+        return;
+    server->due = false;
     MHD_run(server->daemon);
     if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES)
         uv_timer_start(&server->timer, on_due, wait_ms, 0);
@@ -194,7 +205,9 @@ unsigned server_open(struct server *server, uv_loop_t *loop, unsigned port)
     info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     uv_poll_init(loop, &server->poll, info->epoll_fd);
     uv_timer_init(loop, &server->timer);
-    server->poll.data = server->timer.data = server;
+    uv_prepare_init(loop, &server->prepare);
+    server->poll.data = server->timer.data = server->prepare.data = server;
+    uv_prepare_start(&server->prepare, on_prepare);
     uv_poll_start(&server->poll, UV_READABLE, on_poll);
     info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
     return info->port;
@@ -204,6 +217,7 @@ void server_close(struct server *server)
 {
     uv_close((uv_handle_t *)&server->poll, NULL);
     uv_close((uv_handle_t *)&server->timer, NULL);
+    uv_close((uv_handle_t *)&server->prepare, NULL);
     while (!LIST_EMPTY(&server->paused))
         exchange_resume(LIST_FIRST(&server->paused));
     MHD_stop_daemon(server->daemon);

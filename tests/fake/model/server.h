@@ -17,6 +17,8 @@ struct server {
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
     uv_timer_t timer;
+    uv_prepare_t prepare;
+    bool due; /* libmicrohttpd has something to do */
     LIST_HEAD(paused, exchange) paused;
     struct counts counts;
     json_t *script;  /* NULL: the practice rules only */
@@ -30,7 +32,7 @@ void server_close(struct server *server);
 /* Takes the script; false, and says why, when it is not one. */
 bool server_set_script(struct server *server, json_t *script);
 
-/* After every change that lets a connection go on. */
+/* After every change that lets a connection go on: it does, soon. */
 void server_run(struct server *server);
 
 #endif
