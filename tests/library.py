@@ -127,10 +127,10 @@ class Library:
 
     def facts(self, id):
         found = self.client.hgetall(f"{self.root}job:{id}")
-        return {
-            name.decode(): value if name == b"job" else value.decode()
-            for name, value in found.items()
-        }
+        return {name.decode(): value.decode() for name, value in found.items()}
+
+    def body(self, id):
+        return self.client.get(f"{self.root}body:{id}")
 
     def state(self, id):
         return self.facts(id).get("state")
@@ -205,7 +205,7 @@ class Library:
             assert id in entries, f"{id} is {facts['state']} and in no stream"
             assert self.client.pttl(key) == -1
         else:
-            for kind in ("job", "events", "journal"):
+            for kind in ("job", "body", "events", "journal"):
                 assert self.client.pttl(f"{self.root}{kind}:{id}") != -1
         self.check_events(id, facts)
 

@@ -6,6 +6,7 @@
  *
  *   ROOT work:<queue>:<priority>  stream, field id; group "consumers"
  *   ROOT job:<id>                 hash: the facts of a job
+ *   ROOT body:<id>                string: the bytes of submit
  *   ROOT journal:<id>             list of records (schemas/message/journal.h)
  *   ROOT events:<id>              stream; entry <seq>-0, field event; also the
  *                                 channel on which the same bytes are published

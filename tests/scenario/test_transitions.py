@@ -60,7 +60,7 @@ def test_a_job_goes_its_way(queue):
     assert queue.result(A) == {"v": 1}
     facts = queue.facts(A)
     assert facts["state"] == "completed"
-    assert "job" not in facts and "entry" not in facts
+    assert "entry" not in facts and queue.body(A) is None
     assert queue.client.xlen(queue.work()) == 0
     assert DAY_MS - 5000 < queue.client.pttl(f"{queue.root}result:{A}") <= DAY_MS
     assert queue.client.pttl(f"{queue.root}job:{A}") > WEEK_MS
@@ -169,6 +169,14 @@ def test_an_id_whose_facts_were_deleted_can_be_used_again(queue):
     queue.client.delete(f"{queue.root}job:{A}", queue.work())
     assert queue.submit(A) == (A, "created")
     assert queue.types(A) == ["job.queued"]
+
+
+def test_a_waiting_job_takes_little_memory(queue):
+    """The body on top of it; a stream as Redis makes it would take 4 KiB."""
+    queue.submit(A, b"x" * 1000)
+    kinds = ("job", "events")
+    taken = [queue.client.memory_usage(f"{queue.root}{kind}:{A}") for kind in kinds]
+    assert sum(taken) < 2048, taken
 
 
 def test_the_depth_counts_what_waits_and_runs_in_all_priorities(queue):
@@ -370,9 +378,10 @@ def test_a_failed_job_is_kept_with_its_bytes_among_the_dead(queue):
     queue.begin()
     queue.finish(A, 1, "failed", error_code="bad_field", dead_ttl_ms=1000)
     facts = queue.facts(A)
-    assert (facts["job"], facts["error_code"]) == (b"body", "bad_field")
+    assert (queue.body(A), facts["error_code"]) == (b"body", "bad_field")
     assert queue.dead() == [A]
-    assert queue.client.pttl(f"{queue.root}result:{A}") <= 1000
+    for kind in ("result", "body"):
+        assert 0 < queue.client.pttl(f"{queue.root}{kind}:{A}") <= 1000
 
 
 def test_a_drain_costs_no_attempt(queue):
@@ -420,7 +429,7 @@ def test_a_deadline_that_passed_in_the_queue_ends_the_job(queue):
     job = queue.begin()
     assert (job.run, job.reason, job.id) == (False, "deadline", A)
     assert queue.state(A) == "failed"
-    assert queue.facts(A)["job"] == b"body"
+    assert queue.body(A) == b"body"
     result = queue.result(A)
     assert (result["v"], result["id"], result["status"]) == (1, A, "failed")
     assert result["error"]["code"] == "deadline_exceeded"

@@ -118,7 +118,7 @@ def test_a_job_that_kills_its_consumers_fails_in_the_end(queue):
         queue.reclaim(max_crashes=2)
     facts = queue.facts(A)
     assert (facts["state"], facts["error_code"]) == ("failed", "crashed")
-    assert facts["job"] == b"poison"
+    assert queue.body(A) == b"poison"
     assert queue.dead() == [A]
     error = queue.result(A)["error"]
     assert (error["kind"], error["code"]) == ("reject", "crashed")
@@ -239,7 +239,7 @@ def test_garbage_is_kept_aside_and_disturbs_nothing(queue, fields, finder):
     assert queue.dead() == [id]
     facts = queue.facts(id)
     assert (facts["state"], facts["error_code"]) == ("failed", "bad_entry")
-    kept = msgpack.unpackb(facts["job"], raw=True)
+    kept = msgpack.unpackb(queue.body(id), raw=True)
     assert len(kept) == 2 * len(fields)
     assert queue.client.xlen(queue.work()) == 1
     assert queue.state(B) == "queued"

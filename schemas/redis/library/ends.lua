@@ -13,8 +13,11 @@ end
 
 local function push(job)
     local stream = work(job.root, job.queue, job.priority)
-    if redis.call("EXISTS", stream) == 0 then make_group(stream) end
-    local entry = redis.call("XADD", stream, "*", "id", job.id)
+    local entry = redis.call("XADD", stream, "NOMKSTREAM", "*", "id", job.id)
+    if not entry then
+        make_group(stream)
+        entry = redis.call("XADD", stream, "*", "id", job.id)
+    end
     set(job, { state = "queued", stream = stream, entry = entry })
 end
 
@@ -54,11 +57,15 @@ local function finish_job(job, now, end_)
     save(job)
 
     redis.call("HDEL", job.key, "stream", "entry", "lease_ms")
-    if not failed then redis.call("HDEL", job.key, "job") end
     redis.call("PEXPIRE", job.key, facts_ttl_ms)
     redis.call("PEXPIRE", job.root .. "events:" .. job.id, DAY_MS)
     redis.call("PEXPIRE", job.root .. "journal:" .. job.id, HOUR_MS)
-    if failed then bury(job.root, job.queue, job.id, now, facts_ttl_ms) end
+    if failed then
+        redis.call("PEXPIRE", body_key(job), ttl_ms)
+        bury(job.root, job.queue, job.id, now, facts_ttl_ms)
+    else
+        redis.call("DEL", body_key(job))
+    end
 end
 
 -- An end that no consumer wrote: its result is made here.
@@ -115,9 +122,10 @@ local function bury_entry(root, stream, entry, fields, now)
     local id = "entry-" .. entry
     local queue = stream:match("work:([%w._-]+):%a+$") or "default"
     redis.call("HSET", root .. "job:" .. id, "state", "failed",
-        "error_code", "bad_entry", "queue", queue, "finished_at", now,
-        "job", cmsgpack.pack(fields))
+        "error_code", "bad_entry", "queue", queue, "finished_at", now)
     redis.call("PEXPIRE", root .. "job:" .. id, WEEK_MS)
+    redis.call("SET", root .. "body:" .. id, cmsgpack.pack(fields),
+        "PX", WEEK_MS)
     bury(root, queue, id, now, WEEK_MS)
     drop(stream, entry)
 end

@@ -5,7 +5,7 @@
 local function run_job(job, now)
     return {
         1, "", job.id, job.epoch, job.attempts, job.crashes, job.cancel, now,
-        job.deadline_at, job.submitted_at, redis.call("HGET", job.key, "job"),
+        job.deadline_at, job.submitted_at, redis.call("GET", body_key(job)),
         redis.call("LRANGE", job.root .. "journal:" .. job.id, 0, -1),
     }
 end

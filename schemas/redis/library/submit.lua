@@ -62,9 +62,8 @@ end
 local function standing(root, given, idem)
     local id = idem and redis.call("GET", idem)
     if id and redis.call("EXISTS", root .. "job:" .. id) == 1 then return id end
-    local key = root .. "job:" .. given.id
-    if redis.call("EXISTS", key) == 0 then return nil end
-    local body = redis.call("HGET", key, "job")
+    if redis.call("EXISTS", root .. "job:" .. given.id) == 0 then return nil end
+    local body = redis.call("GET", root .. "body:" .. given.id)
     if body and body ~= given.job then
         return nil, refuse("BADARG", "job %s exists and is another", given.id)
     end
@@ -103,14 +102,15 @@ local function submit(keys, args)
     set(job, {
         epoch = 0, attempts = 0, crashes = 0, queue = given.queue,
         priority = given.priority, tenant = given.tenant, submitted_at = now,
-        job = given.job,
     })
     if given.session then set(job, { session = given.session }) end
     if given.deadline_ms > 0 then
         set(job, { deadline_at = now + given.deadline_ms })
     end
+    redis.call("SET", body_key(job), given.job)
     push(job)
     emit_map(job, now, "job.queued", { queue = job.queue })
+    shrink_events(job)
     save(job)
     return { job.id, "created" }
 end
