@@ -16,7 +16,7 @@ import sys
 import tempfile
 import warnings
 
-from . import cell, display, magics, standin, streams
+from . import cell, display, hooks, magics, standin, streams
 
 
 def zygote(profile):
@@ -25,6 +25,8 @@ def zygote(profile):
     magics.install()
     standin.install()
     sys.meta_path.insert(0, HeldModules("fonts", "figures"))
+    figures = f"{__package__}.figures"
+    hooks.after_import("matplotlib.pyplot", lambda _: importlib.import_module(figures))
     if profile == "science":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

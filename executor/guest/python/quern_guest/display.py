@@ -43,11 +43,7 @@ def finish():
 
 def _figures():
     """Our backend, once somebody has asked for matplotlib."""
-    if "matplotlib.pyplot" not in sys.modules:
-        return None
-    from . import figures
-
-    return figures
+    return sys.modules.get(f"{__package__}.figures")
 
 
 def emit(bundle):

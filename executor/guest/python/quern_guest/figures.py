@@ -126,10 +126,7 @@ def _bounded_dpi(width, height, dpi):
 def install():
     fonts.install()
     matplotlib.rcParams["axes.unicode_minus"] = False
-    kept = dict(Gcf.figs)  # switching closes them
-    Gcf.figs.clear()
     pyplot.switch_backend(f"module://{__name__}")
-    Gcf.figs.update(kept)
     pyplot.switch_backend = lambda newbackend: None
 
 

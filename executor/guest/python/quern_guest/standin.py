@@ -6,13 +6,12 @@ not there, so its functions are replaced, once somebody imports it: loading it
 ahead would make every session slower.
 """
 
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import sys
 import types
 
 from . import display as ours
+from . import hooks
 
 KINDS = {
     "HTML": "text/html",
@@ -73,29 +72,12 @@ FUNCTIONS = {
 }
 
 
-class RealFunctions(importlib.abc.MetaPathFinder):
-    """Finds the module where IPython defines them, and replaces them there."""
-
-    NAME = "IPython.core.display_functions"
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != self.NAME:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_replace(module):
-                execute(module)
-                vars(module).update(FUNCTIONS)
-
-            spec.loader.exec_module = execute_and_replace
-        return spec
-
-
 def install():
     if importlib.util.find_spec("IPython"):
-        sys.meta_path.insert(0, RealFunctions())
+        hooks.after_import(
+            "IPython.core.display_functions",
+            lambda module: vars(module).update(FUNCTIONS),
+        )
     else:
         install_modules()
 
