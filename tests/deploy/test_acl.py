@@ -6,10 +6,10 @@ import time
 
 import pytest
 import redis
-from servers import RedisServer
+from servers import BUILD, RedisServer
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = (TREE / "schemas/redis/library.lua").read_text()
+LIBRARY = pathlib.Path(BUILD, "schemas/redis/library.lua").read_text()
 ROOT = "quern:{000}:"
 WORK = ROOT + "work:default:normal"
 BLOB = "quern:blob:" + "0" * 64
