@@ -15,3 +15,7 @@ scenario_test(unit/model/recorded unit)
 
 fuzz_target(sse consumer_model)
 fuzz_target(reply consumer_model)
+
+add_executable(http_try unit/model/http_try.c)
+target_link_libraries(http_try PRIVATE consumer_model quern_flags quern_sanitize)
+scenario_test(unit/model/http unit)
