@@ -17,14 +17,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 from executor_client import ExecutorClient
 from harness import Runner, first_line, measure, report
 from jupyter_client.manager import KernelManager
-from practice_model import PracticeModel
-from servers import BUILD, Process, RedisServer, binary
+from servers import BUILD, Process, binary
+from stack import Stack
 
 SCIENCE = "import numpy, pandas, matplotlib.pyplot"
 
@@ -100,7 +99,10 @@ class Lines:
     def run(self, count):
         self.child.stdin.write(f"{count}\n")
         self.child.stdin.flush()
-        return json.loads(self.child.stdout.readline())
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.child.args} ended")
+        return json.loads(line)
 
     def close(self):
         self.child.stdin.close()
@@ -150,33 +152,20 @@ def versions():
 
 
 def main(as_json):
-    with tempfile.TemporaryDirectory(prefix="quern-bench-", dir="/tmp") as run:
-        os.chmod(run, 0o755)
-        socket = os.path.join(run, "executor.sock")
-        executor = Process([binary("quern-executor"), "--socket", socket])
-        model = PracticeModel()
-        with RedisServer(aof=True) as redis, model, executor:
-            executor.wait_socket(socket, 60)
-            env = {
-                "REDIS_URL": redis.url,
-                "QUERN_EXECUTOR": socket,
-                "OPENAI_BASE_URL": model.url,
-                "OPENAI_API_KEY": "practice",
-                "QUERN_MODEL": "practice",
+    with Stack(redis={"aof": True}, lease_ms=30000) as stack:
+        stack.consumer()
+        env = {"REDIS_URL": stack.redis.url}
+        submit, bullmq = binary("bench-submit"), f"{BUILD}/bullmq.mjs"
+        with Process(["node", bullmq, "worker", stack.redis.socket]):
+            drivers = {
+                "conversation": Lines(submit, "conversation", **env),
+                "code": Lines(submit, "code", **env),
+                "bullmq": Lines("node", bullmq, "producer", stack.redis.socket),
+                "fork": Lines("/usr/bin/python3", "-c", FORKER),
             }
-            bullmq = [f"{BUILD}/bullmq.mjs"]
-            with Process([binary("quern-consumer")], env=env), Process(
-                ["node", *bullmq, "worker", redis.socket]
-            ):
-                drivers = {
-                    "conversation": Lines(binary("bench-submit"), "conversation", **env),
-                    "code": Lines(binary("bench-submit"), "code", **env),
-                    "bullmq": Lines("node", *bullmq, "producer", redis.socket),
-                    "fork": Lines("/usr/bin/python3", "-c", FORKER),
-                }
-                compare(socket, drivers, as_json)
-                for driver in drivers.values():
-                    driver.close()
+            compare(stack.socket, drivers, as_json)
+            for driver in drivers.values():
+                driver.close()
 
 
 def compare(socket, drivers, as_json):

@@ -26,11 +26,12 @@ static bool round_trip(struct quern *quern, const struct quern_job *job,
     if (!quern_submit(quern, job, &id, NULL, error) ||
         !quern_wait(quern, id.text, 60000, &status, error))
         return false;
-    if (status.state != QUERN_COMPLETED)
+    bool completed = status.state == QUERN_COMPLETED;
+    if (!completed)
         snprintf(error->text, sizeof(error->text), "job %s is %s (%s)", id.text,
                  quern_state_name(status.state), status.error_code);
     quern_status_finish(&status);
-    return status.state == QUERN_COMPLETED;
+    return completed;
 }
 
 int main(int argc, char **argv)
