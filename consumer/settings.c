@@ -58,7 +58,7 @@ static const struct setting table[] = {
     TEXT("base-url", "OPENAI_BASE_URL", base_url, "",
          "the model endpoint called \"default\""),
     SECRET("key", "OPENAI_API_KEY", key, "its key"),
-    TEXT("model", "QUERN_MODEL", model, "", "the model asked for there"),
+    TEXT("model", "OPENAI_MODEL", model, "", "the model asked for there"),
     NUMBER("slots", "QUERN_SLOTS", slots, 1, 100000, "64",
            "conversations at once"),
     NUMBER("lease-ms", "QUERN_LEASE_MS", lease_ms, 300, HOUR_MS, "30000",

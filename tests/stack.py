@@ -91,7 +91,7 @@ class Stack:
         env.update(
             REDIS_URL=self.redis.url,
             OPENAI_BASE_URL=self.model.url,
-            QUERN_MODEL="practice",
+            OPENAI_MODEL="practice",
             QUERN_EXECUTOR=self.socket,
             no_proxy="*",
         )
