@@ -189,8 +189,8 @@ static void take_call(struct conversation *conversation, json_t *calls,
 static bool apply_reply(struct conversation *conversation,
                         const struct record *record, struct err *err)
 {
-    json_t *message =
-        json_loadb(record->message.data, record->message.len, 0, NULL);
+    json_t *message = json_loadb(record->message.data, record->message.len,
+                                 JSON_ALLOW_NUL, NULL);
     if (!json_is_object(message)) {
         json_decref(message);
         return err_set(err, ERR_RETRY, "internal",

@@ -57,6 +57,12 @@ def test_retry_after_is_waited_for(stack):
     assert time.monotonic() - begin >= 1
 
 
+def test_odd_characters_go_through(stack):
+    text = "a\0b \U0001f600 \u2028 end"
+    _, result = run(stack, [{"text": text}])
+    assert result["status"] == "completed" and result["answer"] == text
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_refusal_is_not_tried_again(stack, status):
     _, result = run(stack, [{"status": status, "error": "no such luck"}])
