@@ -5,7 +5,11 @@ import json
 import pytest
 
 DISPLAY = "from IPython.display import *\n"
-PNG = "89504e470d0a1a0a"
+# One pixel.
+PNG = (
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000"
+    "000a49444154789c636000000002000148afa4710000000049454e44ae426082"
+)
 
 # What is shown, the cell, media types of each display, text of the result.
 BUNDLES = [
