@@ -98,6 +98,19 @@ BUNDLES = [
         "c",
     ),
     (
+        "a _repr_mimebundle_ that gives a list",
+        "class C:\n    def _repr_mimebundle_(self, **k): return [1]\n"
+        "    def __repr__(self): return 'c'\nC()",
+        [],
+        "c",
+    ),
+    (
+        "a _repr_mimebundle_ that knows its text",
+        "class C:\n    def _repr_mimebundle_(self, **k): return {'text/plain': 'd'}\nC()",
+        [],
+        "d",
+    ),
+    (
         "a _repr_mimebundle_ of odd things",
         "class C:\n    def _repr_mimebundle_(self, **k): return {1: 'a', 'b/c': 2, 'text/x': 'x'}\n    def __repr__(self): return 'c'\nC()",
         [["text/plain", "text/x"]],
@@ -125,6 +138,7 @@ def test_bundle(one, code, types, shown, ipython):
     cell = one(code, before=before)
     assert cell.status == "ok", cell.traceback
     assert [sorted(bundle) for bundle in cell.displays] == types
+    assert all(image.startswith(b"\x89PNG\r\n") for image in cell.images)
     assert cell.result.startswith(shown) and bool(cell.result) == bool(shown)
 
 
@@ -135,6 +149,11 @@ def test_bytes_reach_the_other_side_as_they_are(one):
     assert cell.displays == [
         {"image/png": b"\x89\xff", "text/html": "é\\udcff".encode(), "text/plain": b""}
     ]
+
+
+def test_a_long_text_of_a_bundle_is_cut(one):
+    cell = one("display({'text/plain': 'x' * 10**6}, raw=True)")
+    assert len(cell.displays[0]["text/plain"]) <= 32 << 10
 
 
 def test_json_is_json(one):

@@ -3,6 +3,7 @@
 A bundle always has text/plain, which is what the model reads.
 """
 
+import base64
 import builtins
 import contextlib
 import json
@@ -101,7 +102,7 @@ def _figures_of(value):
 def bundle_of(value):
     with _bounded_tables():
         bundle = {"text/plain": text.show(value)}
-        bundle.update(_checked(_ask(value, "_repr_mimebundle_") or {}))
+        bundle.update(_checked(_ask(value, "_repr_mimebundle_")))
         for name, mime in METHODS.items():
             if mime not in bundle:
                 bundle.update(_checked({mime: _ask(value, name)}))
@@ -123,19 +124,27 @@ def _ask(value, name):
 def _checked(bundle):
     """What can be sent of a bundle."""
     sent = {}
+    if not isinstance(bundle, dict):
+        return sent
     for mime, value in bundle.items():
-        if mime == "application/json" and value is not None:
-            value = _json(value)
-        if isinstance(mime, str) and isinstance(value, (str, bytes)):
-            sent[mime] = value
+        if isinstance(mime, str) and value is not None:
+            value = _as_sent(mime, value)
+            if isinstance(value, (str, bytes)):
+                sent[mime] = value
     return sent
 
 
-def _json(value):
-    try:
-        return value if isinstance(value, str) else json.dumps(value)
-    except Exception:
-        return None
+def _as_sent(mime, value):
+    """Notebooks give images in base64, and JSON as the values it stands for."""
+    with contextlib.suppress(Exception):
+        if mime == "text/plain":
+            return text.clip(value)
+        if mime == "application/json" and not isinstance(value, str):
+            return json.dumps(value)
+        if mime in ("image/png", "image/jpeg") and isinstance(value, str):
+            return base64.b64decode(value)
+        return value
+    return None
 
 
 @contextlib.contextmanager
