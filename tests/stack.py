@@ -168,7 +168,7 @@ class Stack:
         data = self.db.get(f"quern:blob:{ref['blob']}")
         assert data is not None, ref
         assert hashlib.sha256(data).hexdigest() == ref["blob"]
-        assert len(data) == ref["bytes"]
+        assert len(data) == ref.get("bytes", 0)
         return data
 
     def check_events(self, job):
