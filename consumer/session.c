@@ -101,6 +101,20 @@ static enum turn ask(struct session *session, struct frame *frame,
     return fail(session, &why);
 }
 
+/* What the executor calls a call: unique among all jobs of the session. */
+struct call_name {
+    char text[MAX_NAME_BYTES + 1];
+};
+
+static struct call_name call_name(const struct session *session,
+                                  struct view call)
+{
+    struct call_name name;
+    snprintf(name.text, sizeof(name.text), "%.*s/%.*s",
+             VIEW_ARG(session->setup.job), VIEW_ARG(call));
+    return name;
+}
+
 static enum turn step_away(struct session *session)
 {
     if (!executor_is_ready(session->setup.executor))
@@ -323,8 +337,9 @@ static enum turn step_replaying(struct session *session)
     }
     if (!session->begun) {
         const struct past_cell *cell = &cells[session->past_at];
+        struct call_name name = call_name(session, cell->call);
         struct frame again = { .type = FRAME_RUN,
-                               .call = cell->call,
+                               .call = view_of(name.text),
                                .code = cell->code,
                                .cell_ms = session->setup.cell_ms };
         return ask(session, &again, on_replayed);
@@ -381,8 +396,9 @@ static void on_running(void *owner, const struct frame *frame)
 
 static enum turn step_running(struct session *session)
 {
+    struct call_name name = call_name(session, session->wish.call);
     struct frame frame = { .type = FRAME_RUN,
-                           .call = session->wish.call,
+                           .call = view_of(name.text),
                            .code = session->wish.code,
                            .cell_ms = session->setup.cell_ms };
     if (!session->begun) {
@@ -513,7 +529,8 @@ static void tell(struct session *session, enum frame_type type,
 
 void session_forget(struct session *session, struct view call)
 {
-    tell(session, FRAME_FORGET, call);
+    struct call_name name = call_name(session, call);
+    tell(session, FRAME_FORGET, view_of(name.text));
 }
 
 void session_interrupt(struct session *session)

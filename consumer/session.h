@@ -50,6 +50,7 @@ struct session_setup {
     struct executor *executor;
     struct store *store; /* where the blobs of files are read */
     const struct names *names;
+    struct view job; /* jobs share sessions: it makes calls unique there */
     struct session_limits limits;
     struct list files; /* of struct file_ref: the job's */
     uint64_t away_ms, cell_ms;

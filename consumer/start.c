@@ -256,6 +256,7 @@ static void open_session(struct attempt *attempt)
         .executor = consumer->executor,
         .store = &attempt->store,
         .names = &consumer->names,
+        .job = view_of(attempt->id),
         .limits = { .memory_bytes =
                         least(limits->memory_bytes, settings->memory_bytes) },
         .files = attempt->job.files,

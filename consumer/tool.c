@@ -210,12 +210,15 @@ enum turn step_collecting(struct attempt *attempt)
 
 enum turn step_observed(struct attempt *attempt)
 {
-    const struct call *call = conversation_call(&attempt->conversation);
-    if (attempt->landed)
+    if (attempt->landed) {
+        if (attempt->output.ended)
+            session_forget(&attempt->session, attempt->output.call);
         return attempt_go(attempt, DECIDING);
+    }
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
+    const struct call *call = conversation_call(&attempt->conversation);
     const struct cell *cell = &attempt->output.cell;
     bool ran = attempt->output.ended;
     struct event_data data = {
