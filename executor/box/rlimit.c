@@ -1,7 +1,9 @@
 /* rlimit.c - the limits that the kernel keeps for every process. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "executor/box/walls.h"
 
@@ -9,6 +11,7 @@ enum {
     MAX_OPEN_FILES = 512,    /* sockets and pipes hold kernel memory */
     STACK_BYTES = 8 << 20,   /* each thread reserves as much */
     CPU_SECONDS = 24 * 3600, /* a session's whole life */
+    WITHOUT_PROC_BYTES = 1 << 30,
     DEFAULT_PROCESSES = 64,
     DEFAULT_DISK_BYTES = 256 << 20,
 };
@@ -17,6 +20,20 @@ static const rlim_t DEFAULT_MEMORY_BYTES = (rlim_t)2 << 30;
 static rlim_t choose(uint64_t wanted, rlim_t otherwise)
 {
     return wanted ? (rlim_t)wanted : otherwise;
+}
+
+/* What the interpreter has mapped before its first cell (libraries, most of it
+ * shared with other sessions) is not the session's to pay for. */
+static rlim_t own_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return WITHOUT_PROC_BYTES;
+    if (fscanf(file, "%llu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (rlim_t)pages * (rlim_t)getpagesize();
 }
 
 /* A hard limit that is lower already stays: raising it takes a capability. */
@@ -38,7 +55,8 @@ bool rlimits_set(const struct session_limits *limits, struct err *err)
         rlim_t value;
         const char *name;
     } rows[] = {
-        { RLIMIT_AS, choose(limits->memory_bytes, DEFAULT_MEMORY_BYTES),
+        { RLIMIT_AS,
+          own_bytes() + choose(limits->memory_bytes, DEFAULT_MEMORY_BYTES),
           "memory" },
         { RLIMIT_NPROC, choose(limits->processes, DEFAULT_PROCESSES),
           "processes" },
