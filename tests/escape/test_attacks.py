@@ -1,0 +1,186 @@
+"""Attacks that must be refused on the spot: nothing to see, nothing to do."""
+
+import pytest
+
+EPERM = "(-1, 'EPERM')"
+ENOSYS = "(-1, 'ENOSYS')"
+STATUS = "open('/proc/self/status').read().split('{}:')[1].split()[0]"
+
+# name, code, what its value or its exception's name must be (None: any error)
+REFUSED = [
+    # the host's files
+    ("the host's passwords", "open('/etc/shadow')", "FileNotFoundError"),
+    ("the host's homes", "os.listdir('/root')", "FileNotFoundError"),
+    (
+        "other folders of the host",
+        "sorted({'home', 'root', 'run', 'srv', 'mnt', 'sys'} & {*os.listdir('/')})",
+        "[]",
+    ),
+    ("the host's users", "open('/etc/passwd').read().count('\\n')", "1"),
+    (
+        "a neighbour's files",
+        "[d for d, _, files in os.walk('/') if 'secret.txt' in files]",
+        "[]",
+    ),
+    ("a new program", "open('/usr/bin/x', 'w')", None),
+    ("a change of the root", "os.mkdir('/x')", None),
+    ("a change of /etc", "open('/etc/passwd', 'a')", None),
+    ("a device", "os.mknod('sda', 0o60600, os.makedev(8, 0))", "OSError"),
+    ("a file by its handle", "syscall(304, 0, 0, 0)", EPERM),
+    (
+        "a program of one's own",
+        "import shutil\nshutil.copy('/usr/bin/env', 'env')\nos.execv('env', ['env'])",
+        "PermissionError",
+    ),
+    ("a program without a path", "syscall(322, 0, 0, 0, 0, 0x1000)", EPERM),
+    # mounts and namespaces
+    ("a remount", "syscall(165, 0, 0, 0, 32 | 4096, 0)", EPERM),
+    ("unmounting", "syscall(166, 0, 2)", EPERM),
+    ("chroot", "os.chroot('/tmp')", "PermissionError"),
+    ("pivot_root", "syscall(155, 0, 0)", EPERM),
+    ("a new user namespace", "syscall(272, 0x10000000)", EPERM),
+    ("a clone into a namespace", "syscall(56, 0x10000011, 0, 0, 0, 0)", EPERM),
+    ("a clone3 that no filter sees", "syscall(435, 0, 88)", ENOSYS),
+    (
+        "entering a namespace",
+        "syscall(308, os.open('/proc/self/ns/mnt', 0), 0)",
+        EPERM,
+    ),
+    # other processes
+    (
+        "a neighbour's processes",
+        "[p for p in os.listdir('/proc') if p.isdigit()]",
+        "['1', '2']",
+    ),
+    ("tracing init", "syscall(101, 16, 1, 0, 0)", EPERM),
+    ("init's memory", "open('/proc/1/mem', 'rb')", "PermissionError"),
+    ("init's environment", "open('/proc/1/environ', 'rb')", "PermissionError"),
+    ("init's root", "os.listdir('/proc/1/root')", "PermissionError"),
+    ("init's descriptors", "os.listdir('/proc/1/fd')", "PermissionError"),
+    ("another's memory", "syscall(310, 1, 0, 0, 0, 0, 0)", EPERM),
+    ("another's descriptors", "syscall(438, os.pidfd_open(1), 0, 0)", EPERM),
+    ("killing init", "os.kill(1, 9)", "PermissionError"),
+    ("asking for init's life", "os.kill(1, 0)", "PermissionError"),
+    ("killing all", "try:\n    os.kill(-1, 9)\nexcept OSError:\n    pass\n1", "1"),
+    # the network
+    ("AF_INET", "socket.socket(socket.AF_INET)", "PermissionError"),
+    ("AF_INET6", "socket.socket(10, socket.SOCK_DGRAM)", "PermissionError"),
+    ("AF_NETLINK", "socket.socket(16, socket.SOCK_RAW)", "PermissionError"),
+    ("AF_PACKET", "socket.socket(17, socket.SOCK_RAW)", "PermissionError"),
+    ("AF_RXRPC", "socket.socket(33, socket.SOCK_DGRAM)", "PermissionError"),
+    ("AF_ALG", "socket.socket(38, socket.SOCK_SEQPACKET)", "PermissionError"),
+    ("AF_VSOCK", "socket.socket(40, socket.SOCK_STREAM)", "PermissionError"),
+    ("names of the internet", "socket.getaddrinfo('example.com', 80)", "gaierror"),
+    (
+        "a socket of the host",
+        "socket.socket(socket.AF_UNIX).connect('/run/quern/executor.sock')",
+        "FileNotFoundError",
+    ),
+    # the kernel
+    ("a keyring", "syscall(250, 0, -3, 0)", EPERM),
+    ("a new key", "syscall(248, 0, 0, 0, 0, -3)", EPERM),
+    ("io_uring", "syscall(425, 1, 0)", EPERM),
+    ("bpf", "syscall(321, 0, 0, 0)", EPERM),
+    ("perf_event_open", "syscall(298, 0, 0, -1, -1, 0)", EPERM),
+    ("userfaultfd", "syscall(323, 0)", EPERM),
+    ("another personality", "syscall(135, 0x0040000)", ENOSYS),
+    ("kexec", "syscall(246, 0, 0, 0, 0)", EPERM),
+    ("a module", "syscall(313, 0, 0, 0)", EPERM),
+    ("the kernel's log", "syscall(103, 3, 0, 0)", EPERM),
+    ("the clock", "time.clock_settime(time.CLOCK_REALTIME, 0)", "PermissionError"),
+    ("settings of the kernel", "open('/proc/sys/kernel/hostname')", None),
+    ("the machine's memory", "open('/proc/kcore', 'rb')", None),
+    ("the magic key", "open('/proc/sysrq-trigger', 'w')", None),
+    ("the machine's name", "os.uname().nodename", "'box'"),
+    # memory that no limit sees
+    ("memfd_create", "os.memfd_create('x')", "PermissionError"),
+    ("shmget", "syscall(29, 0, 1 << 30, 0o1600)", EPERM),
+    # terminals
+    ("TIOCSTI", "import fcntl\nfcntl.ioctl(0, 0x5412, b'x')", "PermissionError"),
+    ("TIOCSTI with upper bits", "syscall(16, 0, 0x100005412, 0)", EPERM),
+    # what the process itself may
+    (
+        "the warden's environment",
+        "[k for k in os.environ if k.startswith(('QUERN', 'REDIS', 'OPENAI'))]",
+        "[]",
+    ),
+    ("any capability", STATUS.format("CapEff"), repr("0" * 16)),
+    ("a bounding set", STATUS.format("CapBnd"), repr("0" * 16)),
+    ("new privileges", STATUS.format("NoNewPrivs"), "'1'"),
+    ("no filter", STATUS.format("Seccomp"), "'2'"),
+    (
+        "higher limits",
+        "import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (9999, 9999))",
+        "ValueError",
+    ),
+    (
+        "descriptors of others",
+        "sorted({os.readlink(f'/proc/self/fd/{fd}').split(':')[0]\n"
+        "  for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')}\n"
+        "  - {'pipe', 'socket', '/dev/null'})",
+        "[]",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, code, expected", REFUSED, ids=[r[0] for r in REFUSED])
+def test_refused(attacker, name, code, expected):
+    done = attacker.run(code)
+    assert done.state == "kept", done.reason
+    if expected is None:
+        assert done.status == "error", done.result
+    else:
+        assert expected in (done.result, done.error.get("name")), done
+
+
+INT80 = """
+import mmap
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(b"\\xb8\\x14\\x00\\x00\\x00\\xcd\\x80\\xc3")
+ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+"""
+
+# What ends the interpreter: the session says so and goes on with a new one.
+FATAL = [
+    ("os._exit", "os._exit(0)", "ended itself with code 0"),
+    ("a segmentation fault", "ctypes.string_at(0)", "signal 11"),
+    ("abort", "os.abort()", "signal 6"),
+    ("killing oneself", "os.kill(os.getpid(), 9)", "signal 9"),
+    ("32-bit calls", INT80, "signal 31"),
+    ("x32 calls", "syscall(0x40000000 | 39)", "signal 31"),
+    ("another program", "os.execv('/bin/true', ['true'])", "ended itself with code 0"),
+]
+
+
+@pytest.mark.parametrize("name, code, cause", FATAL, ids=[r[0] for r in FATAL])
+def test_fatal(attacker, name, code, cause):
+    attacker.run("kept = 1")
+    done = attacker.run(code)
+    assert (done.status, done.state) == ("crashed", "lost")
+    assert cause in done.reason
+    assert attacker.run("kept").error["name"] == "NameError", "lost means lost"
+
+
+def test_an_abstract_socket_is_not_seen_next_door(executor, attacker):
+    next_door = executor.open("next-door")
+    next_door.run(
+        "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('\\0quern')\ns.listen()"
+    )
+    done = attacker.run("socket.socket(socket.AF_UNIX).connect('\\0quern')")
+    assert done.error["name"] in ("ConnectionRefusedError", "PermissionError")
+    next_door.close()
+
+
+def test_an_interpreter_that_dies_between_cells_is_owned_up_to(attacker):
+    attacker.run(
+        "import threading\n"
+        "threading.Timer(0.2, lambda: os.kill(os.getpid(), 9)).start()"
+    )
+    attacker.run("time.sleep(0)")
+    import time
+
+    time.sleep(0.5)
+    done = attacker.run("1 + 1")
+    assert (done.status, done.result, done.state) == ("ok", "2", "lost")
+    assert "signal 9" in done.reason
+    assert attacker.run("1").state == "kept"

@@ -1,0 +1,193 @@
+"""Attacks that take too much: time, memory, processes, disk, output."""
+
+import time
+
+import pytest
+
+FORKS = """
+n = 0
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    pass
+n < 64
+"""
+THREADS = """
+import threading
+n = 0
+try:
+    while n < 1000:
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        n += 1
+except RuntimeError:
+    pass
+n < 64
+"""
+FILL = "f = open({!r}, 'wb')\nwhile True:\n    f.write(bytes(1 << 20))"
+DEEP = """
+for i in range(1000):
+    os.mkdir('d')
+    os.chdir('d')
+os.chdir('/workspace')
+1
+"""
+
+# name, code, its value or its exception's name
+BOUNDED = [
+    ("a fork bomb", FORKS, "True"),
+    ("a thread bomb", THREADS, "True"),
+    ("10 GB at once", "bytearray(10 << 30)", "MemoryError"),
+    ("10 GB in pieces", "a = []\nwhile True: a.append(bytearray(1 << 26))", "MemoryError"),
+    ("a full disk", FILL.format("full"), "OSError"),
+    ("a full /tmp", FILL.format("/tmp/full"), "OSError"),
+    ("a full /dev/shm", FILL.format("/dev/shm/full"), "OSError"),
+    ("a petabyte of nothing", "open('sparse', 'w').truncate(1 << 50)", "OSError"),
+    ("a million files", "for i in range(1 << 20): open(f'/tmp/{i}', 'w')", "OSError"),
+    ("a million descriptors", "a = []\nwhile True: a.append(os.dup(0))", "OSError"),
+    ("recursion", "f = lambda: f()\nf()", "RecursionError"),
+    ("deep folders", DEEP, "1"),
+]
+
+
+@pytest.mark.parametrize("name, code, expected", BOUNDED, ids=[r[0] for r in BOUNDED])
+def test_bounded(attacker, name, code, expected):
+    done = attacker.run(code)
+    assert expected in (done.result, done.error.get("name")), done
+
+
+def test_memory_of_many_processes_is_counted_together(attacker):
+    done = attacker.run(
+        "for i in range(6):\n"
+        "    if os.fork() == 0:\n"
+        "        b = bytearray(b'x') * (700 << 20)\n"
+        "        time.sleep(60)\n"
+        "time.sleep(60)"
+    )
+    assert (done.status, done.state) == ("memory", "lost")
+    assert "2048 MiB" in done.reason
+
+
+def test_memory_that_is_shared_is_counted_once(attacker):
+    done = attacker.run(
+        "b = bytearray(b'x') * (600 << 20)\n"
+        "for i in range(5):\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(0.5)\n"
+        "        os._exit(0)\n"
+        "time.sleep(0.7)\n"
+        "1"
+    )
+    assert (done.status, done.result) == ("ok", "1"), done.reason
+
+
+SWALLOW = """
+while True:
+    try:
+        while True:
+            n = len('body')
+    except BaseException:
+        pass
+"""
+STOP_PARENT = """
+pid = os.getpid()
+if os.fork() == 0:
+    os.kill(pid, 19)
+    os._exit(0)
+while True: pass
+"""
+IGNORE = "import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass"
+MASK = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+while True: pass
+"""
+
+# name, code, what becomes of the state
+ENDLESS = [
+    ("a loop in Python", "while True: pass", "kept"),
+    ("sleep", "time.sleep(100)", "kept"),
+    ("a loop in native code", "sum(range(10**12))", "lost"),
+    ("SIGINT ignored", IGNORE, "lost"),
+    ("all signals masked", MASK, "lost"),
+    ("KeyboardInterrupt swallowed", SWALLOW, "lost"),
+    ("SIGSTOP", "os.kill(os.getpid(), 19)", "lost"),
+    ("a child that stops its parent", STOP_PARENT, "lost"),
+]
+
+
+@pytest.mark.parametrize("name, code, state", ENDLESS, ids=[r[0] for r in ENDLESS])
+def test_deadline(attacker, name, code, state):
+    attacker.run("kept = 7")
+    done = attacker.run("print('begun', flush=True)\n" + code, cell_ms=300)
+    assert (done.status, done.state) == ("timeout", state), done
+    assert "0.3 s" in done.reason
+    assert done.stdout == "begun\n", "what it had said is not lost"
+    assert attacker.run("kept").result == ("7" if state == "kept" else "")
+
+
+def test_a_gigabyte_of_output_costs_nobody_memory(executor, attacker):
+    done = attacker.run("b = bytes(65536)\nfor i in range(16384): os.write(1, b)")
+    assert done.status == "ok"
+    assert done.stdout_bytes == 1 << 30
+    assert len(done.raw["stdout"]) == 8 << 20
+    with open(f"/proc/{executor.process.pid}/status") as status:
+        peak = next(int(s.split()[1]) for s in status if s.startswith("VmHWM"))
+    assert peak < 200 << 10, "KiB of the warden"
+
+
+def test_a_consumer_that_does_not_read_slows_its_own_session_only(executor, attacker):
+    other = executor.connect()
+    other.open("flood").start("import os\nfor i in range(999): os.write(1, bytes(65536))")
+    for i in range(20):
+        assert attacker.run(f"{i}").result == str(i)
+    other.close()
+    attacker.connection.ask(type="close", session="flood")
+
+
+DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True: time.sleep(1)
+    os._exit(0)
+"""
+HOPPING = """
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        if os.fork(): os._exit(0)
+"""
+HOLDING = """
+import subprocess
+subprocess.Popen('sleep 600; echo late', shell=True, start_new_session=True)
+1
+"""
+STRAYS = [
+    ("a child", "if os.fork() == 0:\n    time.sleep(600)\n    os._exit(0)"),
+    ("a daemon", DAEMON),
+    ("a program", "import subprocess\np = subprocess.Popen(['sleep', '600'])"),
+    ("one that hops from pid to pid", HOPPING),
+    ("one that holds stdout", HOLDING),
+]
+ALIVE = """
+def alive(pid):
+    with open(f'/proc/{pid}/stat') as stat:
+        return stat.read().rsplit(')')[1].split()[0] != 'Z'
+[p for p in os.listdir('/proc') if p.isdigit() and int(p) > 2 and alive(p)]
+"""
+
+
+@pytest.mark.parametrize("name, code", STRAYS, ids=[r[0] for r in STRAYS])
+def test_strays_do_not_outlive_the_cell(attacker, name, code):
+    started = time.monotonic()
+    done = attacker.run(code)
+    assert done.status == "ok", done.error
+    assert time.monotonic() - started < 20
+    if done.state == "kept":
+        assert attacker.run(ALIVE).result == "[]"
+    else:
+        assert "could not be ended" in done.reason

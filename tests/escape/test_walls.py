@@ -1,0 +1,109 @@
+"""Each wall matters: without it, something gets through that must not."""
+
+import os
+
+import pytest
+from executor_client import Executor
+from servers import Process, binary, wait_until
+
+
+def check(without=""):
+    args = [binary("quern-executor"), "--check", "--profile", "bare"]
+    process = Process(args, env={"QUERN_WITHOUT_WALL": without}).start()
+    return process.wait(60), process.text()
+
+
+def test_the_self_test_passes_with_all_walls():
+    code, said = check()
+    assert code == 0, said
+    assert "landlock" in said and "seccomp" in said
+
+
+@pytest.mark.parametrize("wall", ["seccomp", "landlock", "net"])
+def test_nobody_is_served_without(wall):
+    code, said = check(without=wall)
+    assert code == 69, said
+    assert "cannot be boxed here" in said
+
+
+FORKS = """
+import os, time
+n = 0
+try:
+    while n < 200:
+        if os.fork() == 0:
+            time.sleep(5)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    pass
+n < 64
+"""
+BOUNDING = "open('/proc/self/status').read().split('CapBnd:')[1].split()[0].strip('0')"
+
+# wall, code, its value while the wall stands
+TELLING = [("rlimits", FORKS, "True"), ("caps", BOUNDING, "''")]
+
+
+@pytest.mark.parametrize("wall, code, value", TELLING, ids=[r[0] for r in TELLING])
+@pytest.mark.parametrize("standing", [True, False], ids=["standing", "missing"])
+def test_an_attack_tells_whether_it_stands(wall, code, value, standing):
+    env = {} if standing else {"QUERN_WITHOUT_WALL": wall}
+    with Executor("--profile", "bare", env=env) as executor:
+        done = executor.open("a").run(code)
+        assert (done.result == value) is standing, done
+
+
+def test_no_secret_of_the_environment_gets_in():
+    env = {"OPENAI_API_KEY": "sk-secret", "REDIS_URL": "redis://:secret@host"}
+    with Executor("--profile", "bare", env=env) as executor:
+        session = executor.open("a")
+        code = "import os\n'secret' in repr(os.environ)"
+        assert session.run(code).result == "False"
+        done = session.run("b'secret' in open('/proc/self/environ', 'rb').read()")
+        assert done.result == "False" or done.error["name"] == "PermissionError"
+
+
+def descendants(pid):
+    found = []
+    for task in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{task}/stat") as stat:
+                parent = int(stat.read().rsplit(")")[1].split()[1])
+        except OSError:
+            continue
+        if parent == pid:
+            found += [int(task), *descendants(int(task))]
+    return found
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")")[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+BUSY = """
+import os, time
+if os.fork() == 0:
+    time.sleep(600)
+while True:
+    pass
+"""
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_nothing_is_left_when_the_executor_is(how):
+    executor = Executor("--profile", "bare")
+    executor.open("a").start(BUSY)
+    executor.open("b").run("1")
+    there = descendants(executor.process.pid)
+    assert len(there) >= 5, "zygote, two boxes, two interpreters"
+    if how == "killed":
+        executor.process.kill()
+    else:
+        assert executor.stop() == 0
+    wait_until(lambda: not any(map(is_alive, there)), what=f"{there} end")
+    executor.stop()
