@@ -227,6 +227,16 @@ static size_t find(const struct endpoints *endpoints, struct view name)
     return i;
 }
 
+/* As find(), by what the endpoint calls its model. */
+static size_t find_model(const struct endpoints *endpoints, struct view model)
+{
+    size_t i = 0;
+
+    while (i < endpoints->count && !view_is(model, endpoints->items[i]->model))
+        i++;
+    return i;
+}
+
 static bool has_default(const struct endpoints *endpoints)
 {
     return find(endpoints, VIEW("default")) < endpoints->count;
@@ -250,7 +260,7 @@ bool endpoints_load(struct endpoints *endpoints,
 
     if (source->file && !add_file(&loaded, source->file, err))
         return false;
-    if ((source->base_url || source->key) && !find(&loaded, VIEW("default")) &&
+    if ((source->base_url || source->key) && !has_default(&loaded) &&
         !add_default(&loaded, source, err))
         return false;
     put_default_first(&loaded);
@@ -289,6 +299,8 @@ struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
 {
     size_t at = name.len > 0 ? find(endpoints, name) : 0;
 
+    if (at == endpoints->count)
+        at = find_model(endpoints, name);
     if (at < endpoints->count)
         return endpoint_take(endpoints->items[at]);
     unknown_model(endpoints, name, err);

@@ -66,8 +66,9 @@ bool endpoints_load(struct endpoints *endpoints,
                     const struct endpoint_source *source, struct err *err);
 void endpoints_finish(struct endpoints *endpoints);
 
-/* Takes a reference; an empty name means the default. NULL: not configured,
- * and err (unknown_model) names what is. Give it back to endpoint_free(). */
+/* Takes a reference. By name, else by what the endpoint calls its model; an
+ * empty name means the default. NULL: not configured, and err (unknown_model)
+ * names what is. Give it back to endpoint_free(). */
 struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err);
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);

@@ -160,7 +160,6 @@ static bool check_names(const struct job *job, struct err *err)
         { "queue", job->queue },
         { "tenant", job->tenant },
         { "session", job->session },
-        { "model", job->model },
     };
     const struct view *tools = job->tools.items;
 

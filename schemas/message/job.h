@@ -69,7 +69,7 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 
-/* A name that may be part of a Redis key: queue, tenant, session, model.
+/* A name that may be part of a Redis key: queue, tenant, session.
  * 1 to MAX_NAME_BYTES of [A-Za-z0-9._-]. */
 bool name_is_valid(struct view name);
 /* A base name of 1 to MAX_FILE_NAME_BYTES bytes, UTF-8, no control bytes. */

@@ -122,6 +122,10 @@ static void test_a_good_file(void **state)
     assert_null(found->key);
     endpoint_free(found);
 
+    found = endpoints_take(&endpoints, VIEW("m"), &err);
+    assert_string_equal(found->name, "a");
+    endpoint_free(found);
+
     assert_null(endpoints_take(&endpoints, VIEW("b"), &err));
     assert_string_equal(err.code, "unknown_model");
     assert_string_equal(err.text,
@@ -164,6 +168,33 @@ static void test_the_usual_variables(void **state)
     endpoints_finish(&endpoints);
 }
 
+/* The file's entries keep their place; the variables fill the one left. */
+static void test_the_usual_variables_beside_a_file(void **state)
+{
+    static const struct {
+        const char *file, *url;
+        size_t count;
+    } rows[] = {
+        { "{\"a\":{\"url\":\"http://a\"}}", "http://env", 2 },
+        { "{\"default\":{\"url\":\"http://file\"}}", "http://file", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        CLEANUP(cleanup_free) char *path = write_file(rows[i].file);
+        struct endpoint_source source = { .file = path,
+                                          .base_url = "http://env" };
+        struct endpoints endpoints = { 0 };
+        struct err err = { 0 };
+
+        assert_true(endpoints_load(&endpoints, &source, &err));
+        unlink(path);
+        assert_string_equal(endpoints.items[0]->url, rows[i].url);
+        assert_int_equal(endpoints.count, rows[i].count);
+        endpoints_finish(&endpoints);
+    }
+}
+
 static void test_nothing_set_up(void **state)
 {
     struct endpoints endpoints = { 0 };
@@ -185,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_a_good_file),
         cmocka_unit_test(test_an_endpoint_outlives_its_table),
         cmocka_unit_test(test_the_usual_variables),
+        cmocka_unit_test(test_the_usual_variables_beside_a_file),
         cmocka_unit_test(test_nothing_set_up),
     };
 
