@@ -175,6 +175,8 @@ static const struct {
                   "choice\x01"),
       "bad_field", "choice is an integer, must be text" },
     { "struct", MAP("\x82", "\xa5inner\x81\xa4name\xa1x"), NULL, NULL },
+    { "struct with its least size",
+      MAP("\x82", "\xa5inner\x82\xa4name\xa1x\xa4size\x02"), NULL, NULL },
     { "struct without its name", MAP("\x82", "\xa5inner\x81\xa4size\x05"),
       "missing_field", "inner.name is required" },
     { "struct with an empty name", MAP("\x82", "\xa5inner\x81\xa4name\xa0"),

@@ -20,6 +20,7 @@ static void test_compare(void **state)
     assert_false(view_is(text, "job.completed!"));
     assert_true(view_starts(text, "job."));
     assert_true(view_starts(text, ""));
+    assert_true(view_starts(VIEW("job."), "job."));
     assert_false(view_starts(VIEW("jo"), "job."));
     assert_true(view_equal(view_of(NULL), VIEW("")));
     assert_true(view_equal(VIEW("a\0b"), VIEW("a\0b")));
@@ -54,6 +55,7 @@ static const struct {
     { "three bytes, after the second", "a\xe2\x82\xac", 3, 1 },
     { "four bytes, after the third", "\xf0\x9f\x98\x80z", 3, 0 },
     { "four bytes, whole", "\xf0\x9f\x98\x80z", 4, 4 },
+    { "more continuations than any has", "\xf0\x80\x80\x80\x80", 4, 4 },
     { "nothing but continuations", "\x80\x80\x80", 1, 1 },
     { "not text: cut where asked", "\x80\x80\x80\x80\x80\x80", 5, 5 },
 };
