@@ -146,10 +146,12 @@ class RedisServer:
     """A redis-server of our own on a unix socket.
 
     port: also listens on that loopback port. aof: survives kill(). More
-    settings as keywords: maxmemory="10mb", requirepass="secret".
+    settings as keywords: maxmemory="10mb", requirepass="secret". The variable
+    QUERN_REDIS_SERVER names another program, valkey-server for example.
     """
 
-    def __init__(self, port=0, aof=False, program="redis-server", **settings):
+    def __init__(self, port=0, aof=False, **settings):
+        program = os.environ.get("QUERN_REDIS_SERVER", "redis-server")
         # Short: a socket's path has at most 107 bytes.
         self.folder = tempfile.mkdtemp(prefix="quern-redis-", dir="/tmp")
         self.socket = os.path.join(self.folder, "redis.sock")

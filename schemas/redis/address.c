@@ -13,7 +13,7 @@
 
 #include "schemas/redis/wire.h"
 
-enum { DEFAULT_PORT = 6379, MAX_PORT = 65535, MAX_DB = 65535 };
+enum { DEFAULT_PORT = 6379, MAX_PORT = 65535, MAX_DB = 65535, MAX_HOST = 253 };
 
 static bool wrong(struct err *err, const char *text)
 {
@@ -133,6 +133,8 @@ static bool parse_host(struct address *address, struct view text,
         if (!isalnum((unsigned char)host.data[i]) &&
             !strchr("._-:%", host.data[i]))
             return wrong(err, "the host has a character that no host has");
+    if (host.len > MAX_HOST)
+        return wrong(err, "the host has more than 253 bytes");
     address->port = DEFAULT_PORT;
     if (text.len > 0 &&
         (text.data[0] != ':' ||

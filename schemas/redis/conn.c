@@ -179,7 +179,7 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
         conn_close(conn);
     if (conn->wire)
         return true;
-    conn->wire = wire_open(&conn->address, err);
+    conn->wire = wire_open(&conn->address, conn->address.host, err);
     return conn->wire && await(conn, POLLOUT, deadline, "connecting", err) &&
            wire_connected(conn->wire, &conn->address, err) &&
            greet(conn, deadline, err);

@@ -10,16 +10,18 @@
 #include "schemas/redis/link.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "schemas/redis/calls.h"
 #include "schemas/redis/conn.h"
+#include "schemas/redis/resolve.h"
 #include "schemas/redis/wire.h"
 
 enum {
-    CONNECT_MS = 5000, /* to connect; and again to be greeted */
+    CONNECT_MS = 5000, /* to resolve, again to connect, to be greeted */
     FIRST_BACKOFF_MS = 50,
     MAX_BACKOFF_MS = 5000,
     STEADY_MS = 10000, /* ready for so long: back-off begins anew */
@@ -27,6 +29,7 @@ enum {
 
 enum link_state {
     LINK_CLOSED,
+    LINK_RESOLVING,
     LINK_CONNECTING,
     LINK_GREETING,
     LINK_READY,
@@ -46,6 +49,8 @@ struct link {
     uint64_t deadline;     /* of the state */
     unsigned int failures; /* in a row */
 
+    struct resolve *resolve;
+    char ip[RESOLVE_TEXT];
     redisContext *wire;
     size_t greetings; /* replies owed to the greeting */
     struct calls calls;
@@ -71,6 +76,7 @@ struct link {
 enum turn { AGAIN /* step at once */, WAIT /* an event will call run() */ };
 
 static enum turn step_closed(struct link *link);
+static enum turn step_resolving(struct link *link);
 static enum turn step_connecting(struct link *link);
 static enum turn step_greeting(struct link *link);
 static enum turn step_ready(struct link *link);
@@ -86,13 +92,15 @@ static const struct rule {
     enum turn (*step)(struct link *link);
     const char *late; /* what failed when the deadline passed, if it did */
 } rules[] = {
-    [LINK_CLOSED] = { "closed", TO(LINK_CONNECTING), step_closed, NULL },
+    [LINK_CLOSED] = { "closed", TO(LINK_RESOLVING), step_closed, NULL },
+    [LINK_RESOLVING] = { "resolving", TO(LINK_CONNECTING) | BREAKS,
+                         step_resolving, "no address within 5 s" },
     [LINK_CONNECTING] = { "connecting", TO(LINK_GREETING) | BREAKS,
                           step_connecting, "no connection within 5 s" },
     [LINK_GREETING] = { "greeting", TO(LINK_READY) | BREAKS,
                         step_greeting, "no answer to AUTH within 5 s" },
     [LINK_READY] = { "ready", BREAKS, step_ready, NULL },
-    [LINK_BACKOFF] = { "backoff", TO(LINK_CONNECTING) | TO(LINK_CLOSED),
+    [LINK_BACKOFF] = { "backoff", TO(LINK_RESOLVING) | TO(LINK_CLOSED),
                        step_backoff, NULL },
 };
 /* clang-format on */
@@ -134,6 +142,18 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     link->seen |= status < 0 ? UV_READABLE | UV_WRITABLE : events;
     if (status < 0)
         link->polled = 0;
+    run(link);
+}
+
+static void on_resolved(void *owner, const char *ip, const struct err *why)
+{
+    struct link *link = owner;
+
+    link->resolve = NULL;
+    if (ip)
+        snprintf(link->ip, sizeof(link->ip), "%s", ip);
+    else
+        fail(link, why);
     run(link);
 }
 
@@ -224,15 +244,17 @@ static void close_wire(struct link *link)
     }
     if (link->wire)
         redisFree(link->wire);
+    resolve_cancel(link->resolve);
+    link->resolve = NULL;
     link->poll = NULL;
     link->wire = NULL;
     link->polled = 0;
     link->seen = 0;
 }
 
-static bool open_wire(struct link *link, struct err *err)
+static bool open_wire(struct link *link, const char *ip, struct err *err)
 {
-    link->wire = wire_open(&link->address, err);
+    link->wire = wire_open(&link->address, ip, err);
     if (!link->wire)
         return false;
     uv_poll_t *poll = calloc(1, sizeof(*poll));
@@ -300,12 +322,27 @@ static void put_subscribe(struct link *link)
 
 static enum turn start(struct link *link)
 {
+    const char *host = link->address.host;
     struct err why;
 
+    enter(link, LINK_RESOLVING, CONNECT_MS);
+    link->ip[0] = '\0';
+    if (!host || resolve_is_numeric(host))
+        return AGAIN;
+    link->resolve = resolve_start(link->loop, host, link->failures, on_resolved,
+                                  link, &why);
+    return link->resolve ? WAIT : fail(link, &why);
+}
+
+static enum turn step_resolving(struct link *link)
+{
+    const char *ip = link->ip[0] ? link->ip : link->address.host;
+    struct err why;
+
+    if (link->resolve)
+        return WAIT;
     enter(link, LINK_CONNECTING, CONNECT_MS);
-    if (!open_wire(link, &why))
-        return fail(link, &why);
-    return WAIT;
+    return open_wire(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
 static enum turn step_closed(struct link *link)

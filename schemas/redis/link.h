@@ -1,15 +1,15 @@
 /* link.h - an asynchronous connection to Redis on a libuv loop.
  *
- *   CLOSED --> CONNECTING --> GREETING --> READY
- *     ^  ^         ^  |           |          |
- *     |  |         |  v           |          |
- *     |  `------- BACKOFF <-------+----------'      any --> CLOSED --> gone
+ *   CLOSED --> RESOLVING --> CONNECTING --> GREETING --> READY
+ *                ^  |            |             |           |
+ *                |  v            v             v           v
+ *               BACKOFF <--------+-------------+-----------'   any --> CLOSED
  *
- * The link connects, authenticates, selects its database, and tells its owner
- * that it is ready. When it breaks, every unanswered call is answered once with
- * NULL and a reason, the owner is told, and the link tries again after 50 ms,
- * doubled up to 5 s, with jitter. A call that is not answered in time breaks
- * the link: its late reply would answer the next call.
+ * The link finds its server, connects, authenticates, selects its database, and
+ * tells its owner that it is ready. When it breaks, every unanswered call is
+ * answered once with NULL and a reason, the owner is told, and the link tries
+ * again after 50 ms, doubled up to 5 s, with jitter. A call that is not
+ * answered in time breaks the link: its late reply would answer the next call.
  *
  * Callbacks come from the loop, never from inside a function of this page, and
  * may call any of them. Programs ignore SIGPIPE. */

@@ -17,11 +17,12 @@ static bool broken(const redisContext *wire, struct err *err)
     return unavailable(err, wire->errstr[0] ? wire->errstr : "broken");
 }
 
-redisContext *wire_open(const struct address *address, struct err *err)
+redisContext *wire_open(const struct address *address, const char *ip,
+                        struct err *err)
 {
-    redisContext *wire =
-        address->path ? redisConnectUnixNonBlock(address->path)
-                      : redisConnectNonBlock(address->host, address->port);
+    redisContext *wire = address->path
+                             ? redisConnectUnixNonBlock(address->path)
+                             : redisConnectNonBlock(ip, address->port);
     if (!wire)
         abort();
     if (!wire->err)

@@ -16,8 +16,10 @@
 #include "schemas/redis/command.h"
 
 /* Begins to connect; the socket turns writable when that came to an end, and
- * wire_connected() tells which. NULL: failed at once. */
-redisContext *wire_open(const struct address *address, struct err *err);
+ * wire_connected() tells which. ip: of the address' host, or the host itself,
+ * which is then looked up, and waited for. NULL: failed at once. */
+redisContext *wire_open(const struct address *address, const char *ip,
+                        struct err *err);
 bool wire_connected(redisContext *wire, const struct address *address,
                     struct err *err);
 

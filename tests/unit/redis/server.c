@@ -63,8 +63,12 @@ static void run_server(const struct server *server)
         add(&line, "--requirepass", server->password);
     if (!freopen("/dev/null", "w", stdout))
         die("/dev/null");
-    execvp("redis-server", (char *const *)(uintptr_t)line.argv);
-    die("redis-server");
+    /* Another program, valkey-server for example. */
+    const char *program = getenv("QUERN_REDIS_SERVER");
+    if (!program)
+        program = "redis-server";
+    execvp(program, (char *const *)(uintptr_t)line.argv);
+    die(program);
 }
 
 static int answers(const struct server *server)

@@ -246,26 +246,45 @@ static void carries_large_values(void **state)
     close_link(&seen);
 }
 
+static void finds_its_server_by_name(void **state)
+{
+    (void)state;
+    struct server named;
+    struct seen seen;
+    char url[64];
+
+    server_start(&named, free_port(), NULL);
+    snprintf(url, sizeof(url), "redis://localhost:%d/2", named.port);
+    open_url(&seen, url);
+    spin(&seen.ready, 1);
+    assert_true(send_words(&seen, "ECHO here", 5000));
+    spin(&seen.answered, 1);
+    close_link(&seen);
+    server_stop(&named);
+}
+
 static void tells_why_it_cannot_connect(void **state)
 {
     (void)state;
     struct server locked;
     struct seen seen;
-    char port[64], wrong[200];
+    char port[64], named[64], wrong[200];
     struct {
         const char *url;
         const char *code;
         const char *says;
-    } rows[4] = {
+    } rows[5] = {
         { port, "redis_unavailable", "refused" },
+        { named, "redis_unavailable", "refused" },
         { "unix:///tmp/quern-nobody-is-here", "redis_unavailable",
           "No such file" },
         { wrong, "redis_refused", "WRONGPASS" },
-        { "redis://localhost.invalid:1", "redis_unavailable", "" },
+        { "redis://localhost.invalid:1", "redis_unavailable", "no address" },
     };
 
     server_start(&locked, 0, "s3cret");
     snprintf(port, sizeof(port), "redis://127.0.0.1:%d", free_port());
+    snprintf(named, sizeof(named), "redis://localhost:%d", free_port());
     snprintf(wrong, sizeof(wrong), "unix://:wrong@%s", locked.socket);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         open_url(&seen, rows[i].url);
@@ -437,6 +456,10 @@ static void may_be_freed_at_any_time(void **state)
     open_url(&seen, server.url);
     close_link(&seen);
     assert_int_equal(seen.ready, 0);
+    /* while it looks up its server's name */
+    open_url(&seen, "redis://localhost:1");
+    uv_run(&loop, UV_RUN_NOWAIT);
+    close_link(&seen);
     /* while it connects */
     open_url(&seen, server.url);
     uv_run(&loop, UV_RUN_NOWAIT);
@@ -490,6 +513,7 @@ int main(void)
         cmocka_unit_test(answers_in_order),
         cmocka_unit_test(an_error_reply_is_a_reply),
         cmocka_unit_test(carries_large_values),
+        cmocka_unit_test(finds_its_server_by_name),
         cmocka_unit_test(tells_why_it_cannot_connect),
         cmocka_unit_test(every_call_is_answered_once_when_the_server_dies),
         cmocka_unit_test(comes_back_after_client_kill),
