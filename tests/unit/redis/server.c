@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,56 +18,74 @@ static void die(const char *what)
     abort();
 }
 
-/* The command line, and what of it is made up on the way. */
+/* A command line; the arguments are copies that die with the child. */
 struct line {
-    const char *argv[40];
+    char *argv[40];
     int argc;
-    char port[16], cert[96], key[96];
 };
 
-static void add(struct line *line, const char *name, const char *value)
+static void add(struct line *line, const char *argument)
 {
-    line->argv[line->argc++] = name;
-    line->argv[line->argc++] = value;
+    line->argv[line->argc] = strdup(argument);
+    if (!line->argv[line->argc++])
+        abort();
 }
 
-static void add_tls(struct line *line, const struct server *server)
+static void add_pair(struct line *line, const char *name, const char *value)
 {
-    snprintf(line->cert, sizeof(line->cert), "%s/cert.pem", server->folder);
-    snprintf(line->key, sizeof(line->key), "%s/key.pem", server->folder);
-    add(line, "--port", "0");
-    add(line, "--tls-port", line->port);
-    add(line, "--tls-cert-file", line->cert);
-    add(line, "--tls-key-file", line->key);
-    add(line, "--tls-ca-cert-file", line->cert);
-    add(line, "--tls-auth-clients", "no");
+    add(line, name);
+    add(line, value);
+}
+
+static void add_file(struct line *line, const char *name,
+                     const struct server *server, const char *file)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", server->folder, file);
+    add_pair(line, name, path);
+}
+
+static void run_line(const struct line *line)
+{
+    if (!freopen("/dev/null", "w", stdout))
+        die("/dev/null");
+    execvp(line->argv[0], line->argv);
+    die(line->argv[0]);
+}
+
+static void add_tls(struct line *line, const struct server *server,
+                    const char *port)
+{
+    add_pair(line, "--port", "0");
+    add_pair(line, "--tls-port", port);
+    add_file(line, "--tls-cert-file", server, "cert.pem");
+    add_file(line, "--tls-key-file", server, "key.pem");
+    add_file(line, "--tls-ca-cert-file", server, "cert.pem");
+    add_pair(line, "--tls-auth-clients", "no");
 }
 
 static void run_server(const struct server *server)
 {
-    struct line line = { .argv = { "redis-server" }, .argc = 1 };
+    const char *program = getenv("QUERN_REDIS_SERVER"); /* Valkey, say */
+    struct line line = { 0 };
+    char port[16];
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(line.port, sizeof(line.port), "%d", server->port);
+    snprintf(port, sizeof(port), "%d", server->port);
+    add(&line, program ? program : "redis-server");
     if (server->tls_name)
-        add_tls(&line, server);
+        add_tls(&line, server, port);
     else
-        add(&line, "--port", line.port);
-    add(&line, "--bind", "127.0.0.1");
-    add(&line, "--unixsocket", server->socket);
-    add(&line, "--dir", server->folder);
-    add(&line, "--save", "");
-    add(&line, "--enable-debug-command", "yes");
+        add_pair(&line, "--port", port);
+    add_pair(&line, "--bind", "127.0.0.1");
+    add_pair(&line, "--unixsocket", server->socket);
+    add_pair(&line, "--dir", server->folder);
+    add_pair(&line, "--save", "");
+    add_pair(&line, "--enable-debug-command", "yes");
     if (server->password)
-        add(&line, "--requirepass", server->password);
-    if (!freopen("/dev/null", "w", stdout))
-        die("/dev/null");
-    /* Another program, valkey-server for example. */
-    const char *program = getenv("QUERN_REDIS_SERVER");
-    if (!program)
-        program = "redis-server";
-    execvp(program, (char *const *)(uintptr_t)line.argv);
-    die(program);
+        add_pair(&line, "--requirepass", server->password);
+    run_line(&line);
 }
 
 static int answers(const struct server *server)
@@ -117,18 +134,39 @@ void server_start(struct server *server, int port, const char *password)
     server_restart(server);
 }
 
+static void run_openssl(const struct server *server)
+{
+    static const char *const words[] = { "openssl",  "req",
+                                         "-x509",    "-nodes",
+                                         "-days",    "1",
+                                         "-newkey",  "ec",
+                                         "-pkeyopt", "ec_paramgen_curve:P-256",
+                                         "-subj",    "/CN=quern-test",
+                                         "-addext" };
+    struct line line = { 0 };
+    char name[128];
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        add(&line, words[i]);
+    snprintf(name, sizeof(name), "subjectAltName=%s", server->tls_name);
+    add(&line, name);
+    add_file(&line, "-keyout", server, "key.pem");
+    add_file(&line, "-out", server, "cert.pem");
+    if (!freopen("/dev/null", "w", stderr))
+        die("/dev/null");
+    run_line(&line);
+}
+
 void server_start_tls(struct server *server, int port, const char *name)
 {
-    char command[400];
+    int status = 0;
 
     *server = (struct server){ .port = port, .tls_name = name };
     make_folder(server);
-    snprintf(command, sizeof(command),
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
-             "-nodes -days 1 -subj /CN=quern-test -addext subjectAltName=%s "
-             "-keyout %s/key.pem -out %s/cert.pem 2>/dev/null",
-             name, server->folder, server->folder);
-    if (system(command) != 0)
+    pid_t pid = fork();
+    if (pid == 0)
+        run_openssl(server);
+    if (waitpid(pid, &status, 0) != pid || status != 0)
         die("openssl");
     server_restart(server);
 }

@@ -86,13 +86,14 @@ static void on_done(void *owner, const redisReply *reply, const struct err *why)
 
     assert_false(seen->inside);
     assert_true(reply ? !why : why != NULL);
-    if (!reply) {
+    if (why) {
         assert_int_equal(why->kind, ERR_RETRY);
         seen->unanswered++;
         return;
     }
     seen->answered++;
-    snprintf(seen->text, sizeof(seen->text), "%s", reply->str);
+    if (reply)
+        snprintf(seen->text, sizeof(seen->text), "%s", reply->str);
     if (seen->free_when_answered)
         free_link(seen);
     if (seen->reset_when_answered) {
