@@ -1,0 +1,244 @@
+"""kill -9, at every step: nothing is lost, nothing is done twice."""
+
+import random
+import time
+
+import pytest
+from servers import wait_until
+from stack import Stack, call_of
+
+# Says how often it has run in this session.
+COUNT = "open('log', 'a').write('x'); len(open('log').read())"
+SLOW_COUNT = "open('log', 'a').write('x')\nimport time; time.sleep(1)\nlen(open('log').read())"
+
+
+@pytest.fixture
+def stack():
+    with Stack(lease_ms=600, redis={"aof": True}) as stack:
+        yield stack
+
+
+def fetch(stack, job, type, count=1):
+    wait_until(lambda: stack.types(job).count(type) >= count, 20, f"{count} {type}")
+
+
+def script(stack, **second):
+    """Two turns around a cell; the model may be slow in one of them."""
+    stack.model.script(
+        [
+            {"text": "Let me see.", "tool_calls": [call_of(SLOW_COUNT)]},
+            {"text": "It is 1.", **second},
+        ]
+    )
+
+
+def check(stack, job, repeated=0):
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    assert result["answer"] == "It is 1."
+    [cell] = result["cells"]
+    assert cell["result"] == "1", "the cell has run once"
+    assert cell["state"] == "kept"
+    assert result["usage"].get("repeated_calls", 0) == repeated
+    counts = stack.model.counts()
+    assert counts["different"] == 2, "the second consumer asks the same"
+    assert counts["total"] == 2 + repeated
+    assert [m["role"] for m in result["messages"]] == ["user", "assistant", "tool", "assistant"]
+    stack.check_events(job)
+    assert stack.is_quiet()
+    return result
+
+
+def test_while_the_model_thinks(stack):
+    stack.model.script(
+        [
+            [
+                {"delay_ms": 60000},
+                {"text": "Let me see.", "tool_calls": [call_of(SLOW_COUNT)]},
+            ],
+            {"text": "It is 1."},
+        ]
+    )
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    wait_until(lambda: stack.model.counts()["total"] == 1, what="it is asked")
+    consumer.kill()
+    stack.consumer()
+    check(stack, job, repeated=1)
+
+
+def test_while_the_cell_runs(stack):
+    script(stack)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "tool.started")
+    time.sleep(0.2)
+    consumer.kill()
+    stack.consumer()
+    result = check(stack, job)
+    assert result["attempts"] == 2
+
+
+def test_when_the_cell_has_run_and_nobody_knows(stack):
+    script(stack)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "tool.started")
+    consumer.kill()
+    stack.executor.wait_for('"job-' + job)  # the cell is done
+    time.sleep(1.5)
+    stack.consumer()
+    check(stack, job)
+
+
+def test_while_the_model_reads_the_result(stack):
+    script(stack, delay_ms=1500)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "turn.started", 2)
+    wait_until(lambda: stack.model.counts()["total"] == 2, what="it is asked")
+    consumer.kill()
+    stack.consumer()
+    check(stack, job, repeated=1)
+
+
+def test_again_and_again(stack):
+    """Random moments, several consumers and jobs; the cells count themselves."""
+    stack.model.script(
+        [
+            {"tool_calls": [call_of(COUNT)], "delay_ms": 100},
+            {"tool_calls": [call_of(COUNT)], "delay_ms": 100},
+            {"text": "done", "delay_ms": 100},
+        ]
+    )
+    dice = random.Random(7)
+    consumers = [stack.consumer(max_crashes=100) for _ in range(2)]
+    jobs = [stack.submit(prompt=f"job {n}") for n in range(40)]
+    for _ in range(12):
+        time.sleep(dice.random() * 0.4)
+        consumers.pop(dice.randrange(2)).kill()
+        consumers.append(stack.consumer(max_crashes=100))
+    repeated = 0
+    for job in jobs:
+        result = stack.result(job, 60)
+        assert result["status"] == "completed", result
+        assert [c["result"] for c in result["cells"]] == ["1", "2"], job
+        assert [c["state"] for c in result["cells"]] == ["kept", "kept"]
+        repeated += result["usage"].get("repeated_calls", 0)
+        stack.check_events(job)
+    counts = stack.model.counts()
+    assert counts["different"] == 3 * len(jobs)
+    assert counts["total"] <= counts["different"] + repeated
+    assert stack.is_quiet()
+
+
+CELLS = ["x = 41\nprint('unseen')", "import time; time.sleep(1.5)\nx + 1"]
+
+
+def test_the_executor_in_a_cell(stack):
+    stack.consumer(lease_ms=5000)
+    file = stack.file("a.csv", b"a,b\n")
+    cells = [CELLS[0], CELLS[1] + ", open('a.csv').read()"]
+    job = stack.submit(kind="code", cells=cells, files=[file])
+    fetch(stack, job, "tool.started", 2)
+    time.sleep(0.3)
+    stack.executor.kill()
+    stack.start_executor()
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    first, second = result["cells"]
+    assert second["result"] == "(42, 'a,b\\n')" and second["state"] == "restored"
+    assert "1 earlier cell was run again" in second["reason"]
+    assert "stdout" not in second, "what earlier cells print is not shown again"
+    assert first["stdout"] == "unseen\n"
+    stack.check_events(job)
+
+
+def test_the_executor_twice_in_the_same_cell(stack):
+    stack.consumer(lease_ms=5000)
+    job = stack.submit(kind="code", cells=["import time; print('on'); time.sleep(4)"])
+    for count in (1, 2):
+        fetch(stack, job, "tool.output", count)
+        stack.executor.kill()
+        stack.start_executor()
+    result = stack.result(job)
+    assert result["status"] == "failed" and result["error"]["code"] == "cell_failed"
+    [cell] = result["cells"]
+    assert cell["status"] == "unknown" and cell["state"] == "lost"
+    assert "twice" in cell["reason"]
+
+
+def test_the_executor_between_cells(stack):
+    stack.model.script(
+        [
+            {"tool_calls": [call_of("x = 41")]},
+            {"tool_calls": [call_of("x + 1")], "delay_ms": 1500},
+            {"text": "done"},
+        ]
+    )
+    stack.consumer(lease_ms=5000)
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "tool.completed")
+    stack.executor.kill()
+    stack.start_executor()
+    result = stack.result(job)
+    second = result["cells"][1]
+    assert second["result"] == "42" and second["state"] == "restored"
+    told = stack.model.request()["messages"][-1]["content"]
+    assert "restored" in told and "42" in told
+
+
+def test_consumer_and_executor_in_a_cell(stack):
+    consumer = stack.consumer()
+    job = stack.submit(kind="code", cells=CELLS)
+    fetch(stack, job, "tool.started", 2)
+    consumer.kill()
+    stack.executor.kill()
+    stack.start_executor()
+    stack.consumer()
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    assert result["cells"][1]["result"] == "42"
+    assert result["cells"][1]["state"] == "restored"
+
+
+def test_an_executor_that_comes_late(stack):
+    stack.executor.kill()
+    stack.consumer()
+    job = stack.submit(kind="code", cells=["6 * 7"])
+    time.sleep(1)
+    assert stack.state(job) == "in_progress"
+    stack.start_executor()
+    result = stack.result(job)
+    assert result["answer"] == "42" and result["cells"][0]["state"] == "kept"
+
+
+def test_an_executor_that_never_comes(stack):
+    stack.executor.kill()
+    stack.consumer(away_ms=300, max_attempts=2)
+    result = stack.run(kind="code", cells=["6 * 7"])
+    assert result["status"] == "failed"
+    assert result["error"]["code"] == "executor_unavailable"
+    assert result["error"]["retryable"]
+
+
+def test_redis_while_a_cell_runs(stack):
+    consumer = stack.consumer(lease_ms=10000)
+    job = stack.submit(
+        kind="code",
+        cells=[
+            "import time\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+            "print('before')\ntime.sleep(1.5)\nprint('after')\nplt.show()\n7"
+        ],
+    )
+    stack.wait_event(job, "tool.output")
+    stack.redis.kill()
+    time.sleep(2)
+    stack.redis.start()
+    result = stack.result(job)
+    assert result["status"] == "completed" and result["attempts"] == 1
+    [cell] = result["cells"]
+    assert cell["stdout"] == "before\nafter\n" and cell["result"] == "7"
+    assert len(stack.bytes_of(result["images"][0])) > 1000
+    assert consumer.alive()
+    stack.check_events(job)
