@@ -55,7 +55,23 @@ bool tls_start(redisContext *wire, const char *host, struct err *err)
     return true;
 }
 
+/* A handshake that fails after its first step is an error of reading, for
+ * which hiredis says "Success". */
+const char *tls_reason(const redisContext *wire)
+{
+    unsigned long code = wire->privctx ? ERR_peek_last_error() : 0;
+
+    ERR_clear_error();
+    return code ? ERR_reason_error_string(code) : NULL;
+}
+
 #else
+
+const char *tls_reason(const redisContext *wire)
+{
+    (void)wire;
+    return NULL;
+}
 
 bool tls_available(void)
 {

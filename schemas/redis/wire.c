@@ -14,7 +14,11 @@ static bool unavailable(struct err *err, const char *what)
 
 static bool broken(const redisContext *wire, struct err *err)
 {
-    return unavailable(err, wire->errstr[0] ? wire->errstr : "broken");
+    const char *reason = tls_reason(wire);
+
+    if (!reason)
+        reason = wire->errstr[0] ? wire->errstr : "broken";
+    return unavailable(err, reason);
 }
 
 redisContext *wire_open(const struct address *address, const char *ip,

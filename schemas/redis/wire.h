@@ -41,5 +41,7 @@ bool wire_next(redisContext *wire, redisReply **reply, struct err *err);
  * that this machine trusts, and in the name of the host. */
 bool tls_available(void);
 bool tls_start(redisContext *wire, const char *host, struct err *err);
+/* What TLS has against a wire that broke; NULL: nothing. */
+const char *tls_reason(const redisContext *wire);
 
 #endif

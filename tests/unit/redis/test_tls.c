@@ -77,7 +77,8 @@ static void a_trusted_server_in_its_own_name(void **state)
     unsetenv("SSL_CERT_FILE");
     const char *text = ping(&server, 1);
     assert_non_null(text);
-    assert_non_null(strstr(text, "certificate"));
+    if (!strstr(text, "certificate"))
+        fail_msg("%s", text);
     trust(&server);
     assert_null(ping(&server, 1));
     assert_null(ping(&server, 5 << 20));
