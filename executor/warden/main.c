@@ -16,13 +16,14 @@
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
 
+enum { SETTLE_MS = 2000 };
+
 struct warden {
     uv_loop_t loop;
     struct settings settings;
     struct sessions sessions;
     struct server *server;
     struct selftest *selftest;
-    struct alarm *after_selftest;
     uv_signal_t signals[2];
     char isolation[ISOLATION_BYTES];
     int listener; /* until the server has it */
@@ -115,14 +116,15 @@ static void start(struct warden *warden)
                                     on_selftest, warden);
 }
 
-static void on_walk(uv_handle_t *handle, void *unused)
+/* What was killed is waited for, but not for ever: whatever is left ends when
+ * its channel closes with us. */
+static void settle(uv_loop_t *loop)
 {
-    (void)unused;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
+    for (int i = 0; i < SETTLE_MS && uv_run(loop, UV_RUN_NOWAIT); i++)
+        usleep(1000);
+    uv_loop_close(loop);
 }
 
-/* What still dies is left to the kernel: its channel closes with us. */
 static void finish(struct warden *warden)
 {
     server_free(warden->server);
@@ -130,9 +132,9 @@ static void finish(struct warden *warden)
     sessions_finish(&warden->sessions);
     zygote_free(warden->sessions.zygote);
     boxes_free(warden->sessions.boxes);
-    uv_run(&warden->loop, UV_RUN_NOWAIT);
-    uv_walk(&warden->loop, on_walk, NULL);
-    uv_run(&warden->loop, UV_RUN_NOWAIT);
+    for (size_t i = 0; i < 2; i++)
+        uv_close((uv_handle_t *)&warden->signals[i], NULL);
+    settle(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);
     if (!warden->settings.check)

@@ -17,6 +17,8 @@ def syscall(number, *args):
 def executor():
     with Executor("--profile", "bare") as executor:
         yield executor
+        assert executor.process.alive(), executor.process.text()
+        assert executor.process.stop() == 0, executor.process.text()
 
 
 @pytest.fixture(scope="module")

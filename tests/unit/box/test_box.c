@@ -216,6 +216,11 @@ static int kill_init(void)
     return getppid() == 1;
 }
 
+static int signals(void)
+{
+    return landlock_abi() >= 6 && fails_with(kill(1, 0), EPERM);
+}
+
 static int namespaces(void)
 {
     return fails_with(unshare(CLONE_NEWUSER), EPERM) ||
@@ -318,6 +323,7 @@ static const struct {
     { "sockets are unix sockets", inet, 0 },
     { "unix sockets work", unix_pair, 0 },
     { "init cannot be killed", kill_init, 0 },
+    { "init cannot even be asked for", signals, 0 },
     { "namespaces and mounts are refused", namespaces, 0 },
     { "tracing is refused", tracing, 0 },
     { "kernel surface is refused", surface, 0 },

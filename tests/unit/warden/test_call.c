@@ -1,0 +1,165 @@
+/* Calls are remembered, and told again to whoever asks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "executor/warden/call.h"
+
+/* Writes down what it hears: "7:output(abc) 7:done ". */
+struct listener {
+    struct peer peer;
+    char heard[512];
+};
+
+static void hear(struct peer *peer, const struct frame *frame)
+{
+    struct listener *listener = (struct listener *)peer;
+    size_t len = strlen(listener->heard);
+    snprintf(listener->heard + len, sizeof(listener->heard) - len,
+             frame->data.len ? "%llu:%s(%.*s) " : "%llu:%s ",
+             (unsigned long long)frame->ref, frame_type_names[frame->type],
+             VIEW_ARG(view_head(frame->data, 24)));
+}
+
+static size_t no_backlog(const struct peer *peer)
+{
+    (void)peer;
+    return 0;
+}
+
+static struct listener listener_make(void)
+{
+    return (struct listener){ .peer = { .send = hear, .backlog = no_backlog } };
+}
+
+static void say_output(struct call *call, struct view data)
+{
+    struct frame frame = {
+        .type = FRAME_OUTPUT,
+        .stream = VIEW("stdout"),
+        .data = data,
+    };
+    call_say(call, &frame);
+}
+
+static void say_done(struct call *call)
+{
+    struct frame frame = { .type = FRAME_DONE };
+    call_say(call, &frame);
+}
+
+static void a_call_is_told_as_it_goes(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct listener one = listener_make();
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    call_attach(call, &one.peer, 7);
+    say_output(call, VIEW("abc"));
+    say_done(call);
+    assert_string_equal(one.heard, "7:output(abc) 7:done ");
+    calls_finish(&calls);
+}
+
+static void who_comes_later_hears_it_all(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct listener one = listener_make(), two = listener_make(),
+                    three = listener_make();
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    call_attach(call, &one.peer, 7);
+    say_output(call, VIEW("abc"));
+    call_attach(call, &two.peer, 8);
+    say_output(call, VIEW("def"));
+    say_done(call);
+    call_attach(calls_find(&calls, VIEW("c1")), &three.peer, 9);
+    assert_string_equal(one.heard, "7:output(abc) 7:failed ");
+    assert_string_equal(two.heard, "8:output(abc) 8:output(def) 8:done ");
+    assert_string_equal(three.heard, "9:output(abc) 9:output(def) 9:done ");
+    calls_finish(&calls);
+}
+
+static void nobody_needs_to_listen(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct listener one = listener_make();
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    call_attach(call, &one.peer, 7);
+    calls_leave(&calls, &one.peer);
+    say_output(call, VIEW("abc"));
+    say_done(call);
+    assert_string_equal(one.heard, "");
+    call_attach(call, &one.peer, 8);
+    assert_string_equal(one.heard, "8:output(abc) 8:done ");
+    calls_finish(&calls);
+}
+
+static void only_what_is_done_is_forgotten(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    calls_forget(&calls, VIEW("c1"));
+    assert_ptr_equal(calls_find(&calls, VIEW("c1")), call);
+    say_done(call);
+    calls_forget(&calls, VIEW("c1"));
+    assert_null(calls_find(&calls, VIEW("c1")));
+    calls_finish(&calls);
+}
+
+static void the_oldest_are_dropped(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct call *running = calls_add(&calls, VIEW("running"));
+    for (int i = 0; i < 100; i++) {
+        char id[16];
+        snprintf(id, sizeof(id), "c%d", i);
+        say_done(calls_add(&calls, view_of(id)));
+    }
+    assert_null(calls_find(&calls, VIEW("c50")));
+    assert_non_null(calls_find(&calls, VIEW("c99")));
+    assert_non_null(calls_find(&calls, VIEW("c70")));
+    assert_ptr_equal(calls_find(&calls, VIEW("running")), running);
+    calls_finish(&calls);
+}
+
+static void too_much_output_is_owned_up_to(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct listener one = listener_make();
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    char *piece = calloc(1, MAX_CHUNK_BYTES);
+    memset(piece, 'x', MAX_CHUNK_BYTES);
+    for (int i = 0; i < 200; i++) /* 50 MiB */
+        say_output(call, (struct view){ piece, MAX_CHUNK_BYTES });
+    free(piece);
+    assert_in_range(call->frames.len, 1, 25 << 20);
+    say_done(call);
+    call_attach(call, &one.peer, 9);
+    assert_non_null(strstr(one.heard, "9:output(xxxxxxxxxxxxxxxxxxxxxxxx)"));
+    assert_int_not_equal(call->forgotten, 0);
+    calls_finish(&calls);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_is_told_as_it_goes),
+        cmocka_unit_test(who_comes_later_hears_it_all),
+        cmocka_unit_test(nobody_needs_to_listen),
+        cmocka_unit_test(only_what_is_done_is_forgotten),
+        cmocka_unit_test(the_oldest_are_dropped),
+        cmocka_unit_test(too_much_output_is_owned_up_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* The command line: what is taken, what is refused. */
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "executor/warden/settings.h"
+
+/* Programs that are surely there stand in for ours. */
+#define PROGRAMS "--box", "/bin/true", "--guest", "/bin/true"
+
+static const struct {
+    const char *name;
+    const char *args[8];
+    bool taken;
+} rows[] = {
+    { "nothing but the programs", { PROGRAMS }, true },
+    { "a number", { PROGRAMS, "--memory", "512" }, true },
+    { "a number that is none", { PROGRAMS, "--memory", "much" }, false },
+    { "a number with a tail", { PROGRAMS, "--memory", "512M" }, false },
+    { "a negative number", { PROGRAMS, "--memory", "-1" }, false },
+    { "too little", { PROGRAMS, "--memory", "1" }, false },
+    { "too much", { PROGRAMS, "--sessions", "100000" }, false },
+    { "a profile", { PROGRAMS, "--profile", "bare" }, true },
+    { "an unknown profile", { PROGRAMS, "--profile", "huge" }, false },
+    { "a level", { PROGRAMS, "--level", "full" }, true },
+    { "an unknown level", { PROGRAMS, "--level", "none" }, false },
+    { "a mode", { PROGRAMS, "--mode", "0600" }, true },
+    { "a mode that is none", { PROGRAMS, "--mode", "rw" }, false },
+    { "an unknown flag", { PROGRAMS, "--fast" }, false },
+    { "a word too many", { PROGRAMS, "now" }, false },
+};
+
+static bool read_row(size_t row, struct settings *settings)
+{
+    char program[] = "quern-executor";
+    char *argv[10] = { program };
+    int argc = 1, status = 0;
+    for (const char *const *arg = rows[row].args; *arg; arg++)
+        argv[argc++] = (char *)(uintptr_t)*arg;
+    optind = 0;
+    return settings_read(settings, argc, argv, &status);
+}
+
+static void flags_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct settings settings;
+        if (read_row(i, &settings) != rows[i].taken)
+            fail_msg("%s", rows[i].name);
+        settings_finish(&settings);
+    }
+}
+
+static void values_arrive(void **state)
+{
+    (void)state;
+    struct settings settings;
+    assert_true(read_row(1, &settings));
+    assert_int_equal(settings.limits.memory_bytes, 512 << 20);
+    assert_int_equal(settings.sessions, 256);
+    assert_int_equal(settings.mode, 0660);
+    assert_string_equal(settings.box_path, "/bin/true");
+    settings_finish(&settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_are_read),
+        cmocka_unit_test(values_arrive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
