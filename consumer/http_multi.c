@@ -4,6 +4,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* On one HTTP/2 connection, as far as the server allows; curl's own bound of
+ * 100 would open a connection for every further one. */
+enum { MAX_STREAMS = 1000 };
+
 struct socket_watch {
     uv_poll_t poll;
     struct http_multi *multi;
@@ -132,6 +136,8 @@ bool http_multi_open(struct http_multi *multi, uv_loop_t *loop,
     curl_multi_setopt(multi->curl, CURLMOPT_SOCKETDATA, multi);
     curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
+    curl_multi_setopt(multi->curl, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                      (long)MAX_STREAMS);
     return true;
 }
 

@@ -3,7 +3,7 @@
  * it from the other side.
  *
  *   http_try URL [post=BYTES] [max=BYTES] [first=MS] [idle=MS] [total=MS]
- *            [times=N] [pause=MS] [stop=BYTES] [noise=1] */
+ *            [times=N] [pause=MS] [at_once=N] [stop=BYTES] [noise=1] */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@ static struct {
     struct http *http;
     uv_timer_t pause;
     struct http_request request;
-    unsigned long times, pause_ms;
+    unsigned long times, pause_ms, at_once;
     size_t stop_at;
     bool noise;
     size_t bytes; /* of the answer, so far */
-} try = { .times = 1 };
+} try = { .times = 1, .at_once = 1 };
 
 static void start(void);
 
@@ -56,7 +56,7 @@ static void on_done(void *owner, const struct http_response *response)
     json_dumpf(json, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(json);
-    if (--try.times > 0)
+    if (--try.times > 0 && try.at_once == 1)
         uv_timer_start(&try.pause, on_pause, try.pause_ms, 0);
 }
 
@@ -92,6 +92,8 @@ static void read_option(const char *option)
         try.times = number;
     else if (strncmp(option, "pause=", 6) == 0)
         try.pause_ms = number;
+    else if (strncmp(option, "at_once=", 8) == 0)
+        try.at_once = try.times = number;
     else if (strncmp(option, "stop=", 5) == 0)
         try.stop_at = number;
     else
@@ -107,7 +109,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         read_option(argv[i]);
     uv_timer_init(&try.loop, &try.pause);
-    start();
+    for (unsigned long i = 0; i < try.at_once; i++)
+        start();
     while (try.times > 0)
         uv_run(&try.loop, UV_RUN_ONCE);
     http_free(try.http, NULL, NULL);

@@ -5,6 +5,7 @@ import email.utils
 import http.server
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -242,12 +243,12 @@ def certificate(tmp_path_factory):
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path, key)
-    return context, str(path)
+    return context, str(path), str(key)
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "CURL_CA_BUNDLE"])
 def test_certificates_are_checked(certificate, variable):
-    context, path = certificate
+    context, path, _ = certificate
     with Server(context) as server:
         (result,) = attempt(server.url + "/plain")
         assert (result["end"], server.seen) == ("not_sent", [])
@@ -259,3 +260,33 @@ def test_certificates_are_checked(certificate, variable):
         named = server.url.replace("127.0.0.1", "localhost")
         (result,) = attempt(named, {variable: path})
         assert result["end"] == "not_sent"
+
+
+HTTP_2 = """
+const [path, key] = process.argv.slice(1), fs = require("fs");
+const options = { cert: fs.readFileSync(path), key: fs.readFileSync(key) };
+const server = require("http2").createSecureServer(options);
+let connections = 0;
+server.on("session", () => connections++);
+server.on("stream", (stream) => {
+  stream.respond({ ":status": 200 });
+  setTimeout(() => stream.end("x".repeat(connections)), 50);
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no HTTP/2 server here")
+def test_many_requests_share_one_connection(certificate):
+    _, path, key = certificate
+    server = subprocess.Popen(
+        ["node", "-e", HTTP_2, path, key], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        url = f"https://127.0.0.1:{server.stdout.readline().strip()}/"
+        results = attempt(url, {"SSL_CERT_FILE": path}, at_once=300)
+    finally:
+        server.kill()
+        server.wait()
+    assert [r["end"] for r in results] == ["answered"] * 300
+    assert results[-1]["bytes"] == 300  # a byte for each connection
