@@ -29,6 +29,7 @@ enum endpoint_quirk {
     QUIRK_NO_TOOL_CHOICE = 1 << 3,
     QUIRK_NO_NULL_CONTENT = 1 << 4,  /* "" instead of null */
     QUIRK_NO_EMPTY_CONTENT = 1 << 5, /* null instead of "" */
+    QUIRK_NO_STREAM = 1 << 6,        /* a plain body only */
 };
 
 struct model_endpoint {

@@ -2,6 +2,7 @@
  * takes it. */
 #include "consumer/model_body.h"
 
+#include <ctype.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,8 @@ static json_t *make_json(const struct model_endpoint *endpoint,
     json_object_update_missing(body, endpoint->parameters);
     set_tools(body, endpoint, request->tools);
     set_max_tokens(body, endpoint, request->max_tokens);
+    if (has(endpoint, QUIRK_NO_STREAM))
+        return body;
     json_object_set_new(body, "stream", json_true());
     if (!has(endpoint, QUIRK_NO_STREAM_OPTIONS))
         json_object_set_new(body, "stream_options",
@@ -117,16 +120,32 @@ bool model_body_make(struct buf *body, char hash[65],
     return true;
 }
 
+static bool is_word(char byte)
+{
+    return isalnum((unsigned char)byte) || byte == '_';
+}
+
+/* As a word: "stream" is not in "stream_options". */
+static bool mentions(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = text; (at = strstr(at, name)); at += len)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[len]))
+            return true;
+    return false;
+}
+
 /* The endpoint names the parameter, and says that it does not know it: a
  * value out of bounds is not cured by leaving it out. */
 static bool is_unknown(const struct reply_error *error, const char *name)
 {
     static const char *const words[] = {
-        "unsupported",   "not supported", "unknown",     "unrecognized",
-        "not permitted", "unexpected",    "not allowed", "only allowed",
+        "unsupported",   "not support", "unknown",     "unrecognized",
+        "not permitted", "unexpected",  "not allowed", "only allowed",
     };
 
-    if (strcmp(error->param, name) != 0 && !strstr(error->message, name))
+    if (strcmp(error->param, name) != 0 && !mentions(error->message, name))
         return false;
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcasestr(error->message, words[i]) ||
@@ -135,19 +154,23 @@ static bool is_unknown(const struct reply_error *error, const char *name)
     return false;
 }
 
-static unsigned quirk_of(const struct model_endpoint *endpoint,
-                         const struct reply_error *error)
+static unsigned quirk_of(const struct reply_error *error)
 {
-    if (is_unknown(error, "stream_options"))
-        return QUIRK_NO_STREAM_OPTIONS;
-    if (is_unknown(error, "tool_choice"))
-        return QUIRK_NO_TOOL_CHOICE;
-    if (is_unknown(error, has(endpoint, QUIRK_MAX_COMPLETION_TOKENS)
-                              ? "max_completion_tokens"
-                              : "max_tokens"))
-        return has(endpoint, QUIRK_MAX_COMPLETION_TOKENS)
-                   ? QUIRK_NO_MAX_TOKENS
-                   : QUIRK_MAX_COMPLETION_TOKENS;
+    static const struct {
+        const char *parameter;
+        unsigned quirk;
+    } parameters[] = {
+        { "stream_options", QUIRK_NO_STREAM_OPTIONS },
+        { "stream", QUIRK_NO_STREAM },
+        { "tool_choice", QUIRK_NO_TOOL_CHOICE },
+        /* Who refuses the one proposes the other: look for the old one first */
+        { "max_tokens", QUIRK_MAX_COMPLETION_TOKENS },
+        { "max_completion_tokens", QUIRK_NO_MAX_TOKENS },
+    };
+
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(*parameters); i++)
+        if (is_unknown(error, parameters[i].parameter))
+            return parameters[i].quirk;
     if (strstr(error->message, "invalid message content type"))
         return QUIRK_NO_NULL_CONTENT;
     if (strstr(error->message, "must be non-empty"))
@@ -158,7 +181,7 @@ static unsigned quirk_of(const struct model_endpoint *endpoint,
 bool model_body_learn(struct model_endpoint *endpoint,
                       const struct reply_error *error)
 {
-    unsigned quirk = quirk_of(endpoint, error);
+    unsigned quirk = quirk_of(error);
     bool news = quirk && !has(endpoint, quirk);
 
     endpoint->quirks |= quirk;

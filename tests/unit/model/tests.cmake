@@ -6,6 +6,7 @@ unit_test(model/sse consumer_model)
 unit_test(model/reply consumer_model)
 unit_test(model/reply_error consumer_model)
 unit_test(model/endpoint consumer_model)
+unit_test(model/body consumer_model)
 unit_test(model/model consumer_model practice_model)
 
 add_executable(reply_replay unit/model/replay.c)

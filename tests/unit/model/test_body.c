@@ -1,0 +1,178 @@
+/* test_body.c - the bodies that endpoints get, and what they teach. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/model_body.h"
+
+static char name[] = "m";
+
+static const struct row {
+    const char *name;
+    const char *message;
+    const char *param;
+    unsigned before, after; /* quirks */
+} rows[] = {
+    { "OpenAI: a reasoning model",
+      "Unsupported parameter: 'max_tokens' is not supported with this model. "
+      "Use 'max_completion_tokens' instead.",
+      "max_tokens", 0, QUIRK_MAX_COMPLETION_TOKENS },
+    { "neither of the two",
+      "Unrecognized request argument: max_completion_tokens", "",
+      QUIRK_MAX_COMPLETION_TOKENS,
+      QUIRK_MAX_COMPLETION_TOKENS | QUIRK_NO_MAX_TOKENS },
+    { "Mistral: the body repeats the request",
+      "{\"detail\":[{\"loc\":[\"body\",\"stream_options\"],\"msg\":\"Extra "
+      "inputs are not permitted\"}]}",
+      "", 0, QUIRK_NO_STREAM_OPTIONS },
+    { "OpenAI: no streaming",
+      "Unsupported value: 'stream' does not support true with this model.",
+      "stream", 0, QUIRK_NO_STREAM },
+    { "stream_options is not stream", "Unknown parameter: 'stream_options'.",
+      "", 0, QUIRK_NO_STREAM_OPTIONS },
+    { "tool_choice", "tool_choice is not supported", "", 0,
+      QUIRK_NO_TOOL_CHOICE },
+    { "Ollama: null", "invalid message content type: <nil>", "", 0,
+      QUIRK_NO_NULL_CONTENT },
+    { "Bedrock: empty", "messages: text content blocks must be non-empty", "",
+      0, QUIRK_NO_EMPTY_CONTENT },
+    { "a value out of bounds teaches nothing",
+      "max_tokens is too large: 100000. This model supports at most 4096",
+      "max_tokens", 0, 0 },
+    { "another parameter teaches nothing",
+      "Unsupported parameter: 'temperature'", "temperature", 0, 0 },
+    { "what is known is no news", "Unknown parameter: 'stream_options'.", "",
+      QUIRK_NO_STREAM_OPTIONS, QUIRK_NO_STREAM_OPTIONS },
+};
+
+static void test_lessons(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct model_endpoint endpoint = { .quirks = rows[i].before };
+        struct reply_error error = { 0 };
+        bool news;
+
+        strcpy(error.message, rows[i].message);
+        strcpy(error.param, rows[i].param);
+        news = model_body_learn(&endpoint, &error);
+        if (endpoint.quirks != rows[i].after ||
+            news != (rows[i].before != rows[i].after))
+            fail_msg("%s: %x", rows[i].name, endpoint.quirks);
+    }
+}
+
+static json_t *make(struct model_endpoint *endpoint,
+                    const struct model_request *request, char hash[65])
+{
+    CLEANUP(buf_finish) struct buf body = { 0 };
+    struct err err;
+
+    assert_true(model_body_make(&body, hash, endpoint, request, &err));
+    return json_loadb(body.data, body.len, 0, NULL);
+}
+
+static void check_body(unsigned quirks, const char *want)
+{
+    struct model_endpoint endpoint = { .model = name, .quirks = quirks };
+    json_t *messages = json_loads("[{\"role\":\"a\",\"content\":null},"
+                                  "{\"role\":\"b\",\"content\":\"\"}]",
+                                  0, NULL);
+    json_t *tools = json_loads("[{\"type\":\"function\"}]", 0, NULL);
+    struct model_request request = { messages, tools, 9 };
+    json_t *wanted = json_loads(want, 0, NULL);
+    char hash[65];
+    json_t *body = make(&endpoint, &request, hash);
+
+    if (!json_equal(body, wanted))
+        fail_msg("quirks %x: %s", quirks, json_dumps(body, 0));
+    json_decref(body);
+    json_decref(wanted);
+    json_decref(tools);
+    json_decref(messages);
+}
+
+static void test_bodies(void **state)
+{
+    (void)state;
+    check_body(0, "{\"model\":\"m\",\"messages\":[{\"role\":\"a\",\"content\":"
+                  "null},{\"role\":\"b\",\"content\":\"\"}],\"tools\":[{"
+                  "\"type\":\"function\"}],\"tool_choice\":\"auto\","
+                  "\"max_tokens\":9,\"stream\":true,\"stream_options\":{"
+                  "\"include_usage\":true}}");
+    check_body(QUIRK_NO_STREAM | QUIRK_NO_TOOL_CHOICE |
+                   QUIRK_MAX_COMPLETION_TOKENS | QUIRK_NO_NULL_CONTENT,
+               "{\"model\":\"m\",\"messages\":[{\"role\":\"a\",\"content\":"
+               "\"\"},{\"role\":\"b\",\"content\":\"\"}],\"tools\":[{"
+               "\"type\":\"function\"}],\"max_completion_tokens\":9}");
+    check_body(QUIRK_NO_STREAM_OPTIONS | QUIRK_NO_MAX_TOKENS |
+                   QUIRK_NO_EMPTY_CONTENT,
+               "{\"model\":\"m\",\"messages\":[{\"role\":\"a\",\"content\":"
+               "null},{\"role\":\"b\",\"content\":null}],\"tools\":[{"
+               "\"type\":\"function\"}],\"tool_choice\":\"auto\","
+               "\"stream\":true}");
+}
+
+static void test_parameters_of_the_operator(void **state)
+{
+    json_t *parameters = json_loads("{\"temperature\":0,\"max_tokens\":5,"
+                                    "\"model\":\"other\"}",
+                                    0, NULL);
+    struct model_endpoint endpoint = { .model = name,
+                                       .parameters = parameters };
+    json_t *messages = json_array();
+    struct model_request request = { messages, NULL, 0 };
+    char first[65], second[65];
+    json_t *body = make(&endpoint, &request, first);
+
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(body, "model")), "m");
+    assert_int_equal(json_integer_value(json_object_get(body, "max_tokens")),
+                     5);
+    assert_non_null(json_object_get(body, "temperature"));
+    assert_null(json_object_get(body, "tools"));
+    json_decref(body);
+
+    request.max_tokens = 3; /* the job's own bound counts */
+    body = make(&endpoint, &request, second);
+    assert_int_equal(json_integer_value(json_object_get(body, "max_tokens")),
+                     3);
+    assert_string_not_equal(first, second);
+    json_decref(body);
+    json_decref(messages);
+    json_decref(parameters);
+}
+
+/* The hash is in the journal: it must not depend on who writes the body. */
+static void test_the_same_request_has_the_same_hash(void **state)
+{
+    struct model_endpoint endpoint = { .model = name };
+    json_t *messages =
+        json_loads("[{\"role\":\"user\",\"content\":\"\u00e9\"}]", 0, NULL);
+    struct model_request request = { messages, NULL, 0 };
+    char hash[65];
+
+    (void)state;
+    json_decref(make(&endpoint, &request, hash));
+    assert_string_equal(
+        hash,
+        "181303c2f32fbdf36da9ac330c085883ef067f35f6f63390ae34b8d636ee224b");
+    json_decref(messages);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lessons),
+        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_parameters_of_the_operator),
+        cmocka_unit_test(test_the_same_request_has_the_same_hash),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
