@@ -28,8 +28,8 @@ struct model_call {
     struct buf error_body;
     struct model_reply result;
     struct model_failure failure; /* kind ERR_NONE: it went well */
-    bool feeding; /* inside the reply, hence inside the owner's callbacks */
-    bool freed;   /* from there: really freed when it is left */
+    unsigned held;                /* we are inside it, so often */
+    bool freed;                   /* by its owner, from inside a callback */
 };
 
 #define TO(state) (1u << (state))
@@ -46,11 +46,36 @@ static void enter(struct model_call *call, enum state next)
     call->state = next;
 }
 
-/* The last step hands the call back to its owner, who may free it. */
+static void call_destroy(struct model_call *call)
+{
+    reply_free(call->reply);
+    endpoint_free(call->endpoint);
+    json_decref(call->request.messages);
+    json_decref(call->request.tools);
+    buf_finish(&call->body);
+    buf_finish(&call->error_body);
+    free(call);
+}
+
+/* The owner may free the call from inside any callback: while we are in it, it
+ * stays. */
+static void hold(struct model_call *call)
+{
+    call->held++;
+}
+
+static void release(struct model_call *call)
+{
+    if (--call->held == 0 && call->freed)
+        call_destroy(call);
+}
+
 static void run(struct model_call *call)
 {
-    while (table[call->state].step(call) == AGAIN)
+    hold(call);
+    while (!call->freed && table[call->state].step(call) == AGAIN)
         ;
+    release(call);
 }
 
 static void on_text(void *owner, struct view text)
@@ -69,31 +94,17 @@ static void on_reasoning(void *owner, struct view text)
         call->events.on_reasoning(call->owner, text);
 }
 
-static void call_destroy(struct model_call *call)
-{
-    reply_free(call->reply);
-    endpoint_free(call->endpoint);
-    json_decref(call->request.messages);
-    json_decref(call->request.tools);
-    buf_finish(&call->body);
-    buf_finish(&call->error_body);
-    free(call);
-}
-
 static enum http_verdict feed_reply(struct model_call *call, struct view bytes)
 {
-    bool payload;
+    enum http_verdict verdict = HTTP_NOISE;
 
-    call->feeding = true;
-    payload = reply_feed(call->reply, bytes);
-    call->feeding = false;
-    if (call->freed) {
-        call_destroy(call);
-        return HTTP_NOISE; /* to nobody: the request is cancelled */
-    }
+    hold(call);
+    if (reply_feed(call->reply, bytes))
+        verdict = HTTP_PAYLOAD;
     if (reply_is_over(call->reply))
-        return HTTP_STOP;
-    return payload ? HTTP_PAYLOAD : HTTP_NOISE;
+        verdict = HTTP_STOP;
+    release(call);
+    return verdict;
 }
 
 static bool is_success(unsigned status)
@@ -312,6 +323,6 @@ void model_call_free(struct model_call *call)
     http_cancel(call->running);
     call->running = NULL;
     call->freed = true;
-    if (!call->feeding)
+    if (call->held == 0)
         call_destroy(call);
 }
