@@ -422,6 +422,41 @@ static void test_given_up_at_any_time(void **state)
     bench_finish(&bench);
 }
 
+/* Calls of every kind start and are given up in any order: each ends once, or
+ * was given up and never ends. */
+static void test_any_order_of_events(void **state)
+{
+    enum { MANY = 64, ROUNDS = 1500 };
+    static struct trial trials[MANY];
+    bool alive[MANY] = { false };
+    struct bench bench;
+    unsigned seed = 7;
+
+    (void)state;
+    bench_init(&bench, practice.url);
+    bench.endpoint->first_byte_ms = bench.endpoint->idle_ms = 100;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        size_t i = (size_t)rand_r(&seed) % MANY;
+        size_t row = (size_t)rand_r(&seed) % (sizeof(rows) / sizeof(*rows));
+
+        if (alive[i] && trials[i].call)
+            trial_end_call(&trials[i]);
+        if (alive[i]) {
+            assert_true(trials[i].ends <= 1);
+            trial_finish(&trials[i]);
+        }
+        trial_start(&trials[i], &bench, rows[row].question);
+        trials[i].free_at_text = rand_r(&seed) % 4 == 0;
+        alive[i] = true;
+        uv_run(&bench.loop, UV_RUN_NOWAIT);
+    }
+    bench_run(&bench);
+    for (size_t i = 0; i < MANY; i++)
+        if (alive[i])
+            trial_finish(&trials[i]);
+    bench_finish(&bench);
+}
+
 static void test_http_ends_under_running_calls(void **state)
 {
     struct bench bench;
@@ -462,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_a_slow_answer_holds_up_nobody),
         cmocka_unit_test(test_given_up_from_inside_its_own_callback),
         cmocka_unit_test(test_given_up_at_any_time),
+        cmocka_unit_test(test_any_order_of_events),
         cmocka_unit_test(test_http_ends_under_running_calls),
     };
 
