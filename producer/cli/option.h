@@ -92,6 +92,7 @@ bool options_parse(struct options *options, const char *verb, int argc,
 
 /* The verb's own, or with verb NULL the ones of every verb. */
 void options_help(const char *verb, FILE *out);
+void options_list_settings(FILE *out); /* "redis-url, prefix" */
 
 /* QUERN_*, then the file, for what the command line did not say. A verb takes
  * from them what it knows and passes over the rest. */

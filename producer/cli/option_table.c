@@ -37,7 +37,6 @@ const struct option option_table[] = {
     { .name = "model",
       .letter = 'm',
       .type = OPTION_TEXT,
-      .flags = OPTION_SETTING,
       .offset = AT(model),
       .value = "NAME",
       .verbs = " run submit ",
@@ -208,4 +207,15 @@ void options_help(const char *verb, FILE *out)
             option->name, option->value ? option->value : "");
         fprintf(out, "  %-26s %s\n", left, option->about);
     }
+}
+
+void options_list_settings(FILE *out)
+{
+    const char *comma = "";
+
+    for (size_t i = 0; i < option_count; i++)
+        if (option_table[i].flags & OPTION_SETTING) {
+            fprintf(out, "%s%s", comma, option_table[i].name);
+            comma = ", ";
+        }
 }

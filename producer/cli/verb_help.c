@@ -12,11 +12,14 @@ static void overview(FILE *out)
                 verbs[i].words ? verbs[i].words : "", verbs[i].about);
     fprintf(out, "\nOptions of every verb (quern help VERB for its own):\n");
     options_help(NULL, out);
+    fprintf(out, "\nThe options ");
+    options_list_settings(out);
     fprintf(out,
-            "\nAn option wins over QUERN_<OPTION> in the environment, and that "
-            "over the\nsettings file. Exit codes: 0 done, 1 the job failed or "
-            "is incomplete, 64 usage,\n65 bad input, 69 Redis unavailable, 75 "
-            "try again.\n");
+            "\nare settings too: QUERN_<OPTION> in the environment, then lines "
+            "\"name = value\"\nin the settings file, say what the command line "
+            "does not.\n\n"
+            "Exit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
+            "65 bad input,\n69 Redis unavailable, 75 try again.\n");
 }
 
 int verb_help(struct app *app)

@@ -334,33 +334,59 @@ def test_a_late_watcher_misses_nothing(quern, consumer):
     assert types(quern.json("watch", id, "--from", "203")) == ["result"]
 
 
-def test_a_watcher_fills_gaps_and_drops_what_it_has_seen(quern, consumer, redis):
+@pytest.fixture
+def watched(quern, consumer, redis):
+    """A started job, and who watches it; two events have been seen."""
     id = quern("submit", "q").strip()
-    key = f"{ROOT}events:{id}"
     job = consumer.take()
     child = quern.start("watch", id, "--json")
     assert [read_line(child)["seq"] for _ in range(2)] == [1, 2]
     watching(redis)
-    old = redis.xrange(key)[0][1][b"event"]
-    redis.publish(key, old)
+    return job, child
+
+
+def rest(child):
+    """What it says from now on, without the result; it must end well."""
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 0, err
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert lines.pop()["type"] == "result"
+    return lines
+
+
+def test_a_watcher_fills_gaps(watched, redis):
+    job, child = watched
+    key = f"{ROOT}events:{job.id}"
     lost = {"v": 1, "seq": 3, "at": 1, "attempt": 1, "type": "turn.started", "data": {}}
     redis.xadd(key, {"event": msgpack.packb(lost)}, id="3-0")  # published to nobody
-    redis.hincrby(f"{ROOT}job:{id}", "seq", 1)
-    redis.publish(key, b"\xc1 not a message")
-    redis.publish(key, old)
+    redis.hincrby(f"{ROOT}job:{job.id}", "seq", 1)
     job.event("message.delta", turn=1, text="x")
+    assert [read_line(child)["seq"] for _ in range(2)] == [3, 4]
     job.finish(answer="x")
-    lines = [json.loads(line) for line in child.communicate(timeout=10)[0].splitlines()]
-    assert [line["seq"] for line in lines[:-1]] == [3, 4, 5]
+    assert [line["seq"] for line in rest(child)] == [5]
+
+
+def test_a_watcher_drops_what_it_has_seen(watched, redis):
+    job, child = watched
+    key = f"{ROOT}events:{job.id}"
+    for n in range(3):
+        redis.publish(key, redis.xrange(key)[n][1][b"event"])
+        job.event("message.delta", turn=1, text="x")
+    job.finish(answer="x")
+    assert [line["seq"] for line in rest(child)] == [3, 4, 5, 6]
+
+
+def test_a_watcher_passes_over_what_is_no_event(watched, redis):
+    job, child = watched
+    redis.publish(f"{ROOT}events:{job.id}", b"\xc1 not a message")
+    redis.publish(f"{ROOT}events:{job.id}", b"")
+    job.finish(answer="x")
+    assert [line["seq"] for line in rest(child)] == [3]
 
 
 @pytest.mark.parametrize("how", ["its connection is killed", "redis dies and returns"])
-def test_a_watcher_goes_on_when(how, quern, consumer, redis, server):
-    id = quern("submit", "q").strip()
-    job = consumer.take()
-    child = quern.start("watch", id, "--json")
-    assert [read_line(child)["seq"] for _ in range(2)] == [1, 2]
-    watching(redis)
+def test_a_watcher_goes_on_when(how, watched, redis, server):
+    job, child = watched
     for n in range(3):
         if how.startswith("redis"):
             server.restart()
@@ -369,8 +395,7 @@ def test_a_watcher_goes_on_when(how, quern, consumer, redis, server):
         job.event("message.delta", turn=1, text=f"{n}")
         assert read_line(child)["seq"] == 3 + n
     job.finish(answer="x")
-    lines = child.communicate(timeout=20)[0].splitlines()
-    assert types(map(json.loads, lines)) == ["job.completed", "result"]
+    assert types(rest(child)) == ["job.completed"]
 
 
 def test_run_as_json(quern, consumer, tmp_path):
@@ -609,14 +634,14 @@ def test_a_login_that_may_not_load_the_library_is_told_what_to_do(quern, redis, 
 def test_flags_win_over_the_environment_and_that_over_the_file(quern, consumer):
     folder = quern.cwd / ".config/quern"
     folder.mkdir(parents=True)
-    (folder / "quern.conf").write_text("# mine\nmodel = file\ntenant=file\nqueue=default")
-    quern("submit", "q", "--model", "flag", QUERN_MODEL="env", QUERN_TENANT="env")
+    (folder / "quern.conf").write_text("# mine\ntenant = file\nqueue=default")
+    quern("submit", "q", "--tenant", "flag", QUERN_TENANT="env")
+    quern("submit", "q", QUERN_TENANT="env")
     quern("submit", "q")
-    first, second = consumer.take().job, consumer.take().job
-    assert (first["model"], first["tenant"]) == ("flag", "env")
-    assert (second["model"], second["tenant"]) == ("file", "file")
-    (folder / "quern.conf").write_text("mode = x\n")
-    assert 'line 1: there is no setting "mode"' in quern("submit", "q", code=64)
+    tenants = [consumer.take().job["tenant"] for _ in range(3)]
+    assert tenants == ["flag", "env", "file"]
+    (folder / "quern.conf").write_text("tenent = x\n")
+    assert 'line 1: there is no setting "tenent"' in quern("submit", "q", code=64)
 
 
 def test_help_comes_with_every_verb(quern):

@@ -180,21 +180,21 @@ static int remove_settings(void **state)
     (void)state;
     unlink(getenv("QUERN_CONFIG"));
     unsetenv("QUERN_CONFIG");
-    unsetenv("QUERN_MODEL");
+    unsetenv("QUERN_OUT");
     return 0;
 }
 
 static void flags_win_over_environment_over_file(void **state)
 {
     static const struct {
-        const char *verb, *line, *environment, *file, *model;
+        const char *verb, *line, *environment, *file, *out;
     } rows[] = {
-        { "run", "run --model flag", "env", "model = file\n", "flag" },
-        { "run", "run", "env", "model = file\n", "env" },
-        { "run", "run", "", "model = file\n", "file" },
-        { "run", "run", "", "# none\n\n  model=file # two  ", "file # two" },
+        { "run", "run --out flag", "env", "out = file\n", "flag" },
+        { "run", "run", "env", "out = file\n", "env" },
+        { "run", "run", "", "out = file\n", "file" },
+        { "run", "run", "", "# none\n\n  out=file # two  ", "file # two" },
         { "run", "run", "", "tenant = other\n", NULL },
-        { "get", "get", "env", "model = file\n", NULL },
+        { "submit", "submit", "env", "out = file\n", NULL },
     };
 
     (void)state;
@@ -204,14 +204,14 @@ static void flags_win_over_environment_over_file(void **state)
 
         print_message("%s: %s: %s\n", rows[i].line, rows[i].environment,
                       rows[i].file);
-        setenv("QUERN_MODEL", rows[i].environment, 1);
+        setenv("QUERN_OUT", rows[i].environment, 1);
         write_settings(rows[i].file);
         assert_true(parse(&options, rows[i].line, &err));
         assert_true(options_settle(&options, rows[i].verb, &err));
-        if (rows[i].model)
-            assert_string_equal(options.model, rows[i].model);
+        if (rows[i].out)
+            assert_string_equal(options.out, rows[i].out);
         else
-            assert_null(options.model);
+            assert_null(options.out);
         options_finish(&options);
     }
 }
@@ -221,9 +221,9 @@ static void faults_of_the_file_name_the_line(void **state)
     static const struct {
         const char *file, *said;
     } rows[] = {
-        { "model = a\nmodle = b\n", "line 2: there is no setting \"modle\"" },
+        { "out = a\nuot = b\n", "line 2: there is no setting \"uot\"" },
         { "json = yes\n", "line 1: there is no setting \"json\"" },
-        { "\n\nmodel\n", "line 3: \"model\" is not name = value" },
+        { "\n\nout\n", "line 3: \"out\" is not name = value" },
         { "priority = top\n", "line 1: --priority: \"top\" is not" },
     };
 
