@@ -28,6 +28,19 @@ IMAGE = {
 }
 
 
+def out_of_time(*_):
+    raise TimeoutError("the test has not ended in time")
+
+
+@pytest.fixture(autouse=True)
+def ends():
+    """No test waits for ever for what does not come."""
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
 @pytest.fixture(scope="module")
 def server():
     with RedisServer(aof=True) as server:
@@ -342,6 +355,7 @@ def watched(quern, consumer, redis):
     child = quern.start("watch", id, "--json")
     assert [read_line(child)["seq"] for _ in range(2)] == [1, 2]
     watching(redis)
+    time.sleep(0.2)  # it has read the stream to its end, and lives
     return job, child
 
 
