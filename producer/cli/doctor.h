@@ -1,0 +1,34 @@
+/* doctor.h - the checks of quern doctor. */
+#ifndef PRODUCER_CLI_DOCTOR_H
+#define PRODUCER_CLI_DOCTOR_H
+
+#include "producer/cli/cli.h"
+#include "schemas/redis/conn.h"
+#include "schemas/redis/names.h"
+
+enum level { FINE, NOTE, WARNING, FAULT };
+
+struct doctor {
+    struct app *app;
+    struct address address;
+    struct names names;
+    struct conn *conn;
+    enum level worst;
+};
+
+/* One finding. remedy: what to do about it, NULL when nothing. */
+void find(struct doctor *doctor, enum level level, const char *check,
+          const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Checks of Redis, in order: false when the next ones make no sense. */
+bool check_redis(struct doctor *doctor);
+bool check_durability(struct doctor *doctor);
+bool check_library(struct doctor *doctor);
+bool check_consumers(struct doctor *doctor);
+
+/* Checks of this host. */
+void check_executor(struct doctor *doctor);
+void check_model(struct doctor *doctor);
+
+#endif

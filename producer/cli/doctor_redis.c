@@ -1,0 +1,227 @@
+/* doctor_redis.c - can Redis hold jobs, and does anybody take them? */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "producer/cli/doctor.h"
+#include "schemas/message/buf.h"
+#include "schemas/redis/transition.h"
+
+enum {
+    CALL_MS = 3000,
+    SEEN_MS = 60000, /* a living consumer asks for work more often than that */
+};
+
+static redisReply *ask(struct doctor *doctor, struct err *err, int count,
+                       const char *const *words)
+{
+    struct command command;
+    redisReply *reply;
+
+    command_init(&command, words[0]);
+    for (int i = 1; i < count; i++)
+        command_add_text(&command, words[i]);
+    reply = conn_call(doctor->conn, &command, CALL_MS, err);
+    command_finish(&command);
+    return reply;
+}
+#define ASK(doctor, err, ...)                                                  \
+    ask(doctor, err,                                                           \
+        (int)(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)),       \
+        (const char *[]){ __VA_ARGS__ })
+
+static void cleanup_answer(redisReply **reply)
+{
+    if (*reply)
+        freeReplyObject(*reply);
+}
+
+/* A line "name:value" of INFO. */
+static bool info_line(const redisReply *info, const char *name, char *value,
+                      size_t size)
+{
+    size_t len = strlen(name);
+    const char *line = info->str;
+
+    while (line && (strncmp(line, name, len) != 0 || line[len] != ':')) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (!line)
+        return false;
+    line += len + 1;
+    snprintf(value, size, "%.*s", (int)strcspn(line, "\r\n"), line);
+    return true;
+}
+
+/* --- the checks: each false when the next ones make no sense ----------------
+ */
+
+bool check_redis(struct doctor *doctor)
+{
+    struct err err = { 0 };
+    char where[256], version[32] = "", valkey[32] = "";
+    struct timespec begin, end;
+    CLEANUP(cleanup_answer) redisReply *info = NULL;
+
+    address_print(&doctor->address, where, sizeof(where));
+    info = ASK(doctor, &err, "INFO");
+    if (!info) {
+        find(doctor, FAULT, "redis",
+             "start Redis, or say where it is: --redis-url, REDIS_URL",
+             "%s: %s", where, err.text);
+        return false;
+    }
+    freeReplyObject(info);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    info = ASK(doctor, &err, "INFO");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (!info || !info_line(info, "redis_version", version, sizeof(version))) {
+        find(doctor, FAULT, "redis", "is it a Redis server?",
+             "%s does not tell its version", where);
+        return false;
+    }
+    info_line(info, "valkey_version", valkey, sizeof(valkey));
+    find(doctor, FINE, "redis", NULL, "%s, answers in %.1f ms", where,
+         (double)(end.tv_sec - begin.tv_sec) * 1e3 +
+             (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
+    if (strtoul(version, NULL, 10) < 7) {
+        find(doctor, FAULT, "version", "install Redis 7.0 or later, or Valkey",
+             "Redis %s lacks functions; 7.0 is the least", version);
+        return false;
+    }
+    find(doctor, FINE, "version", NULL, "%s %s", *valkey ? "Valkey" : "Redis",
+         *valkey ? valkey : version);
+    return true;
+}
+
+bool check_durability(struct doctor *doctor)
+{
+    struct err err = { 0 };
+    char value[64];
+    CLEANUP(cleanup_answer) redisReply *info = ASK(doctor, &err, "INFO");
+
+    if (!info)
+        return false;
+    if (info_line(info, "aof_enabled", value, sizeof(value))) {
+        if (strcmp(value, "1") == 0)
+            find(doctor, FINE, "storage", NULL, "append-only file is on");
+        else
+            find(doctor, WARNING, "storage",
+                 "redis-cli CONFIG SET appendonly yes, and in redis.conf",
+                 "no append-only file: a restart of Redis loses the jobs "
+                 "since the last snapshot");
+    }
+    if (info_line(info, "maxmemory_policy", value, sizeof(value))) {
+        if (strcmp(value, "noeviction") == 0)
+            find(doctor, FINE, "eviction", NULL, "noeviction");
+        else
+            find(doctor, FAULT, "eviction",
+                 "redis-cli CONFIG SET maxmemory-policy noeviction, and in "
+                 "redis.conf",
+                 "maxmemory-policy is %s: Redis may drop jobs when memory "
+                 "runs short",
+                 value);
+    }
+    return true;
+}
+
+bool check_library(struct doctor *doctor)
+{
+    struct err err = { 0 };
+    struct command command;
+    CLEANUP(cleanup_answer) redisReply *reply = NULL;
+
+    transition_build_command(&command);
+    reply = conn_call(doctor->conn, &command, CALL_MS, &err);
+    command_finish(&command);
+    if (!reply)
+        find(doctor, WARNING, "library",
+             "start a quern-consumer: it loads the library",
+             "function library quern_v1: %s", err.text);
+    else if (reply->integer < (long long)transition_build)
+        find(doctor, WARNING, "library",
+             "start a quern-consumer of this version: it loads the library",
+             "function library quern_v1 is build %lld, this client knows %u",
+             reply->integer, transition_build);
+    else
+        find(doctor, FINE, "library", NULL, "quern_v1, build %lld",
+             reply->integer);
+    return true;
+}
+
+/* A field of one map of XINFO (a flat array in RESP2). */
+static const redisReply *field_of(const redisReply *map, const char *name)
+{
+    for (size_t i = 0; i + 1 < map->elements; i += 2)
+        if (strcmp(map->element[i]->str, name) == 0)
+            return map->element[i + 1];
+    return NULL;
+}
+
+/* How many consumers of one stream have been heard of lately. */
+static int count_seen(struct doctor *doctor, const char *stream)
+{
+    struct err err = { 0 };
+    CLEANUP(cleanup_answer)
+    redisReply *consumers =
+        ASK(doctor, &err, "XINFO", "CONSUMERS", stream, NAMES_GROUP);
+    int seen = 0;
+
+    for (size_t i = 0; consumers && i < consumers->elements; i++) {
+        const redisReply *idle = field_of(consumers->element[i], "idle");
+
+        seen += idle && idle->integer < SEEN_MS;
+    }
+    return seen;
+}
+
+/* Consumers that are connected, whatever they have taken: each holds one link
+ * of this name. -1 when we may not ask. */
+static int count_connected(struct doctor *doctor)
+{
+    static const char name[] = " name=quern-consumer-claim ";
+    struct err err = { 0 };
+    CLEANUP(cleanup_answer)
+    redisReply *list = ASK(doctor, &err, "CLIENT", "LIST", "TYPE", "NORMAL");
+    const char *at = list ? list->str : NULL;
+    int count = list ? 0 : -1;
+
+    while (at && (at = strstr(at, name))) {
+        at += strlen(name);
+        count++;
+    }
+    return count;
+}
+
+/* Redis 7.0 lists a consumer only once it has taken a job. */
+bool check_consumers(struct doctor *doctor)
+{
+    const char *name = doctor->app->options.queue;
+    struct view queue = name ? view_of(name) : VIEW("default");
+    struct err err = { 0 };
+    long long jobs = 0;
+    int seen = 0;
+
+    for (int i = 0; priority_names[i]; i++) {
+        struct key key = names_work(&doctor->names, 0, queue, i);
+        CLEANUP(cleanup_answer)
+        redisReply *length = ASK(doctor, &err, "XLEN", key.text);
+        int now = count_seen(doctor, key.text);
+
+        jobs += length ? length->integer : 0;
+        seen = now > seen ? now : seen;
+    }
+    if (seen > 0)
+        find(doctor, FINE, "consumers", NULL,
+             "%d at queue %.*s, %lld jobs waiting or running", seen,
+             VIEW_ARG(queue), jobs);
+    else if ((seen = count_connected(doctor)) > 0)
+        find(doctor, FINE, "consumers", NULL,
+             "%d connected, none has taken a job of queue %.*s lately", seen,
+             VIEW_ARG(queue));
+    else
+        find(doctor, FAULT, "consumers", "start one: quern-consumer",
+             "none at queue %.*s, where %lld jobs wait", VIEW_ARG(queue), jobs);
+    return true;
+}
