@@ -116,7 +116,7 @@ static bool open_quern(struct app *app, struct quern_error *error)
     const struct quern_options options = {
         .url = app->options.redis_url,
         .prefix = app->options.prefix,
-        .role = "quern",
+        .role = "cli",
     };
 
     if (!app->verb->offline)

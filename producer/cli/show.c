@@ -100,7 +100,7 @@ static void show_summary(struct app *app, const struct result *result)
         pane_text(err, DIM, result->notes);
         pane_line(err);
     }
-    if (!err->tty)
+    if (!err->tty || result->error.message.len > 0)
         return;
     pane_printf(err, DIM, "%s in %s", job_state_names[result->status],
                 term_time(result->timings.total));
@@ -115,15 +115,15 @@ void show_result(struct app *app, const struct result *result,
                  unsigned int what)
 {
     const struct cell *cells = result->cells.items;
-    bool is_code = result->answer.len == 0 && result->usage.model_calls == 0;
+    bool is_code = !result->messages && result->cells.count > 0;
 
     if (is_code)
         for (size_t i = 0; i < result->cells.count; i++)
             show_cell(app, &cells[i], what);
-    if (what & SHOW_ANSWER && result->answer.len > 0) {
+    if (what & SHOW_ANSWER && result->answer.len > 0 && !is_code) {
         pane_line(&app->term.out);
         pane_text(&app->term.out, PLAIN, result->answer);
-        pane_printf(&app->term.out, PLAIN, "\n");
+        pane_line(&app->term.out);
     }
     show_summary(app, result);
 }

@@ -60,8 +60,8 @@ static bool open_handle(struct quern *quern,
         return false;
     quern->timeout_ms =
         options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    quern->conn = conn_new(&quern->address,
-                           options->role ? options->role : "quern-client");
+    quern->conn =
+        conn_new(&quern->address, options->role ? options->role : "client");
     return true;
 }
 

@@ -44,9 +44,9 @@ struct quern_error {
 };
 
 struct quern_options {
-    const char *url;     /* NULL: $REDIS_URL, else redis://127.0.0.1:6379 */
-    const char *prefix;  /* of every key; NULL: "quern:" */
-    const char *role;    /* shown by CLIENT LIST; NULL: "quern-client" */
+    const char *url;    /* NULL: $REDIS_URL, else redis://127.0.0.1:6379 */
+    const char *prefix; /* of every key; NULL: "quern:" */
+    const char *role; /* shown by CLIENT LIST; after "quern-"; NULL: "client" */
     uint64_t timeout_ms; /* of a call, reconnecting included; 0: 10 s */
 };
 

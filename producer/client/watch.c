@@ -294,7 +294,7 @@ struct quern_watch *quern_watch_open(struct quern *quern, const char *id_text,
         abort();
     watch->quern = *quern;
     watch->quern.timeout_ms = REPLY_TIMEOUT_MS;
-    watch->conn = conn_new(&quern->address, "quern-watch");
+    watch->conn = conn_new(&quern->address, "watch");
     watch->events = names_events(&quern->names, id);
     watch->last = after;
     watch->backoff_ms = FIRST_BACKOFF_MS;
