@@ -3,18 +3,16 @@
 import hashlib
 import json
 import os
-import pty
-import select
+import shutil
 import signal
-import subprocess
 import time
 
 import msgpack
 import pytest
-from servers import BUILD, RedisServer, die_with_parent, wait_until
+from command import Command, Terminal
+from servers import RedisServer, wait_until
 from standin import ROOT, StandIn
 
-QUERN = os.path.join(BUILD, "bin", "quern")
 UNKNOWN = "019aa5c8-1b2c-7000-8123-0123456789ab"
 PNG = b"\x89PNG\r\n\x1a\n" + b"not much of a picture"
 SHA = hashlib.sha256(PNG).hexdigest()
@@ -62,87 +60,7 @@ def consumer(redis):
 
 @pytest.fixture
 def quern(server, tmp_path):
-    return Command({"REDIS_URL": server.url}, tmp_path)
-
-
-class Command:
-    def __init__(self, env, cwd):
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(cwd), **env}
-        self.cwd = cwd
-
-    def start(self, *args, stdin="", **env):
-        child = subprocess.Popen(
-            [QUERN, *args],
-            env={**self.env, **env},
-            cwd=self.cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=die_with_parent,
-        )
-        child.stdin.write(stdin)
-        child.stdin.close()
-        child.stdin = None
-        return child
-
-    def __call__(self, *args, stdin="", code=0, **env):
-        """Runs to the end; gives stdout, or stderr when it should fail."""
-        child = self.start(*args, stdin=stdin, **env)
-        out, err = child.communicate(timeout=30)
-        assert child.returncode == code, (args, child.returncode, out, err)
-        return out if code == 0 else err
-
-    def json(self, *args, **more):
-        return [json.loads(line) for line in self(*args, "--json", **more).splitlines()]
-
-
-class Terminal:
-    """A quern on a terminal of its own."""
-
-    def __init__(self, command, *args):
-        self.said = ""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(command.cwd)
-            env = {**command.env, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-            os.execve(QUERN, [QUERN, *args], env)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.fd)
-
-    def read(self, timeout=0.05):
-        while select.select([self.fd], [], [], timeout)[0]:
-            try:
-                piece = os.read(self.fd, 65536)
-            except OSError:  # the other side is gone
-                return self.said
-            self.said += piece.decode(errors="replace")
-        return self.said
-
-    def wait_for(self, text):
-        wait_until(lambda: text in self.read(), what=f"{text!r} on the terminal")
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def end(self):
-        """The wait status, once it has ended."""
-
-        def ended():
-            self.read()
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            return (status,) if pid else None
-
-        (status,) = wait_until(ended, what="the end of quern")
-        self.pid = 0
-        return status
+    return Command(server.url, tmp_path)
 
 
 # --- asking ---------------------------------------------------------------------
@@ -678,8 +596,11 @@ def findings(quern, code=0, **env):
     return {line["check"]: line for line in map(json.loads, out.splitlines())}
 
 
-def test_doctor_finds_what_is_wrong(quern, consumer, redis):
+def test_doctor_finds_what_is_wrong(quern, consumer, redis, tmp_path):
+    # Away from the executor that stands beside it.
+    quern.program = shutil.copy(quern.program, tmp_path / "quern")
     said = findings(quern, code=69)
+    assert said["executor"]["text"] == "none on this host"
     assert said["consumers"]["level"] == "fault"
     assert "quern-consumer" in said["consumers"]["remedy"]
     quern("submit", "q")
