@@ -134,7 +134,7 @@ class Stack:
 
     def facts(self, job):
         hash = self.db.hgetall(f"{ROOT}job:{job}")
-        return {k.decode(): v if k == b"job" else v.decode() for k, v in hash.items()}
+        return {k.decode(): v.decode() for k, v in hash.items()}
 
     def state(self, job):
         return self.facts(job).get("state")
