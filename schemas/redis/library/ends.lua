@@ -56,7 +56,6 @@ local function finish_job(job, now, end_)
     emit(job, now, "job." .. end_.state, end_.data)
     save(job)
 
-    redis.call("HDEL", job.key, "stream", "entry", "lease_ms")
     redis.call("PEXPIRE", job.key, facts_ttl_ms)
     redis.call("PEXPIRE", job.root .. "events:" .. job.id, DAY_MS)
     redis.call("PEXPIRE", job.root .. "journal:" .. job.id, HOUR_MS)
@@ -141,7 +140,7 @@ local function open_entry(root, stream, entry, now)
     for i = 1, #fields, 2 do
         if fields[i] == "id" then id = fields[i + 1] end
     end
-    local job = is_id(root, id) and load(root, id)
+    local job = is_id(root, id) and load(root, id, ALL)
     if not job then
         bury_entry(root, stream, entry, fields, now)
         return nil, "unknown"

@@ -21,7 +21,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 2 -- raise with every change; transition.c reads it from here
+local BUILD = 3 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 local PRIORITIES = { high = true, normal = true, low = true }
@@ -109,12 +109,21 @@ end
 
 -- ----------------------------------------------------------- a job's facts
 
-local FACTS = {
-    "state", "queue", "priority", "owner", "stream", "entry", "cancel_reason",
-    "epoch", "attempts", "crashes", "seq", "submitted_at", "started_at",
-    "deadline_at", "lease_ms", "cancel",
+local NUMBERS = {
+    epoch = true, attempts = true, crashes = true, seq = true,
+    submitted_at = true, started_at = true, deadline_at = true,
+    lease_ms = true, cancel = true,
 }
-local FIRST_NUMBER = 8
+-- What decides where a job goes next; and what is asked for while it runs, most
+-- often by far.
+local ALL = {
+    "state", "epoch", "attempts", "crashes", "seq", "queue", "priority",
+    "stream", "entry", "owner", "lease_ms", "submitted_at", "started_at",
+    "deadline_at", "cancel", "cancel_reason",
+}
+local RUNNING = {
+    "state", "epoch", "attempts", "seq", "stream", "entry", "cancel",
+}
 
 -- The bytes of submit have a key of their own: the facts stay small enough for
 -- Redis to keep them in one piece of memory.
@@ -122,19 +131,16 @@ local function body_key(job)
     return job.root .. "body:" .. job.id
 end
 
--- The facts as a table, or nil. Changes go through set() and save().
-local function load(root, id)
+-- The facts of those names as a table, or nil. Changes go through set() and
+-- save().
+local function load(root, id, names)
     local key = root .. "job:" .. id
-    local values = redis.call("HMGET", key, unpack(FACTS))
+    local values = redis.call("HMGET", key, unpack(names))
     if not values[1] then return nil end
     local job = { root = root, id = id, key = key, changes = {} }
-    for i, name in ipairs(FACTS) do
+    for i, name in ipairs(names) do
         local value = values[i]
-        if i < FIRST_NUMBER then
-            job[name] = value or ""
-        else
-            job[name] = tonumber(value or 0)
-        end
+        job[name] = NUMBERS[name] and tonumber(value or 0) or value or ""
     end
     return job
 end
@@ -153,12 +159,12 @@ local function save(job)
 end
 
 -- The job, when the caller still holds it; else nil and the refusal.
-local function held(root, id, epoch)
+local function held(root, id, epoch, names)
     if not is_id(root, id) then
         return nil, refuse("BADARG", "not a job id of this partition: '%s'",
             id or "")
     end
-    local job = load(root, id)
+    local job = load(root, id, names)
     if not job then return nil, refuse("GONE", "no job %s", id) end
     if job.state ~= "in_progress" or job.epoch ~= number(epoch) then
         return nil, refuse("STALE", "epoch %s of job %s, now %d and %s",

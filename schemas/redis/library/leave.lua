@@ -5,10 +5,10 @@ local function finish(keys, args)
     local state, result, data = args[3], args[4], args[5]
     local result_ttl_ms, dead_ttl_ms = number(args[7]), number(args[8])
     if not (TERMINAL[state] and result_ttl_ms and dead_ttl_ms) then
-        return refuse("BADARG", "finish: state '%s', ttl '%s', '%s'", state or "",
-            args[7] or "", args[8] or "")
+        return refuse("BADARG", "finish: state '%s', ttl '%s', '%s'",
+            state or "", args[7] or "", args[8] or "")
     end
-    local job, refusal, other = held(keys[1], args[1], args[2])
+    local job, refusal, other = held(keys[1], args[1], args[2], ALL)
     if not job then
         -- Sent again: this caller has ended it.
         local again = other and other.state == state
@@ -42,7 +42,7 @@ local function release(keys, args)
         return refuse("BADARG", "reason: text of at most %d bytes",
             MAX_REASON_BYTES)
     end
-    local job, refusal, other = held(keys[1], args[1], args[2])
+    local job, refusal, other = held(keys[1], args[1], args[2], ALL)
     if not job then
         -- Sent again: it is where the first time left it.
         local again = other and other.state ~= "in_progress"
@@ -105,7 +105,7 @@ local function cancel(keys, args)
         return refuse("BADARG", "cancel: job id '%s', reason of %d bytes",
             id or "", #reason)
     end
-    local job = load(root, id)
+    local job = load(root, id, ALL)
     if not job then return refuse("GONE", "no job %s", id) end
     if job.state == "cancelled" then return "cancelled" end
     if TERMINAL[job.state] then return "late" end

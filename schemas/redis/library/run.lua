@@ -23,8 +23,8 @@ local function start(keys, args)
     local stream, entry, consumer = args[1], args[2], args[3]
     local lease_ms, max_crashes = number(args[4]), number(args[5])
     if not (lease_ms and max_crashes and consumer:find("^[%w._:@-]+$")) then
-        return refuse("BADARG", "start: consumer '%s', lease '%s', crashes '%s'",
-            consumer or "", args[4] or "", args[5] or "")
+        return refuse("BADARG",
+            "start: consumer '%s', lease '%s', crashes '%s'", consumer or "", args[4] or "", args[5] or "")
     end
     if not is_pending(stream, entry, consumer) then
         return { 0, "taken", "" }
@@ -81,7 +81,7 @@ local function beat(keys, args)
     end
     local answer = {}
     for i = 2, #args, 2 do
-        local job = held(root, args[i], args[i + 1])
+        local job = held(root, args[i], args[i + 1], RUNNING)
         -- XCLAIM asks nobody: it would take the job back from a new owner.
         if job and is_pending(job.stream, job.entry, consumer) then
             redis.call("XCLAIM", job.stream, GROUP, consumer, 0, job.entry,
@@ -97,7 +97,7 @@ end
 -- id epoch index record, then pairs of event type and data. Answers the
 -- journal's length.
 local function journal(keys, args)
-    local job, refusal = held(keys[1], args[1], args[2])
+    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
     if not job then return refusal end
     local index, record = number(args[3]), args[4]
     if not (index and record) then
@@ -129,7 +129,7 @@ end
 
 -- id epoch, then pairs of type and data. Answers the last seq.
 local function event(keys, args)
-    local job, refusal = held(keys[1], args[1], args[2])
+    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
     refusal = refusal or bad_events(args, 3)
     if refusal then return refusal end
     if #args < 3 then return job.seq end

@@ -17,7 +17,8 @@ local function read_submit(root, args)
         if args[i + 1] ~= "" then job[args[i]] = args[i + 1] end
     end
     if not is_id(root, job.id) then
-        return nil, refuse("BADARG", "id must be a UUIDv7 of partition %s: '%s'",
+        return nil, refuse("BADARG",
+            "id must be a UUIDv7 of partition %s: '%s'",
             root:match("{(.*)}") or "?", job.id or "")
     end
     if not job.job then return nil, refuse("BADARG", "job is missing") end
