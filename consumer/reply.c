@@ -89,8 +89,6 @@ static void set_too_long(struct reply *reply)
                 VIEW(""));
 }
 
-/* Content comes as a string, or as a list of parts: {type: text, text} and
- * {type: thinking, thinking: [{text}]}. */
 static void add_reasoning(struct reply *reply, struct view text)
 {
     buf_add(&reply->reasoning, text);
@@ -106,6 +104,8 @@ static void add_text(struct reply *reply, struct view text)
         reply->events.on_text(reply->owner, text);
 }
 
+/* Content comes as a string, or as a list of parts: {type: text, text} and
+ * {type: thinking, thinking: [{text}]}. */
 static void add_part(struct reply *reply, const json_t *part)
 {
     const json_t *thought, *thinking = json_object_get(part, "thinking");

@@ -127,8 +127,12 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
                        int should_retry, struct err *err)
 {
     const struct rule *rule = find_rule(error);
-    const char *message = *error->message ? error->message : "no reason given";
+    const char *message = error->message;
     bool again;
+
+    if (!*message)
+        message = status / 100 == 3 ? "a redirect, which is not followed"
+                                    : "no reason given";
 
     status = status_of(error, status);
     if (rule)

@@ -71,7 +71,7 @@ static const struct row {
     { "a page", "<html>Bad Gateway</html>", 502, 0, "model_unavailable",
       ERR_RETRY, "<html>Bad Gateway</html>" },
     { "a redirect", "", 302, 0, "model_rejected", ERR_REJECT,
-      "no reason given" },
+      "a redirect, which is not followed" },
     { "inside a 200, with a number",
       "{\"error\":{\"code\":502,\"message\":\"Provider returned error\"}}", 200,
       0, "model_unavailable", ERR_RETRY, "Provider returned error" },
