@@ -38,13 +38,18 @@ def copy(tmp_path):
     return tmp_path
 
 
+def seeded(copy):
+    """What is wrong with the copy and not with the tree."""
+    return [line for line in violations(copy) if line not in violations(TREE)]
+
+
 def test_tree_obeys():
-    assert violations(TREE) == []
+    assert not "\n".join(violations(TREE))
 
 
 def test_binaries_obey():
     bin_dir = pathlib.Path(os.environ["QUERN_BUILD"], "bin")
-    assert list(check_binaries(bin_dir)) == []
+    assert not "\n".join(check_binaries(bin_dir))
 
 
 @pytest.mark.parametrize(
@@ -53,14 +58,14 @@ def test_binaries_obey():
 def test_include_is_seen(copy, path, include):
     (copy / path).parent.mkdir(parents=True, exist_ok=True)
     (copy / path).write_text(f"#include {include}\n")
-    found = violations(copy)
-    assert len(found) >= 1
+    found = seeded(copy)
+    assert found
     assert all(line.startswith(f"{path}:1: includes ") for line in found)
 
 
 def test_long_file_is_seen(copy):
     (copy / "consumer/x.c").write_text("int x;\n" * 601)
-    assert violations(copy) == [
+    assert seeded(copy) == [
         "consumer/x.c: 601 lines, may have 600: two ideas?"
     ]
 
@@ -68,7 +73,7 @@ def test_long_file_is_seen(copy):
 def test_unknown_top_level_is_seen(copy):
     (copy / "lib").mkdir()
     (copy / "lib" / "util.c").write_text("int x;\n")
-    assert violations(copy) == ["lib: the top level does not know it"]
+    assert seeded(copy) == ["lib: the top level does not know it"]
 
 
 # (binary, source, flags, what is said of it)

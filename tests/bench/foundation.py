@@ -15,11 +15,12 @@
 import functools
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
 
-from executor_client import ExecutorClient
+from executor_client import Connection
 from harness import Runner, first_line, measure, report
 from jupyter_client.manager import KernelManager
 from servers import BUILD, Process, binary
@@ -38,19 +39,21 @@ def timed(action):
 
 
 def quern_sessions(socket, count):
-    """One connection; sessions are not pooled by name, each is new."""
+    """Over one connection; every session is a new one."""
     times = []
-    with ExecutorClient(socket) as client:
-        for number in range(count):
-            name = f"bench-{os.getpid()}-{time.monotonic_ns()}"
+    connection = Connection(socket)
+    for _ in range(count):
 
-            def first_cell():
-                client.open(name)
-                done = client.run(name, "1", "1+1")
-                assert done["cell"]["result"] == "2", done
+        def first_cell():
+            nonlocal session
+            session = connection.open(f"bench-{secrets.token_hex(8)}")
+            done = session.run("1+1")
+            assert session.fresh and done.result == "2", done
 
-            times.append(timed(first_cell))
-            client.close(name)
+        session = None
+        times.append(timed(first_cell))
+        session.close()
+    connection.close()
     return times
 
 
