@@ -15,8 +15,8 @@
 #include "schemas/message/event.h"
 
 enum {
-    PAGE = 64,          /* events read at once */
-    SILENCE_MS = 15000, /* then look at the stream all the same */
+    PAGE = 64,         /* events read at once */
+    SILENCE_MS = 5000, /* then look at the stream all the same */
     REPLY_TIMEOUT_MS = 2000,
 };
 

@@ -286,16 +286,29 @@ def rest(child):
     return lines
 
 
+def append_silently(redis, id, seq):
+    """An event that is published to nobody."""
+    event = {"v": 1, "seq": seq, "at": 1, "attempt": 1, "type": "turn.started"}
+    bytes = msgpack.packb({**event, "data": {}})
+    redis.xadd(f"{ROOT}events:{id}", {"event": bytes}, id=f"{seq}-0")
+    redis.hincrby(f"{ROOT}job:{id}", "seq", 1)
+
+
 def test_a_watcher_fills_gaps(watched, redis):
     job, child = watched
-    key = f"{ROOT}events:{job.id}"
-    lost = {"v": 1, "seq": 3, "at": 1, "attempt": 1, "type": "turn.started", "data": {}}
-    redis.xadd(key, {"event": msgpack.packb(lost)}, id="3-0")  # published to nobody
-    redis.hincrby(f"{ROOT}job:{job.id}", "seq", 1)
+    append_silently(redis, job.id, 3)
     job.event("message.delta", turn=1, text="x")
     assert [read_line(child)["seq"] for _ in range(2)] == [3, 4]
     job.finish(answer="x")
     assert [line["seq"] for line in rest(child)] == [5]
+
+
+def test_a_watcher_does_not_trust_silence(watched, redis):
+    job, child = watched
+    append_silently(redis, job.id, 3)
+    assert read_line(child)["seq"] == 3
+    job.finish(answer="x")
+    assert [line["seq"] for line in rest(child)] == [4]
 
 
 def test_a_watcher_drops_what_it_has_seen(watched, redis):
