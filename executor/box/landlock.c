@@ -65,6 +65,7 @@ static const struct {
     { "/workspace", FS_OWN },
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the attribute passes it */
 static void cleanup_close(int *fd)
 {
     if (*fd >= 0)

@@ -20,14 +20,13 @@ enum { INSIDE_UID = 1000 };
 
 static int fds[BOX_FDS];
 
-static void send_word(const struct box_word *word, const int *sent,
-                      size_t count)
+static void send_word(struct box_word *word, const int *sent, size_t count)
 {
     union {
         struct cmsghdr header;
         char space[CMSG_SPACE(sizeof(int) * BOX_FDS)];
     } control = { 0 };
-    struct iovec bytes = { (void *)(uintptr_t)word, sizeof(*word) };
+    struct iovec bytes = { word, sizeof(*word) };
     struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
     if (count > 0) {
         message.msg_control = &control;

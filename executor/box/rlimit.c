@@ -1,6 +1,7 @@
 /* rlimit.c - the limits that the kernel keeps for every process. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,12 +27,13 @@ static rlim_t choose(uint64_t wanted, rlim_t otherwise)
  * shared with other sessions) is not the session's to pay for. */
 static rlim_t own_bytes(void)
 {
-    unsigned long long pages = 0;
+    char text[64] = "";
     FILE *file = fopen("/proc/self/statm", "re");
     if (!file)
         return WITHOUT_PROC_BYTES;
-    if (fscanf(file, "%llu", &pages) != 1)
-        pages = 0;
+    unsigned long long pages = 0;
+    if (fgets(text, sizeof(text), file))
+        pages = strtoull(text, NULL, 10);
     fclose(file);
     return (rlim_t)pages * (rlim_t)getpagesize();
 }

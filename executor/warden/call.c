@@ -46,13 +46,13 @@ static void drop_old(struct calls *calls)
 
 struct call *calls_add(struct calls *calls, struct view id)
 {
+    drop_old(calls);
     struct call *call = allocate(sizeof(*call));
     assert(id.len < sizeof(call->id));
     memcpy(call->id, id.data, id.len);
     buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
     call->next = calls->newest;
     calls->newest = call;
-    drop_old(calls);
     return call;
 }
 

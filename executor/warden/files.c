@@ -120,8 +120,7 @@ bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
         return err_set(err, ERR_REJECT, "too_large",
                        "file \"%.80s\": %lld bytes, at most %d", path,
                        (long long)status.st_size, MAX_FILE_BYTES);
-    *fd = opened;
+    *fd = take_fd(&opened);
     *bytes = (uint64_t)status.st_size;
-    opened = -1;
     return true;
 }

@@ -79,7 +79,8 @@ static void read_entry(struct walk *walk, int folder, size_t len,
         /* A symbolic link that took its place meanwhile is not followed. */
         int fd = openat(folder, name,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        strcat(walk->path, "/");
+        walk->path[len + (size_t)written] = '/';
+        walk->path[len + (size_t)written + 1] = '\0';
         if (fd >= 0)
             read_folder(walk, fd, depth + 1);
     }

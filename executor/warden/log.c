@@ -8,7 +8,11 @@
 
 #include "schemas/message/buf.h"
 
-enum { MAX_LINE_BYTES = 2048, MAX_TEXT_BYTES_LOGGED = 640 };
+enum {
+    MAX_SENTENCE_BYTES = 640,
+    MAX_LINE_BYTES =
+        8 * MAX_SENTENCE_BYTES, /* escaped at its worst, and more */
+};
 
 static void add_string(struct buf *line, const char *name, const char *text)
 {
@@ -29,14 +33,14 @@ void log_line(const char *what, const char *who, const char *format, ...)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    char text[MAX_TEXT_BYTES_LOGGED];
+    char text[MAX_SENTENCE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
 
     CLEANUP(buf_finish) struct buf line;
-    buf_init(&line, 8 * MAX_LINE_BYTES);
+    buf_init(&line, MAX_LINE_BYTES);
     buf_printf(&line, "{\"at\":%lld",
                (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     add_string(&line, "what", what);

@@ -447,7 +447,7 @@ static enum turn stopped(struct session *session)
 {
     struct running *running = &session->running;
     if (running->cell.status == CELL_INTERRUPTED && running->timed_out)
-        outcome_set(session, CELL_TIMEOUT, running->cell.state,
+        outcome_set(session, CELL_TIMEOUT, (enum cell_state)running->cell.state,
                     "stopped at its limit of %.1f s; variables are kept",
                     (double)running->limit_ms / 1000);
     return sweep(session);

@@ -12,6 +12,13 @@
 
 #include "schemas/message/limits.h"
 
+enum {
+    CELL_MS = 60 * 1000,
+    IDLE_MS = 20 * 60 * 1000,
+};
+
+static char default_profile[] = "science";
+
 static const char usage_text[] =
     "usage: quern-executor [flags]\n"
     "Runs Python sessions in boxes, for quern-consumer.\n"
@@ -188,13 +195,13 @@ bool settings_read(struct settings *settings, int argc, char **argv,
     int option;
     *settings = (struct settings){
         .mode = 0660,
-        .profile = "science",
+        .profile = default_profile,
         .limits = { .memory_bytes = (uint64_t)2 << 30,
                     .disk_bytes = 256 << 20,
                     .processes = 64 },
         .sessions = 256,
-        .cell_ms = 60 * 1000,
-        .idle_ms = 20 * 60 * 1000,
+        .cell_ms = CELL_MS,
+        .idle_ms = IDLE_MS,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == OPTION_HELP)

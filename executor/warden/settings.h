@@ -14,7 +14,7 @@ struct settings {
     const char *user;  /* NULL: quern, or a number without a name */
     const char *group; /* of the socket; NULL: the user's */
     unsigned int mode; /* of the socket */
-    const char *profile;
+    char *profile;
     char *box_path; /* quern-box, quern-guest */
     char *guest_path;
     struct session_limits limits; /* default, and most, of a session */

@@ -54,17 +54,17 @@ static bool address_of(const char *path, struct sockaddr_un *address,
         return err_set(err, ERR_REJECT, "bad_setting",
                        "--socket %s: longer than %zu bytes", path,
                        sizeof(address->sun_path) - 1);
-    strcpy(address->sun_path, path);
+    memcpy(address->sun_path, path, strlen(path) + 1);
     return true;
 }
 
 static bool make_folder(const char *path, struct ids ids)
 {
-    CLEANUP(cleanup_free) char *folder = strdup(path);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder)
+    char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
         return true;
-    *slash = '\0';
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
     if (mkdir(folder, 0755) < 0)
         return errno == EEXIST;
     return geteuid() != 0 || chown(folder, ids.uid, ids.gid) == 0;
@@ -98,7 +98,7 @@ int socket_bind(const struct settings *settings, struct err *err)
 {
     const char *path = settings->socket_path;
     struct sockaddr_un address;
-    struct ids ids;
+    struct ids ids = { 0 };
     if (!address_of(path, &address, err) || !find_user(settings, &ids, err))
         return -1;
     CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -122,14 +122,12 @@ int socket_bind(const struct settings *settings, struct err *err)
     /* Who connects now waits until the self-test is over. */
     if (!hand_over(settings, ids, err) || listen(fd, BACKLOG) < 0)
         return -1;
-    int taken = fd;
-    fd = -1;
-    return taken;
+    return take_fd(&fd);
 }
 
 bool user_drop(const struct settings *settings, struct err *err)
 {
-    struct ids ids;
+    struct ids ids = { 0 };
     if (geteuid() != 0)
         return true;
     if (!find_user(settings, &ids, err))

@@ -1,7 +1,6 @@
 /* wire.c - bytes and descriptors over unix sockets. */
 #include "executor/warden/wire.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,10 +10,20 @@ union control {
     char space[CMSG_SPACE(sizeof(int) * WIRE_FDS)];
 };
 
+/* sendmsg() does not write what it is given, but its type does not say so. */
+static void *unconst(const void *bytes)
+{
+    union {
+        const void *in;
+        void *out;
+    } pointer = { .in = bytes };
+    return pointer.out;
+}
+
 ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count)
 {
     union control control = { 0 };
-    struct iovec part = { (void *)(uintptr_t)bytes.data, bytes.len };
+    struct iovec part = { unconst(bytes.data), bytes.len };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
     if (count > 0) {
         message.msg_control = &control;
@@ -53,6 +62,13 @@ ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
 bool wire_pair(int type, int pair[2])
 {
     return socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0;
+}
+
+int take_fd(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
 }
 
 void close_fd(int *fd)

@@ -17,5 +17,6 @@ ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count);
 bool wire_pair(int type, int pair[2]);
 
 void close_fd(int *fd); /* if it is one; for CLEANUP() */
+int take_fd(int *fd);   /* its number; *fd is none any more */
 
 #endif

@@ -149,7 +149,7 @@ static void go_up(struct zygote *zygote)
     }
     char flag[] = "--profile";
     char *argv[] = { zygote->settings->guest_path, flag,
-                     (char *)(uintptr_t)zygote->settings->profile, NULL };
+                     zygote->settings->profile, NULL };
     zygote->channel = watch_new(zygote->loop, pair[0], on_channel, zygote);
     watch_want(zygote->channel, UV_READABLE);
     if (!spawn(zygote->loop, argv, pair[1], NULL, NULL))
