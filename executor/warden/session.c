@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "executor/warden/log.h"
+#include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"
 #include "executor/warden/wire.h"
@@ -17,11 +18,7 @@ enum {
     GRACE_MS = 500,  /* from KeyboardInterrupt to SIGKILL */
     KILL_MS = 5000,
     SWEEP_MS = 3000,
-    SEND_MS = 60000, /* for one piece */
-    MEASURE_MS = 50,
 };
-
-enum turn { AGAIN, WAIT };
 
 struct rule {
     const char *name;
@@ -55,7 +52,7 @@ static uint64_t deadline_ms(const struct session *session)
     return session->sessions->settings->idle_ms;
 }
 
-static void enter(struct session *session, enum session_state next)
+void session_enter(struct session *session, enum session_state next)
 {
     assert(table[session->state].next & TO(next));
     session->state = next;
@@ -116,14 +113,6 @@ static void on_done(void *owner, const struct guest_frame *done)
     session_run(session);
 }
 
-/* Only while the cell may still go on: later it is a matter of moments, and
- * what is left is bounded. */
-static void slow_down(struct session *session)
-{
-    if (session->state == SESSION_RUNNING)
-        runner_pause(session->runner, peer_lags(session->running.call->peer));
-}
-
 static void on_output(void *owner, struct view stream, struct view bytes)
 {
     struct session *session = owner;
@@ -133,14 +122,14 @@ static void on_output(void *owner, struct view stream, struct view bytes)
         .data = bytes,
     };
     call_say(session->running.call, &frame);
-    slow_down(session);
+    session_slow_down(session);
 }
 
 static void on_display(void *owner, const struct list *bundle)
 {
     struct session *session = owner;
     outcome_display(session, bundle);
-    slow_down(session);
+    session_slow_down(session);
 }
 
 static void on_measure(void *owner)
@@ -158,21 +147,21 @@ static void on_measure(void *owner)
 
 /* ------------------------------------------------------- requests in order */
 
-static void pop_request(struct session *session)
+void session_pop(struct session *session)
 {
     struct request *request = session->first;
     session->first = request->next;
     request_free(request);
 }
 
-static void fail_first(struct session *session, const struct err *err)
+void session_fail_first(struct session *session, const struct err *err)
 {
     peer_fail(session->first->peer, session->first->frame.ref, err);
-    pop_request(session);
+    session_pop(session);
 }
 
 /* Everything inside is gone with it. */
-static void drop_interpreter(struct session *session)
+void session_drop_interpreter(struct session *session)
 {
     if (session->wish.waiting)
         boxes_forget(session->sessions->boxes, &session->wish);
@@ -186,118 +175,11 @@ static void drop_interpreter(struct session *session)
     listing_finish(&session->files);
 }
 
-static void answer_opened(struct session *session,
-                          const struct request *request, bool fresh)
-{
-    peer_answer(request->peer, request->frame.ref,
-                (struct frame){
-                    .type = FRAME_OPENED,
-                    .session = view_of(session->name),
-                    .fresh = fresh,
-                });
-    session->opened = true;
-}
-
-static void serve_put(struct session *session)
-{
-    const struct frame *frame = &session->first->frame;
-    struct err err;
-    bool failed_before = frame->offset > 0 && session->failed_put == frame->ref;
-    session->files_stale = true;
-    if (!failed_before) {
-        session->failed_put = 0;
-        if (!files_put(box_workspace(session->box), frame->name, frame->offset,
-                       frame->data, &err)) {
-            session->failed_put = frame->ref;
-            peer_fail(session->first->peer, frame->ref, &err);
-        } else if (frame->last) {
-            peer_ok(session->first->peer, frame->ref);
-        }
-    }
-    pop_request(session);
-}
-
-static void serve_list(struct session *session)
-{
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct listing listing = { 0 };
-    listing_read(&listing, box_workspace(session->box));
-    peer_answer(session->first->peer, session->first->frame.ref,
-                (struct frame){
-                    .type = FRAME_LISTING,
-                    .files = listing_changes(NULL, &listing, &arena),
-                });
-    listing_finish(&listing);
-    pop_request(session);
-}
-
-/* The request stays the first one until its file is out. */
-static enum turn serve_get(struct session *session)
-{
-    struct err err;
-    session->sent_bytes = 0;
-    if (!files_open(box_workspace(session->box), session->first->frame.name,
-                    &session->sending, &session->send_bytes, &err)) {
-        fail_first(session, &err);
-        return AGAIN;
-    }
-    enter(session, SESSION_SENDING);
-    return AGAIN;
-}
-
-static enum turn serve_run(struct session *session)
-{
-    const struct frame *frame = &session->first->frame;
-    uint64_t most = session->sessions->settings->cell_ms;
-    uint64_t limit_ms =
-        frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
-    struct call *call = calls_add(&session->calls, frame->call);
-    struct err err;
-    call_attach(call, session->first->peer, frame->ref);
-    if (session->files_stale)
-        listing_read(&session->files, box_workspace(session->box));
-    outcome_begin(session, call, limit_ms);
-    session->seen = (struct session_seen){ .ready = true };
-    enter(session, SESSION_RUNNING);
-    alarm_set(session->measuring, MEASURE_MS);
-    if (!runner_cell(session->runner, session->running.number, frame->code,
-                     &err))
-        session->seen.interrupt = true; /* bounds are the format's: our bug */
-    pop_request(session);
-    return AGAIN;
-}
-
-static enum turn serve(struct session *session)
-{
-    struct err err;
-    switch (session->first->frame.type) {
-    case FRAME_OPEN:
-        answer_opened(session, session->first, !session->opened);
-        pop_request(session);
-        break;
-    case FRAME_RUN:
-        return serve_run(session);
-    case FRAME_PUT:
-        serve_put(session);
-        break;
-    case FRAME_GET:
-        return serve_get(session);
-    case FRAME_LIST:
-        serve_list(session);
-        break;
-    default:
-        err_set(&err, ERR_REJECT, "bad_field", "a session is not asked \"%s\"",
-                frame_type_names[session->first->frame.type]);
-        fail_first(session, &err);
-    }
-    return AGAIN;
-}
-
 /* ------------------------------------------------------------------ steps */
 
-static enum turn end(struct session *session)
+enum turn session_end(struct session *session)
 {
-    enter(session, SESSION_ENDED);
+    session_enter(session, SESSION_ENDED);
     return AGAIN;
 }
 
@@ -306,11 +188,11 @@ static enum turn fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the wish's own */
     log_line("session.failed", session->name, "%s", why.text);
-    drop_interpreter(session);
+    session_drop_interpreter(session);
     if (session->first)
-        fail_first(session, &why);
-    enter(session, SESSION_IDLE);
-    return session->opened || session->first ? AGAIN : end(session);
+        session_fail_first(session, &why);
+    session_enter(session, SESSION_IDLE);
+    return session->opened || session->first ? AGAIN : session_end(session);
 }
 
 static enum turn step_opening(struct session *session)
@@ -318,7 +200,7 @@ static enum turn step_opening(struct session *session)
     struct err err;
     struct sessions *all = session->sessions;
     if (session->seen.closing)
-        return end(session);
+        return session_end(session);
     if (session->seen.late || session->seen.dead) {
         err_set(&err, ERR_RETRY, "session_failed", "no interpreter: %s",
                 session->seen.dead ? runner_cause(session->runner)
@@ -329,7 +211,7 @@ static enum turn step_opening(struct session *session)
         if (!session->seen.ready)
             return WAIT;
         session->files_stale = true;
-        enter(session, SESSION_IDLE);
+        session_enter(session, SESSION_IDLE);
         return AGAIN;
     }
     if (session->wish.err.kind != ERR_NONE)
@@ -354,190 +236,19 @@ static enum turn step_opening(struct session *session)
 static enum turn step_idle(struct session *session)
 {
     if (session->seen.closing)
-        return end(session);
+        return session_end(session);
     if (session->seen.dead) {
         snprintf(session->loss, sizeof(session->loss), "%s",
                  runner_cause(session->runner));
-        drop_interpreter(session);
+        session_drop_interpreter(session);
     }
     if (session->first && session->runner)
-        return serve(session);
+        return session_serve(session);
     if (session->first) {
-        enter(session, SESSION_OPENING);
+        session_enter(session, SESSION_OPENING);
         return AGAIN;
     }
-    return session->seen.late ? end(session) : WAIT;
-}
-
-static enum turn say_outcome(struct session *session)
-{
-    const struct cell *cell = &session->running.cell;
-    bool lost = session->state == SESSION_KILLING;
-    log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
-             (unsigned long long)session->running.number,
-             cell_status_names[cell->status], cell_state_names[cell->state],
-             cell->reason.len ? ": " : "", session->running.reason);
-    outcome_say(session);
-    if (lost)
-        drop_interpreter(session);
-    session->seen.done = session->seen.swept = false;
-    enter(session, SESSION_IDLE);
-    return AGAIN;
-}
-
-/* What was recorded stays; the box goes now, and the interpreter with it. */
-static enum turn kill_all(struct session *session)
-{
-    runner_kill(session->runner);
-    box_release(session->box);
-    session->box = NULL;
-    enter(session, SESSION_KILLING);
-    return AGAIN;
-}
-
-static enum turn crash(struct session *session)
-{
-    outcome_set(session, CELL_CRASHED, CELL_LOST,
-                "the interpreter died: %s; variables and files of the "
-                "session are lost",
-                runner_cause(session->runner));
-    return kill_all(session);
-}
-
-static enum turn over_memory(struct session *session)
-{
-    outcome_set(session, CELL_MEMORY, CELL_LOST,
-                "the session took more than its %llu MiB of memory and was "
-                "killed; its variables and files are lost",
-                (unsigned long long)session->limits.memory_bytes >> 20);
-    return kill_all(session);
-}
-
-static enum turn sweep(struct session *session)
-{
-    session->seen.swept = false;
-    enter(session, SESSION_SWEEPING);
-    box_sweep(session->box);
-    return WAIT;
-}
-
-static enum turn step_running(struct session *session)
-{
-    if (session->seen.closing)
-        return end(session);
-    if (session->seen.dead)
-        return crash(session);
-    if (session->seen.done)
-        return sweep(session);
-    if (session->seen.memory)
-        return over_memory(session);
-    if (!session->seen.late && !session->seen.interrupt) {
-        slow_down(session);
-        return WAIT;
-    }
-    session->running.timed_out = !session->seen.interrupt;
-    runner_interrupt(session->runner);
-    enter(session, SESSION_STOPPING);
-    runner_pause(session->runner, false);
-    return AGAIN;
-}
-
-/* It obeyed: nothing is lost. */
-static enum turn stopped(struct session *session)
-{
-    struct running *running = &session->running;
-    if (running->cell.status == CELL_INTERRUPTED && running->timed_out)
-        outcome_set(session, CELL_TIMEOUT, (enum cell_state)running->cell.state,
-                    "stopped at its limit of %.1f s; variables are kept",
-                    (double)running->limit_ms / 1000);
-    return sweep(session);
-}
-
-static enum turn step_stopping(struct session *session)
-{
-    const struct running *running = &session->running;
-    if (session->seen.closing)
-        return end(session);
-    if (session->seen.dead)
-        return crash(session);
-    if (session->seen.done)
-        return stopped(session);
-    if (session->seen.memory)
-        return over_memory(session);
-    if (!session->seen.late)
-        return WAIT;
-    if (running->timed_out)
-        outcome_set(session, CELL_TIMEOUT, CELL_LOST,
-                    "it ran longer than its limit of %.1f s, did not react "
-                    "to KeyboardInterrupt and was killed; variables and "
-                    "files of the session are lost",
-                    (double)running->limit_ms / 1000);
-    else
-        outcome_set(session, CELL_INTERRUPTED, CELL_LOST,
-                    "it did not react to KeyboardInterrupt and was killed; "
-                    "variables and files of the session are lost");
-    return kill_all(session);
-}
-
-static enum turn step_killing(struct session *session)
-{
-    if (!session->seen.dead && !session->seen.late)
-        return WAIT;
-    if (!session->seen.dead)
-        log_line("session.stuck", session->name,
-                 "its interpreter does not die");
-    return say_outcome(session);
-}
-
-static enum turn step_sweeping(struct session *session)
-{
-    if (session->seen.closing)
-        return end(session);
-    if (!session->seen.dead && !session->seen.swept && !session->seen.late)
-        return WAIT;
-    if (!session->seen.dead && session->seen.swept && session->seen.clean)
-        return say_outcome(session);
-    outcome_set(session, (enum cell_status)session->running.cell.status,
-                CELL_LOST,
-                "after the cell %s; variables and files of the session are "
-                "lost",
-                session->seen.dead
-                    ? runner_cause(session->runner)
-                    : "processes that it left behind could not be ended");
-    return kill_all(session);
-}
-
-static enum turn finish_sending(struct session *session)
-{
-    close_fd(&session->sending);
-    pop_request(session);
-    enter(session, SESSION_IDLE);
-    return AGAIN;
-}
-
-static enum turn step_sending(struct session *session)
-{
-    char piece[MAX_CHUNK_BYTES];
-    struct peer *peer = session->first->peer;
-    if (session->seen.late || session->seen.closing || !peer)
-        return finish_sending(session);
-    if (peer_lags(peer))
-        return WAIT;
-    ssize_t got = pread(session->sending, piece, sizeof(piece),
-                        (off_t)session->sent_bytes);
-    if (got < 0)
-        got = 0;
-    struct frame frame = {
-        .type = FRAME_CHUNK,
-        .data = { piece, (size_t)got },
-        .offset = session->sent_bytes,
-    };
-    session->sent_bytes += (size_t)got;
-    /* It may be growing: no further than it was, nor than there is. */
-    frame.last = got == 0 || session->sent_bytes >= session->send_bytes;
-    peer_answer(peer, session->first->frame.ref, frame);
-    alarm_set(session->deadline, SEND_MS);
-    return frame.last ? finish_sending(session) : AGAIN;
+    return session->seen.late ? session_end(session) : WAIT;
 }
 
 static enum turn step_ended(struct session *session)
@@ -595,8 +306,8 @@ void session_free(struct session *session)
         peer_fail(session->running.call->peer, session->running.call->ref,
                   &err);
     while (session->first)
-        fail_first(session, &err);
-    drop_interpreter(session);
+        session_fail_first(session, &err);
+    session_drop_interpreter(session);
     close_fd(&session->sending);
     arena_finish(&session->running.arena);
     calls_finish(&session->calls);

@@ -1,0 +1,43 @@
+/* machine.h - what the parts of a session's machine share.
+ *
+ *   session.c  the table, what happens is recorded, idle and opening
+ *   serve.c    requests in order; sending
+ *   cell.c     running, stopping, killing, sweeping
+ *   outcome.c  what became of a cell */
+#ifndef EXECUTOR_WARDEN_MACHINE_H
+#define EXECUTOR_WARDEN_MACHINE_H
+
+#include "executor/warden/session.h"
+
+enum turn {
+    AGAIN, /* step at once */
+    WAIT,  /* something will call session_run() */
+};
+
+enum {
+    MEASURE_MS = 50, /* between two looks at the memory */
+    SEND_MS = 60000, /* for one piece of a file */
+};
+
+/* The only way from state to state: checks it, sets the deadline. */
+void session_enter(struct session *session, enum session_state next);
+enum turn session_end(struct session *session);
+
+/* The first request is done with; or: it failed. */
+void session_pop(struct session *session);
+void session_fail_first(struct session *session, const struct err *err);
+/* Carries out the first request. */
+enum turn session_serve(struct session *session);
+
+/* Everything inside is gone with it. */
+void session_drop_interpreter(struct session *session);
+/* While a consumer does not read, its session waits. */
+void session_slow_down(struct session *session);
+
+enum turn step_sending(struct session *session);
+enum turn step_running(struct session *session);
+enum turn step_stopping(struct session *session);
+enum turn step_killing(struct session *session);
+enum turn step_sweeping(struct session *session);
+
+#endif

@@ -1,0 +1,146 @@
+/* serve.c - carries out what is asked of a session, one after the other. */
+#include <unistd.h>
+
+#include "executor/warden/machine.h"
+#include "executor/warden/sessions.h"
+#include "executor/warden/wire.h"
+
+static void answer_opened(struct session *session,
+                          const struct request *request, bool fresh)
+{
+    peer_answer(request->peer, request->frame.ref,
+                (struct frame){
+                    .type = FRAME_OPENED,
+                    .session = view_of(session->name),
+                    .fresh = fresh,
+                });
+    session->opened = true;
+}
+
+static void serve_put(struct session *session)
+{
+    const struct frame *frame = &session->first->frame;
+    struct err err;
+    bool failed_before = frame->offset > 0 && session->failed_put == frame->ref;
+    session->files_stale = true;
+    if (!failed_before) {
+        session->failed_put = 0;
+        if (!files_put(box_workspace(session->box), frame->name, frame->offset,
+                       frame->data, &err)) {
+            session->failed_put = frame->ref;
+            peer_fail(session->first->peer, frame->ref, &err);
+        } else if (frame->last) {
+            peer_ok(session->first->peer, frame->ref);
+        }
+    }
+    session_pop(session);
+}
+
+static void serve_list(struct session *session)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct listing listing = { 0 };
+    listing_read(&listing, box_workspace(session->box));
+    peer_answer(session->first->peer, session->first->frame.ref,
+                (struct frame){
+                    .type = FRAME_LISTING,
+                    .files = listing_changes(NULL, &listing, &arena),
+                });
+    listing_finish(&listing);
+    session_pop(session);
+}
+
+/* The request stays the first one until its file is out. */
+static enum turn serve_get(struct session *session)
+{
+    struct err err;
+    session->sent_bytes = 0;
+    if (!files_open(box_workspace(session->box), session->first->frame.name,
+                    &session->sending, &session->send_bytes, &err)) {
+        session_fail_first(session, &err);
+        return AGAIN;
+    }
+    session_enter(session, SESSION_SENDING);
+    return AGAIN;
+}
+
+static enum turn serve_run(struct session *session)
+{
+    const struct frame *frame = &session->first->frame;
+    uint64_t most = session->sessions->settings->cell_ms;
+    uint64_t limit_ms =
+        frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
+    struct call *call = calls_add(&session->calls, frame->call);
+    struct err err;
+    call_attach(call, session->first->peer, frame->ref);
+    if (session->files_stale)
+        listing_read(&session->files, box_workspace(session->box));
+    outcome_begin(session, call, limit_ms);
+    session->seen = (struct session_seen){ .ready = true };
+    session_enter(session, SESSION_RUNNING);
+    alarm_set(session->measuring, MEASURE_MS);
+    if (!runner_cell(session->runner, session->running.number, frame->code,
+                     &err))
+        session->seen.interrupt = true; /* bounds are the format's: our bug */
+    session_pop(session);
+    return AGAIN;
+}
+
+enum turn session_serve(struct session *session)
+{
+    struct err err;
+    switch (session->first->frame.type) {
+    case FRAME_OPEN:
+        answer_opened(session, session->first, !session->opened);
+        session_pop(session);
+        break;
+    case FRAME_RUN:
+        return serve_run(session);
+    case FRAME_PUT:
+        serve_put(session);
+        break;
+    case FRAME_GET:
+        return serve_get(session);
+    case FRAME_LIST:
+        serve_list(session);
+        break;
+    default:
+        err_set(&err, ERR_REJECT, "bad_field", "a session is not asked \"%s\"",
+                frame_type_names[session->first->frame.type]);
+        session_fail_first(session, &err);
+    }
+    return AGAIN;
+}
+
+static enum turn finish_sending(struct session *session)
+{
+    close_fd(&session->sending);
+    session_pop(session);
+    session_enter(session, SESSION_IDLE);
+    return AGAIN;
+}
+
+enum turn step_sending(struct session *session)
+{
+    char piece[MAX_CHUNK_BYTES];
+    struct peer *peer = session->first->peer;
+    if (session->seen.late || session->seen.closing || !peer)
+        return finish_sending(session);
+    if (peer_lags(peer))
+        return WAIT;
+    ssize_t got = pread(session->sending, piece, sizeof(piece),
+                        (off_t)session->sent_bytes);
+    if (got < 0)
+        got = 0;
+    struct frame frame = {
+        .type = FRAME_CHUNK,
+        .data = { piece, (size_t)got },
+        .offset = session->sent_bytes,
+    };
+    session->sent_bytes += (size_t)got;
+    /* It may be growing: no further than it was, nor than there is. */
+    frame.last = got == 0 || session->sent_bytes >= session->send_bytes;
+    peer_answer(peer, session->first->frame.ref, frame);
+    alarm_set(session->deadline, SEND_MS);
+    return frame.last ? finish_sending(session) : AGAIN;
+}
