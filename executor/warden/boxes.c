@@ -55,6 +55,7 @@ struct boxes {
     struct box_wish *wishes;
     struct alarm *retry;
     bool resting; /* after a failure, until retry */
+    bool have_proc;
 };
 
 static void refill(struct boxes *boxes);
@@ -158,6 +159,7 @@ static void box_is_up(struct box *box, const int *fds, size_t count)
 {
     struct boxes *boxes = box->boxes;
     memcpy(box->fds, fds, count * sizeof(int));
+    boxes->have_proc = count == BOX_FDS;
     int init = box->fds[BOX_FD_INIT];
     box->fds[BOX_FD_INIT] = -1;
     box->init = watch_new(boxes->loop, init, on_init_ended, box);
@@ -277,6 +279,11 @@ void boxes_free(struct boxes *boxes)
         kill_box(boxes->all);
     alarm_free(boxes->retry);
     free(boxes);
+}
+
+bool boxes_have_proc(const struct boxes *boxes)
+{
+    return boxes->have_proc;
 }
 
 bool boxes_take(struct boxes *boxes, struct box_wish *wish)

@@ -35,6 +35,8 @@ struct box_events {
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings);
 /* Kills all that are not lent. */
 void boxes_free(struct boxes *boxes);
+/* The last one made has a /proc: its processes can be measured. */
+bool boxes_have_proc(const struct boxes *boxes);
 
 /* Lends one: at once (true, wish->box), or on_answer tells. */
 bool boxes_take(struct boxes *boxes, struct box_wish *wish);

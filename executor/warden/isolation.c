@@ -6,7 +6,7 @@
 
 #include "executor/box/walls.h"
 
-void isolation_describe(const struct settings *settings,
+void isolation_describe(const struct settings *settings, bool proc,
                         char text[ISOLATION_BYTES])
 {
     int abi = landlock_abi();
@@ -15,11 +15,13 @@ void isolation_describe(const struct settings *settings,
         snprintf(landlock, sizeof(landlock), "landlock %d", abi);
     snprintf(text, ISOLATION_BYTES,
              "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; "
-             "memory by watchdog, %llu MiB",
-             landlock, (unsigned long long)settings->limits.memory_bytes >> 20);
+             "memory %llu MiB by %s",
+             landlock, (unsigned long long)settings->limits.memory_bytes >> 20,
+             proc ? "watchdog" : "rlimit of each process");
 }
 
-bool isolation_suffices(const struct settings *settings, struct err *err)
+bool isolation_suffices(const struct settings *settings, bool proc,
+                        struct err *err)
 {
     if (!seccomp_available())
         return err_set(err, ERR_REJECT, "bad_setting",
@@ -28,6 +30,10 @@ bool isolation_suffices(const struct settings *settings, struct err *err)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "--level full: this kernel has no Landlock (boot it "
                        "with lsm=landlock,...)");
+    if (settings->level == LEVEL_FULL && !proc)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--level full: boxes have no /proc, as parts of our "
+                       "own are masked; memory cannot be watched");
     return true;
 }
 

@@ -7,12 +7,14 @@
 enum { ISOLATION_BYTES = 160 };
 
 /* What every result says: "user pid ... cgroup, landlock 7, seccomp, rlimits;
- * memory by watchdog". */
-void isolation_describe(const struct settings *settings,
+ * memory 2048 MiB by watchdog". proc: boxes have a /proc, where the watchdog
+ * looks; else memory is limited for each process only. */
+void isolation_describe(const struct settings *settings, bool proc,
                         char text[ISOLATION_BYTES]);
 
-/* Below the level that the operator demands; err says what is missing. */
-bool isolation_suffices(const struct settings *settings, struct err *err);
+/* The walls are at least what the operator demands; err: what is missing. */
+bool isolation_suffices(const struct settings *settings, bool proc,
+                        struct err *err);
 
 /* To stderr: why boxes cannot be made here, and what to do about it. */
 void isolation_explain(const char *why);

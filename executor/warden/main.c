@@ -63,6 +63,11 @@ static void serve(struct warden *warden)
 static void on_selftest(void *owner, const struct err *err)
 {
     struct warden *warden = owner;
+    bool proc = boxes_have_proc(warden->sessions.boxes);
+    struct err missing;
+    isolation_describe(&warden->settings, proc, warden->isolation);
+    if (!err && !isolation_suffices(&warden->settings, proc, &missing))
+        err = &missing;
     if (err) {
         isolation_explain(err->text);
         stop(warden, EX_UNAVAILABLE);
@@ -85,8 +90,6 @@ static void raise_limits(void)
 
 static bool prepare(struct warden *warden, struct err *err)
 {
-    if (!isolation_suffices(&warden->settings, err))
-        return false;
     if (!warden->settings.check) {
         warden->listener = socket_bind(&warden->settings, err);
         if (warden->listener < 0)
@@ -105,7 +108,6 @@ static void start(struct warden *warden)
         warden->signals[i].data = warden;
         uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
     }
-    isolation_describe(&warden->settings, warden->isolation);
     warden->sessions = (struct sessions){
         .loop = loop,
         .settings = &warden->settings,

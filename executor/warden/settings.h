@@ -6,7 +6,7 @@
 
 enum level {
     LEVEL_BOXED, /* namespaces and seccomp: never less */
-    LEVEL_FULL,  /* and Landlock */
+    LEVEL_FULL,  /* and Landlock, and a watchdog over memory */
 };
 
 struct settings {

@@ -26,6 +26,21 @@ def test_nobody_is_served_without(wall):
     assert "cannot be boxed here" in said
 
 
+# As container engines do with parts of /proc: the kernel then refuses a new one.
+MASKED = ["unshare", "-m", "sh", "-c", "mount --bind /dev/null /proc/timer_list && exec \"$@\""]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="masks a file of /proc: needs root")
+def test_without_a_proc_of_its_own_a_box_still_holds():
+    args = [*MASKED, "sh", binary("quern-executor"), "--check", "--profile", "bare"]
+    process = Process(args).start()
+    assert process.wait(60) == 0, process.text()
+    assert "rlimit of each process" in process.text()
+    process = Process([*args, "--level", "full"]).start()
+    assert process.wait(60) == 69, process.text()
+    assert "--level full" in process.text()
+
+
 FORKS = """
 import os, time
 n = 0

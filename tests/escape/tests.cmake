@@ -1,4 +1,4 @@
 # Attacks on the box, each by name, through the real executor.
-foreach(module attacks exhaustion forgery files walls)
+foreach(module attacks exhaustion forgery files survival walls)
   scenario_test(escape/${module} escape)
 endforeach()

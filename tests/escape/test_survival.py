@@ -1,0 +1,112 @@
+"""Parts of the executor die: sessions that need not, do not; the others say so."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from executor_client import Executor, Failed
+from servers import wait_until
+
+
+def children(pid, name):
+    """Pids of the children with this program name, oldest first."""
+    found = []
+    for task in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{task}/stat") as stat:
+                text = stat.read()
+        except OSError:
+            continue
+        state, parent = text.rsplit(")")[1].split()[:2]
+        if int(parent) == pid and f"({name})" in text and state != "Z":
+            found.append(int(task))
+    return sorted(found)
+
+
+def test_sessions_outlive_the_zygote(executor):
+    session = executor.open("survivor")
+    session.run("x = 1")
+    for round in range(3):
+        (zygote,) = children(executor.process.pid, "quern-guest")
+        os.kill(zygote, signal.SIGKILL)
+        assert session.run("x += 1; x").result == str(round + 2)
+        wait_until(lambda: children(executor.process.pid, "quern-guest"))
+        assert executor.open(f"new-{round}").run("1").result == "1"
+    os_exit = session.run("import os; os._exit(0)", cell_ms=5000)
+    assert (os_exit.status, os_exit.state) == ("crashed", "lost")
+    session.close()
+
+
+def test_a_session_whose_box_dies_says_so(executor):
+    before = set(children(executor.process.pid, "quern-box"))
+    session = executor.open("boxed")
+    session.run("x = 1")
+    ref, _ = session.start("import time; time.sleep(60)")
+    for box in before:
+        os.kill(box, signal.SIGKILL)
+    done = session.finish(ref)
+    assert (done.status, done.state) == ("crashed", "lost")
+    assert session.run("1 + 1").result == "2"
+    session.close()
+
+
+def test_sessions_come_and_go_without_a_trace(executor):
+    def descriptors():
+        return len(os.listdir(f"/proc/{executor.process.pid}/fd"))
+
+    def settled():
+        boxes = children(executor.process.pid, "quern-box")
+        return descriptors() if len(boxes) <= 2 else 0
+
+    executor.open("first").close()
+    before = wait_until(settled)
+    for i in range(60):
+        session = executor.open(f"s{i}")
+        assert session.run("1").result == "1"
+        if i % 3 == 0:
+            session.run("import os; os._exit(1)")
+        session.close()
+    wait_until(lambda: 0 < settled() <= before + 2, what="descriptors are closed")
+
+
+def test_many_sessions_at_once(executor):
+    sessions = [executor.open(f"many-{i}") for i in range(40)]
+    refs = [s.start(f"x = {i}; x") for i, s in enumerate(sessions)]
+    for i, session in enumerate(sessions):
+        assert session.finish(refs[i][0]).result == str(i)
+    for i, session in enumerate(sessions):
+        assert session.run("x").result == str(i)
+        session.close()
+
+
+def test_there_are_no_more_sessions_than_allowed():
+    with Executor("--profile", "bare", "--sessions", "2") as executor:
+        first = executor.open("a")
+        executor.open("b")
+        with pytest.raises(Failed, match="at most 2") as failed:
+            executor.open("c")
+        assert failed.value.error["retryable"]
+        first.close()
+        assert executor.open("c").run("1").result == "1"
+
+
+def test_an_idle_session_ends():
+    with Executor("--profile", "bare", "--idle-ms", "1000") as executor:
+        session = executor.open("a")
+        session.run("x = 1")
+
+        def ended():
+            return "session.ended" in executor.process.text().split("ready")[-1]
+
+        wait_until(ended)
+        assert executor.open("a").fresh
+
+
+def test_two_executors_do_not_share_a_socket():
+    with Executor("--profile", "bare") as executor:
+        args = [*executor.process.args]
+        second = subprocess.run(args, capture_output=True, text=True, timeout=30)
+        assert second.returncode == 69
+        assert "another executor" in second.stderr
+        assert executor.open("a").run("1").result == "1"
