@@ -110,7 +110,8 @@ def render(figure):
 
 def _tight_box(figure):
     """What is drawn, labels outside the figure included; None: as it is."""
-    figure.draw_without_rendering()
+    if figure.get_layout_engine() or any(axes.name == "3d" for axes in figure.axes):
+        figure.draw_without_rendering()  # these find their places by drawing
     box = figure.get_tightbbox(figure.canvas.get_renderer())
     width, height = figure.get_size_inches()
     sane = 0 < box.width <= 2 * width and 0 < box.height <= 2 * height
