@@ -104,9 +104,14 @@ def bundle_of(value):
         bundle = {"text/plain": text.show(value)}
         bundle.update(_checked(_ask(value, "_repr_mimebundle_")))
         for name, mime in METHODS.items():
-            if mime not in bundle:
+            if mime not in bundle and not _is_double(mime, bundle):
                 bundle.update(_checked({mime: _ask(value, name)}))
     return bundle
+
+
+def _is_double(mime, bundle):
+    """Pillow offers every picture as PNG and as JPEG."""
+    return mime == "image/jpeg" and "image/png" in bundle
 
 
 def _ask(value, name):
