@@ -50,7 +50,7 @@ static void take_reserve(void)
     guard.reserve = twice;
 }
 
-static void drop_reserve(void)
+void guard_release(void)
 {
     if (guard.reserve)
         munmap(guard.reserve, RESERVE_BYTES);
@@ -79,7 +79,7 @@ void guard_enter(void)
 void guard_leave(void)
 {
     PyOS_setsig(SIGINT, SIG_IGN);
-    drop_reserve();
+    guard_release();
     /* One that came too late for the cell must not hit the next. */
     while (PyErr_CheckSignals() < 0)
         PyErr_Clear();

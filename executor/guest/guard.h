@@ -14,6 +14,7 @@
 bool guard_init(void);
 
 void guard_enter(void);
-void guard_leave(void); /* harmless when it is not up */
+void guard_release(void); /* the reserve, to tell how the cell ended */
+void guard_leave(void);   /* all; harmless when it is not up */
 
 #endif

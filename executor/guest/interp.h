@@ -6,7 +6,7 @@
  *   interp_run      for every cell
  *
  * What Python itself must do is in python/quern_guest; the module _quern is
- * its way back: display(), enter(), leave(). */
+ * its way back: display(), enter(), release(), leave(). */
 #ifndef EXECUTOR_GUEST_INTERP_H
 #define EXECUTOR_GUEST_INTERP_H
 

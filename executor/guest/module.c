@@ -17,6 +17,13 @@ static PyObject *enter(PyObject *module, PyObject *none)
     Py_RETURN_NONE;
 }
 
+static PyObject *release(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    guard_release();
+    Py_RETURN_NONE;
+}
+
 static PyObject *leave(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
@@ -77,6 +84,7 @@ static PyObject *display(PyObject *module, PyObject *bundle)
 static PyMethodDef methods[] = {
     { "display", display, METH_O, "Shows {media type: bytes}." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
+    { "release", release, METH_NOARGS, "It raised: the reserve is free." },
     { "leave", leave, METH_NOARGS, "It has ended." },
     { NULL, NULL, 0, NULL },
 };

@@ -120,9 +120,12 @@ bool zygote_run(struct err *err)
     events[1].events = POLLIN;
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     while (going) {
-        if (poll(events, 2, -1) < 0 && errno != EINTR)
+        if (poll(events, 2, -1) < 0) {
+            if (errno == EINTR)
+                continue;
             return err_set(err, ERR_RETRY, "internal", "poll: %s",
                            strerror(errno));
+        }
         if (events[1].revents)
             going = reap(events[1].fd, err);
         if (going && events[0].revents)

@@ -39,7 +39,7 @@ def fake_quern(displays):
     module.MAX_STREAM_BYTES = 16 * KIB
     module.MAX_DISPLAY_BYTES = 16 * MIB
     module.display = displays.append
-    module.enter = module.leave = lambda: None
+    module.enter = module.release = module.leave = lambda: None
     return module
 
 

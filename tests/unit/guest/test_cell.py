@@ -75,7 +75,7 @@ SHOWN = [
     (
         "the source of a function is known",
         ["def f():\n    return 1", "import inspect\ninspect.getsource(f)"],
-        r"'def f():\n    return 1'",
+        r"'def f():\n    return 1\n'",
     ),
     (
         "a future import holds from then on",
@@ -319,6 +319,16 @@ def test_next_cell_works_after(run, code):
     assert (after.status, after.result, after.out) == ("ok", "2", "fine\n")
     assert failing.name == "ZeroDivisionError"
     assert "    1/0" in failing.traceback
+
+
+def test_a_dedented_cell_points_at_the_right_place(one):
+    cell = one("    x = 0\n    y = 1 / x")
+    assert "    y = 1 / x\n        ~~^~~\n" in cell.traceback
+
+
+def test_unusual_line_ends_do_not_shift_the_lines(one):
+    cell = one("x = 'a\x0cb\u2028c'\n1/0")
+    assert "line 2, in <module>\n    1/0\n" in cell.traceback
 
 
 def test_output_keeps_its_order_and_its_bytes(one):

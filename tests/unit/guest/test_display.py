@@ -32,6 +32,12 @@ BUNDLES = [
         [["image/png", "text/plain"]],
         "<PIL.Image.Image image mode=RGB",
     ),
+    (
+        "an image's show()",
+        "from PIL import Image\nImage.new('RGB', (2, 2)).show()",
+        [["image/png", "text/plain"]],
+        "",
+    ),
     ("display() of a value", "display(5)", [["text/plain"]], ""),
     ("display() of several", "display(5, 'a')", [["text/plain"]] * 2, ""),
     ("IPython's display()", DISPLAY + "display(5)", [["text/plain"]], ""),

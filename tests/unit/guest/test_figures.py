@@ -203,11 +203,18 @@ def test_too_many_figures_are_cut_and_said_so(one):
     assert b"only 64 displays" in cell.displays[-1]["text/plain"]
 
 
+def test_figures_beyond_the_limit_are_not_even_drawn(one):
+    code = "for i in range(1000):\n    fig.suptitle(i)\n    fig.show()"
+    cell = one(PLOT + "fig = plt.figure(figsize=(1, 1))\n" + code)
+    assert len(cell.displays) == 65
+
+
 def test_a_figure_that_cannot_be_drawn_is_told(run):
     broken = PLOT + "plt.title('$\\\\nope$')\n"
     last, shown, after = run(broken, broken + "plt.show()", PLOT + "plt.plot([1])")
     assert last.status == "ok" and "A figure could not be drawn: ValueError" in last.err
     assert shown.status == "error" and shown.name == "ValueError"
+    assert "plt.show()" in shown.traceback and "quern_guest" not in shown.traceback
     assert len(after.images) == 1
 
 

@@ -128,6 +128,8 @@ INTERRUPTED = [
     "import threading\nthreading.Event().wait()",
     "import asyncio\nawait asyncio.sleep(60)",
     "import asyncio\nasyncio.run(asyncio.sleep(60))",
+    "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E",
+    "class C:\n    def __repr__(self):\n        while True: pass\nC()",
 ]
 
 

@@ -48,8 +48,6 @@ def run(code, number):
     streams.repair()
     sys.displayhook = sys.__displayhook__
     sys.excepthook = sys.__excepthook__
-    lines = code.splitlines(keepends=True)
-    linecache.cache[filename] = (len(code), None, lines, filename)
     try:
         _quern.enter()
         try:
@@ -58,14 +56,13 @@ def run(code, number):
         finally:
             restore_builtins()
             display.finish()
+            streams.flush()
+        return ("ok", result, "", "", "")
     except BaseException as error:
+        _quern.release()
+        return failure(error)
+    finally:
         _quern.leave()
-        outcome = failure(error)
-    else:
-        _quern.leave()
-        outcome = ("ok", result, "", "", "")
-    streams.flush()
-    return outcome
 
 
 def evaluate(code, filename):
@@ -84,6 +81,8 @@ def execute(code, filename):
     """Gives (value of the last expression, whether it is silenced)."""
     global _futures
     cell = source.parse(code, filename, _futures)
+    lines = [line + "\n" for line in cell.text.split("\n")]
+    linecache.cache[filename] = (len(cell.text), None, lines, filename)
     flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     body = compile(cell.body, filename, "exec", flags, dont_inherit=True)
     _futures |= body.co_flags & FUTURES
@@ -121,13 +120,16 @@ def failure(error):
 
 
 def trace(error):
-    """The traceback, from the first line of a cell on."""
+    """The traceback from the first line of a cell on, without our own steps."""
     frames = error.__traceback__
     while frames and not frames.tb_frame.f_code.co_filename.startswith("<cell-"):
         frames = frames.tb_next
     try:
-        lines = traceback.format_exception(type(error), error, frames)
+        told = traceback.TracebackException(type(error), error, frames)
+        theirs = (frame for frame in told.stack if __package__ not in frame.filename)
+        told.stack = traceback.StackSummary.from_list(theirs)
+        lines = "".join(told.format())
     except Exception:
-        lines = [text.describe(error)]
+        lines = text.describe(error)
     limit = text.MAX_TEXT_BYTES
-    return text.clip("".join(lines), limit, tail=limit * 3 // 4)
+    return text.clip(lines, limit, tail=limit * 3 // 4)

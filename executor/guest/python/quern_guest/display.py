@@ -11,7 +11,7 @@ import sys
 
 import _quern
 
-from . import streams, text
+from . import hooks, streams, text
 
 MAX_DISPLAYS = 64  # a cell
 MAX_ROWS = 1000  # of a table, whatever its own options say
@@ -45,6 +45,11 @@ def finish():
 def _figures():
     """Our backend, once somebody has asked for matplotlib."""
     return sys.modules.get(f"{__package__}.figures")
+
+
+def is_full():
+    """What is emitted now is not shown: it need not be drawn."""
+    return _count >= MAX_DISPLAYS
 
 
 def emit(bundle):
@@ -171,3 +176,15 @@ def _bounded_tables():
 
 def install():
     builtins.display = display
+    hooks.after_import("PIL.ImageShow", _show_here)
+
+
+def _show_here(image_show):
+    """Image.show() looks for programs with windows: it finds us first."""
+
+    class Viewer(image_show.Viewer):
+        def show(self, image, **_options):
+            display(image)
+            return True
+
+    image_show.register(Viewer(), 0)

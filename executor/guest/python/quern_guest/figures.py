@@ -78,6 +78,9 @@ def is_figure(value):
 def emit(figure):
     if len(figure.get_children()) <= 1:  # its background: nothing is drawn
         return
+    if display.is_full():
+        display.emit({})
+        return
     data, note = render(figure)
     digest = hashlib.sha256(data).digest()
     if _shown.get(figure) == digest:

@@ -16,6 +16,7 @@ COMMAND = re.compile(r"(\s*)([%!])(.*)")
 
 @dataclass
 class Source:
+    text: str  # as it is run
     body: ast.Module
     last: ast.Expression | None  # its value is shown
     silent: bool  # ... unless a semicolon follows
@@ -26,9 +27,10 @@ def parse(text, filename, flags=0):
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     tree, text = _parse_repaired(text, filename, flags)
     if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
-        return Source(tree, None, False)
+        return Source(text, tree, None, False)
     last = tree.body.pop()
-    return Source(tree, ast.Expression(last.value), _is_silenced(text, last))
+    silent = _is_silenced(text, last)
+    return Source(text, tree, ast.Expression(last.value), silent)
 
 
 def _parse_repaired(text, filename, flags):

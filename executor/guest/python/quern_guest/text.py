@@ -6,6 +6,7 @@ import _quern
 
 MAX_TEXT_BYTES = _quern.MAX_OBSERVATION_BYTES
 MAX_ITEMS = MAX_TEXT_BYTES  # an item takes more than one byte: never all shown
+CONTAINERS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)
 
 
 def plain(text):
@@ -25,26 +26,25 @@ def clip(text, limit=MAX_TEXT_BYTES, tail=0):
 
 
 def abridged(value):
-    """A large built-in container cut to what can be shown of it."""
+    """A large built-in container cut to what can be shown of it; else itself."""
     kind = type(value)
-    if kind in (str, bytes, bytearray, list, tuple):
-        return value[:MAX_ITEMS]
-    if kind in (set, frozenset):
-        return kind(islice(value, MAX_ITEMS))
+    if kind not in CONTAINERS or len(value) <= MAX_ITEMS:
+        return value
     if kind is dict:
         return dict(islice(value.items(), MAX_ITEMS))
-    return value
+    if kind in (set, frozenset):
+        return kind(islice(value, MAX_ITEMS))
+    return value[:MAX_ITEMS]
 
 
 def show(value):
     """repr(), bounded; a broken __repr__ is told about, not raised."""
     try:
-        sized = isinstance(value, (str, bytes, bytearray, list, tuple, set))
-        sized = sized or isinstance(value, (frozenset, dict))
-        if not sized or len(value) <= MAX_ITEMS:
+        part = abridged(value)
+        if part is value:
             return clip(repr(value))
         note = f"\n[... {len(value):,} items in all]"
-        return clip(repr(abridged(value)), MAX_TEXT_BYTES - len(note)) + note
+        return clip(repr(part), MAX_TEXT_BYTES - len(note)) + note
     except KeyboardInterrupt:
         raise
     except BaseException as error:
