@@ -169,3 +169,15 @@ redisReply *handle_call(struct quern *quern, const struct command *command,
             backoff *= 2;
     }
 }
+
+struct view entry_event(const redisReply *entry)
+{
+    const redisReply *fields;
+
+    if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2)
+        return (struct view){ 0 };
+    fields = entry->element[1];
+    if (fields->type != REDIS_REPLY_ARRAY || fields->elements < 2)
+        return (struct view){ 0 };
+    return (struct view){ fields->element[1]->str, fields->element[1]->len };
+}

@@ -53,6 +53,10 @@ bool blob_upload_file(struct quern *quern, const struct quern_file *file,
                       struct file_ref *ref, struct sha256 *hash,
                       struct err *err);
 
+/* The bytes of an event, of one entry of XRANGE or XREAD; empty when it is
+ * none. */
+struct view entry_event(const redisReply *entry);
+
 /* What the job's hash says, with or without the result. */
 bool status_read(struct quern *quern, struct view id, bool with_result,
                  struct quern_status *status, struct err *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "producer/client/handle.h"
+#include "schemas/message/event.h"
 #include "schemas/message/result.h"
 #include "schemas/redis/transition.h"
 
@@ -13,6 +14,7 @@ static const char *const asked[] = {
     "state",      "attempts",    "seq",        "submitted_at",
     "started_at", "finished_at", "error_code",
 };
+enum { BLOCK_MS = 5000 }; /* of one read */
 enum { STATE, ATTEMPTS, SEQ, SUBMITTED, STARTED, FINISHED, ERROR, ASKED };
 
 const char *quern_state_name(enum quern_state state)
@@ -134,46 +136,91 @@ bool quern_get(struct quern *quern, const char *id_text,
            handle_fail(error, &err);
 }
 
-/* Follows the events from where the job stands, looking at none of them: only
- * the end of the watch matters. */
-static bool await_end(struct quern *quern, const char *id, uint64_t after,
-                      uint64_t end, struct quern_error *error)
+/* New entries of the job's stream, waited for on the handle's own connection;
+ * NULL with ERR_NONE when none came. */
+static redisReply *read_events(struct quern *quern, struct view id,
+                               uint64_t after, uint64_t block_ms,
+                               struct err *err)
 {
-    struct quern_watch *watch = quern_watch_open(quern, id, after, error);
-    enum quern_next next = QUERN_EVENT;
-    struct quern_event event;
+    struct quern patient = *quern; /* borrows all of it */
+    struct key key = names_events(&quern->names, id);
+    struct command command;
+    redisReply *reply;
+    char start[32];
 
-    while (watch && next != QUERN_END && next != QUERN_BROKEN) {
-        uint64_t now = clock_ms();
-
-        if (now >= end)
-            break;
-        next = quern_watch_next(watch, &event, end - now, error);
-    }
-    quern_watch_close(watch);
-    return next == QUERN_END;
+    patient.timeout_ms += block_ms;
+    snprintf(start, sizeof(start), "%" PRIu64 "-0", after);
+    command_init(&command, "XREAD");
+    command_add_text(&command, "BLOCK");
+    command_add_uint(&command, block_ms);
+    command_add_text(&command, "STREAMS");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, start);
+    reply = handle_call(&patient, &command, err);
+    command_finish(&command);
+    if (reply && reply->type != REDIS_REPLY_NIL)
+        return reply;
+    cleanup_reply(&reply);
+    return NULL;
 }
 
-bool quern_wait(struct quern *quern, const char *id, uint64_t timeout_ms,
+/* Until the terminal event, or the time is over, or nothing came for long:
+ * then it is time to ask how the job stands. */
+static bool await_end(struct quern *quern, struct view id, uint64_t seq,
+                      uint64_t end, struct err *err)
+{
+    for (uint64_t now = clock_ms(); now < end; now = clock_ms()) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        CLEANUP(cleanup_reply)
+        redisReply *reply = read_events(
+            quern, id, seq, end - now < BLOCK_MS ? end - now : BLOCK_MS, err);
+        const redisReply *entries;
+        struct event event;
+
+        if (!reply)
+            return err->kind == ERR_NONE;
+        entries = reply->element[0]->element[1];
+        if (!event_decode(&event,
+                          entry_event(entries->element[entries->elements - 1]),
+                          &arena, err))
+            return false;
+        if (event_is_terminal(event.type))
+            return true;
+        seq = event.seq;
+    }
+    return true;
+}
+
+static bool wait_for(struct quern *quern, struct view id, uint64_t end,
+                     struct quern_status *status, struct err *err)
+{
+    for (;;) {
+        err->kind = ERR_NONE;
+        if (status_read(quern, id, true, status, err)) {
+            if (quern_state_is_terminal(status->state))
+                return true;
+            if (clock_ms() >= end)
+                return err_set(err, ERR_RETRY, "timeout",
+                               "job %.*s has not ended in time: it is %s",
+                               VIEW_ARG(id), quern_state_name(status->state));
+            if (await_end(quern, id, status->seq, end, err))
+                continue;
+        }
+        /* Redis may come back; nothing else mends itself. */
+        if (err->kind != ERR_RETRY || !quern->met || clock_ms() >= end)
+            return false;
+    }
+}
+
+bool quern_wait(struct quern *quern, const char *id_text, uint64_t timeout_ms,
                 struct quern_status *status, struct quern_error *error)
 {
     uint64_t end = clock_ms() + timeout_ms;
-    struct quern_error why = { 0 };
     struct err err = { 0 };
+    struct view id;
 
-    if (!quern_get(quern, id, status, error))
-        return false;
-    if (quern_state_is_terminal(status->state))
-        return true;
-    if (await_end(quern, id, status->seq, end, &why))
-        return quern_get(quern, id, status, error);
-    if (why.kind == 0) {
-        err_set(&err, ERR_RETRY, "timeout",
-                "job %s has not ended within %" PRIu64 " ms: it is %s", id,
-                timeout_ms, quern_state_name(status->state));
-        return handle_fail(error, &err);
-    }
-    if (error)
-        *error = why;
-    return false;
+    *status = (struct quern_status){ 0 };
+    return (handle_id(&id, id_text, &err) &&
+            wait_for(quern, id, end, status, &err)) ||
+           handle_fail(error, &err);
 }

@@ -184,18 +184,6 @@ static enum turn replayed(struct quern_watch *watch,
     return AGAIN;
 }
 
-static struct view entry_event(const redisReply *entry)
-{
-    const redisReply *fields;
-
-    if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2)
-        return (struct view){ 0 };
-    fields = entry->element[1];
-    if (fields->type != REDIS_REPLY_ARRAY || fields->elements < 2)
-        return (struct view){ 0 };
-    return (struct view){ fields->element[1]->str, fields->element[1]->len };
-}
-
 static enum turn give_row(struct quern_watch *watch)
 {
     struct view bytes = entry_event(watch->page->element[watch->row++]);
