@@ -23,7 +23,7 @@ void find(struct doctor *doctor, enum level level, const char *check,
 
 /* Checks of Redis, in order: false when the next ones make no sense. */
 bool check_redis(struct doctor *doctor);
-bool check_durability(struct doctor *doctor);
+bool check_server(struct doctor *doctor);
 bool check_library(struct doctor *doctor);
 bool check_consumers(struct doctor *doctor);
 

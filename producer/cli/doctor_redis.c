@@ -60,69 +60,85 @@ static bool info_line(const redisReply *info, const char *name, char *value,
 bool check_redis(struct doctor *doctor)
 {
     struct err err = { 0 };
-    char where[256], version[32] = "", valkey[32] = "";
+    char where[256];
     struct timespec begin, end;
-    CLEANUP(cleanup_answer) redisReply *info = NULL;
+    CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
 
     address_print(&doctor->address, where, sizeof(where));
-    info = ASK(doctor, &err, "INFO");
-    if (!info) {
+    if (!pong) {
         find(doctor, FAULT, "redis",
-             "start Redis, or say where it is: --redis-url, REDIS_URL",
+             "start Redis, or say where it is and who you are: --redis-url, "
+             "REDIS_URL",
              "%s: %s", where, err.text);
         return false;
     }
-    freeReplyObject(info);
+    freeReplyObject(pong);
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    info = ASK(doctor, &err, "INFO");
+    pong = ASK(doctor, &err, "PING");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    if (!info || !info_line(info, "redis_version", version, sizeof(version))) {
-        find(doctor, FAULT, "redis", "is it a Redis server?",
-             "%s does not tell its version", where);
-        return false;
-    }
-    info_line(info, "valkey_version", valkey, sizeof(valkey));
-    find(doctor, FINE, "redis", NULL, "%s, answers in %.1f ms", where,
+    find(doctor, FINE, "redis", NULL, "%s, answers in %.2f ms", where,
          (double)(end.tv_sec - begin.tv_sec) * 1e3 +
              (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
-    if (strtoul(version, NULL, 10) < 7) {
-        find(doctor, FAULT, "version", "install Redis 7.0 or later, or Valkey",
-             "Redis %s lacks functions; 7.0 is the least", version);
-        return false;
-    }
-    find(doctor, FINE, "version", NULL, "%s %s", *valkey ? "Valkey" : "Redis",
-         *valkey ? valkey : version);
     return true;
 }
 
-bool check_durability(struct doctor *doctor)
+static void check_version(struct doctor *doctor, const redisReply *info)
+{
+    char version[32] = "unknown", valkey[32] = "";
+
+    info_line(info, "redis_version", version, sizeof(version));
+    info_line(info, "valkey_version", valkey, sizeof(valkey));
+    if (strtoul(version, NULL, 10) < 7)
+        find(doctor, FAULT, "version", "install Redis 7.0 or later, or Valkey",
+             "Redis %s lacks functions; 7.0 is the least", version);
+    else
+        find(doctor, FINE, "version", NULL, "%s %s",
+             *valkey ? "Valkey" : "Redis", *valkey ? valkey : version);
+}
+
+static void check_storage(struct doctor *doctor, const redisReply *info)
+{
+    char value[8] = "";
+
+    info_line(info, "aof_enabled", value, sizeof(value));
+    if (strcmp(value, "1") == 0)
+        find(doctor, FINE, "storage", NULL, "append-only file is on");
+    else
+        find(doctor, WARNING, "storage",
+             "redis-cli CONFIG SET appendonly yes, and in redis.conf",
+             "no append-only file: a restart of Redis loses the jobs since "
+             "the last snapshot");
+}
+
+static void check_eviction(struct doctor *doctor, const redisReply *info)
+{
+    char value[32] = "unknown";
+
+    info_line(info, "maxmemory_policy", value, sizeof(value));
+    if (strcmp(value, "noeviction") == 0)
+        find(doctor, FINE, "eviction", NULL, "noeviction");
+    else
+        find(doctor, FAULT, "eviction",
+             "redis-cli CONFIG SET maxmemory-policy noeviction, and in "
+             "redis.conf",
+             "maxmemory-policy is %s: Redis may drop jobs when memory runs "
+             "short",
+             value);
+}
+
+bool check_server(struct doctor *doctor)
 {
     struct err err = { 0 };
-    char value[64];
     CLEANUP(cleanup_answer) redisReply *info = ASK(doctor, &err, "INFO");
 
-    if (!info)
-        return false;
-    if (info_line(info, "aof_enabled", value, sizeof(value))) {
-        if (strcmp(value, "1") == 0)
-            find(doctor, FINE, "storage", NULL, "append-only file is on");
-        else
-            find(doctor, WARNING, "storage",
-                 "redis-cli CONFIG SET appendonly yes, and in redis.conf",
-                 "no append-only file: a restart of Redis loses the jobs "
-                 "since the last snapshot");
+    if (!info) {
+        find(doctor, NOTE, "server", "ask as its operator",
+             "this login may not look at it: %s", err.text);
+        return true;
     }
-    if (info_line(info, "maxmemory_policy", value, sizeof(value))) {
-        if (strcmp(value, "noeviction") == 0)
-            find(doctor, FINE, "eviction", NULL, "noeviction");
-        else
-            find(doctor, FAULT, "eviction",
-                 "redis-cli CONFIG SET maxmemory-policy noeviction, and in "
-                 "redis.conf",
-                 "maxmemory-policy is %s: Redis may drop jobs when memory "
-                 "runs short",
-                 value);
-    }
+    check_version(doctor, info);
+    check_storage(doctor, info);
+    check_eviction(doctor, info);
     return true;
 }
 
@@ -219,6 +235,10 @@ bool check_consumers(struct doctor *doctor)
     else if ((seen = count_connected(doctor)) > 0)
         find(doctor, FINE, "consumers", NULL,
              "%d connected, none has taken a job of queue %.*s lately", seen,
+             VIEW_ARG(queue));
+    else if (seen < 0)
+        find(doctor, NOTE, "consumers", "ask as Redis's operator",
+             "this login may not look for them; %lld jobs at queue %.*s", jobs,
              VIEW_ARG(queue));
     else
         find(doctor, FAULT, "consumers", "start one: quern-consumer",

@@ -58,7 +58,7 @@ int verb_doctor(struct app *app)
 {
     static bool (*const redis_checks[])(struct doctor *) = {
         check_redis,
-        check_durability,
+        check_server,
         check_library,
         check_consumers,
     };

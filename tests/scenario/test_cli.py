@@ -10,7 +10,7 @@ import time
 import msgpack
 import pytest
 from command import Command, Terminal
-from servers import RedisServer, wait_until
+from servers import SOURCE, RedisServer, wait_until
 from standin import ROOT, StandIn
 
 UNKNOWN = "019aa5c8-1b2c-7000-8123-0123456789ab"
@@ -202,7 +202,25 @@ def test_wait_returns_at_the_end_and_not_before(quern, consumer):
 def test_wait_gives_up_in_time(quern, redis):
     id = quern("submit", "q").strip()
     said = quern("wait", id, "--timeout", "100ms", code=75)
-    assert said == f"quern wait: job {id} has not ended within 100 ms: it is queued\n"
+    assert said == f"quern wait: job {id} has not ended in time: it is queued\n"
+
+
+def test_wait_outlasts_redis(quern, consumer, redis, server):
+    id = quern("submit", "q").strip()
+    job = consumer.take()
+    child = quern.start("wait", id)
+    wait_until(lambda: blocked(redis), what="somebody who waits")
+    server.restart()
+    job.event("message.delta", turn=1, text="half")
+    wait_until(lambda: blocked(redis), what="who waited before")
+    assert child.poll() is None
+    redis.client_kill_filter(_type="normal", skipme=True)
+    job.finish(answer="whole")
+    assert child.communicate(timeout=20)[0] == "whole\n"
+
+
+def blocked(redis):
+    return redis.info("clients")["blocked_clients"]
 
 
 def test_an_expired_job_is_not_an_unknown_one(quern, consumer, redis):
@@ -630,3 +648,32 @@ def test_doctor_finds_what_is_wrong(quern, consumer, redis, tmp_path):
     assert findings(quern)["library"]["level"] == "ok"
     said = findings(quern, code=69, REDIS_URL="unix:///nowhere/r.sock")
     assert said["redis"]["level"] == "fault"
+
+
+# --- logins -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def producer_login(redis, server):
+    """The shipped ACL for producers, and the URL to use it."""
+    with open(os.path.join(SOURCE, "deploy", "redis", "users.acl")) as file:
+        (line,) = [line for line in file if line.startswith("user producer ")]
+    rules = line.replace("@PRODUCER_PASSWORD@", "pw").split()[2:]
+    redis.execute_command("ACL", "SETUSER", "producer", "reset", *rules)
+    return f"unix://producer:pw@{server.socket}"
+
+
+def test_the_producers_login_is_enough(quern, consumer, producer_login):
+    quern.env["REDIS_URL"] = producer_login
+    (quern.cwd / "a.txt").write_text("a")
+    child = quern.start("run", "q", "--file", "a.txt")
+    job = consumer.take()
+    job.event("image", image=IMAGE)
+    job.finish(answer="yes", images=[IMAGE])
+    assert child.communicate(timeout=10)[0] == "yes\n"
+    for verb in ("get", "wait", "watch"):
+        assert quern(verb, job.id) == "yes\n"
+    assert quern("cancel", job.id) == "it had already ended\n"
+    said = findings(quern)
+    assert [said[name]["level"] for name in ("redis", "library")] == ["ok", "ok"]
+    assert [said[name]["level"] for name in ("server", "consumers")] == ["note"] * 2
