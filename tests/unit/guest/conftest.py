@@ -71,12 +71,18 @@ def captured(fd):
             caught.append(file.read())
 
 
+def use_main(module):
+    """Makes that module the session's __main__."""
+    from quern_guest import cell, magics
+
+    sys.modules["__main__"] = cell.__main__ = magics.__main__ = module
+
+
 def run_cells(cells, displays):
-    from quern_guest import boot, cell, magics
+    from quern_guest import boot, cell
 
     importlib.reload(warnings)  # pytest records them; a session prints them
-    main = types.ModuleType("__main__")
-    sys.modules["__main__"] = cell.__main__ = magics.__main__ = main
+    use_main(types.ModuleType("__main__"))
     boot.session()
     done = []
     for number, code in enumerate(cells, 1):
@@ -111,19 +117,19 @@ def in_child(work):
 
 
 @pytest.fixture(scope="session")
-def _loaded():
+def loaded():
     return load("science")
 
 
 @pytest.fixture
-def run(_loaded, tmp_path):
+def run(loaded, tmp_path):
     """run(cell, ...) gives what came of each, in one session of its own."""
 
     def run(*cells, before=lambda: None):
         def work():
             os.chdir(tmp_path)
             before()
-            return run_cells(cells, _loaded)
+            return run_cells(cells, loaded)
 
         return in_child(work)
 
