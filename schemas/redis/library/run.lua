@@ -24,7 +24,8 @@ local function start(keys, args)
     local lease_ms, max_crashes = number(args[4]), number(args[5])
     if not (lease_ms and max_crashes and consumer:find("^[%w._:@-]+$")) then
         return refuse("BADARG",
-            "start: consumer '%s', lease '%s', crashes '%s'", consumer or "", args[4] or "", args[5] or "")
+            "start: consumer '%s', lease '%s', crashes '%s'",
+            consumer or "", args[4] or "", args[5] or "")
     end
     if not is_pending(stream, entry, consumer) then
         return { 0, "taken", "" }
