@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -29,6 +30,16 @@ static void make_name(struct consumer *consumer)
     gethostname(host, sizeof(host) - 1);
     snprintf(consumer->name, sizeof(consumer->name), "%s.%d.%08x", host,
              (int)getpid(), chance);
+}
+
+/* A conversation that waits for its model holds a connection. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void leave(struct consumer *consumer)
@@ -127,6 +138,7 @@ int main(int argc, char **argv)
     } else if (wish == SETTINGS_VERSION) {
         printf("quern-consumer %s\n", QUERN_VERSION);
     } else {
+        raise_file_limit();
         uv_loop_init(&loop);
         code = serve(&consumer);
     }
