@@ -51,14 +51,19 @@ int app_fail(struct app *app, const struct quern_error *error)
     return exit_of(error);
 }
 
+static bool give(struct quern_error *error, const struct err *err)
+{
+    error->kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT;
+    memcpy(error->code, err->code, sizeof(error->code));
+    memcpy(error->text, err->text, sizeof(error->text));
+    return false;
+}
+
 int app_fail_err(struct app *app, const struct err *err)
 {
-    struct quern_error error = {
-        .kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT,
-    };
+    struct quern_error error;
 
-    memcpy(error.code, err->code, sizeof(error.code));
-    memcpy(error.text, err->text, sizeof(error.text));
+    give(&error, err);
     return app_fail(app, &error);
 }
 
@@ -123,14 +128,6 @@ static bool list_metadata(const struct options *options,
         pairs[i] = (struct quern_pair){ keys[i], equals + 1 };
     }
     return true;
-}
-
-static bool give(struct quern_error *error, const struct err *err)
-{
-    error->kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT;
-    memcpy(error->code, err->code, sizeof(error->code));
-    memcpy(error->text, err->text, sizeof(error->text));
-    return false;
 }
 
 static bool submit_file(struct app *app, struct quern_id *id, bool *existed,

@@ -1,4 +1,5 @@
 /* main.c - the quern command: finds the verb, settles the options, runs it. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,16 @@ static int run_verb(struct app *app, int argc, char **argv)
     return app->verb->run(app);
 }
 
+/* An answer that did not arrive where it was sent is no success. */
+static int flush_answer(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "quern: cannot write to standard output: %s\n",
+            strerror(errno));
+    return code == EXIT_DONE ? EXIT_AGAIN : code;
+}
+
 int main(int argc, char **argv)
 {
     struct app app = { 0 };
@@ -173,5 +184,5 @@ int main(int argc, char **argv)
     code = run_verb(&app, argc > 2 ? argc - 2 : 0, argv + 2);
     quern_close(app.quern);
     options_finish(&app.options);
-    return code;
+    return flush_answer(code);
 }

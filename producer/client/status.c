@@ -114,8 +114,8 @@ bool status_read(struct quern *quern, struct view id, bool with_result,
         .started_at = number_at(reply, STARTED),
         .finished_at = number_at(reply, FINISHED),
     };
-    strncpy(status->error_code, text_at(reply, ERROR),
-            sizeof(status->error_code) - 1);
+    snprintf(status->error_code, sizeof(status->error_code), "%s",
+             text_at(reply, ERROR));
     if (!state_of(text_at(reply, STATE), &status->state))
         return err_set(err, ERR_REJECT, "bad_message",
                        "job %.*s: \"%s\" is not a state that this client knows",

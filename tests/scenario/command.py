@@ -20,13 +20,13 @@ class Command:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(cwd), "REDIS_URL": url}
         self.cwd = cwd
 
-    def start(self, *args, stdin="", **env):
+    def start(self, *args, stdin="", stdout=subprocess.PIPE, **env):
         child = subprocess.Popen(
             [self.program, *args],
             env={**self.env, **env},
             cwd=self.cwd,
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=die_with_parent,

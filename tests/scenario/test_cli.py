@@ -9,7 +9,7 @@ import time
 
 import msgpack
 import pytest
-from command import Command, Terminal
+from command import QUERN, Command, Terminal
 from servers import SOURCE, RedisServer, wait_until
 from standin import ROOT, StandIn
 
@@ -568,6 +568,14 @@ def test_no_redis_is_69_and_named(verb, quern):
     assert "/nowhere/r.sock" in said
 
 
+def test_an_answer_that_cannot_be_written_is_no_success(quern, consumer):
+    id = quern("submit", "q").strip()
+    consumer.take().finish(answer="lost")
+    with open("/dev/full", "w") as full:
+        said = quern("get", id, code=75, stdout=full)
+    assert said.startswith("quern: cannot write to standard output: No space")
+
+
 def test_errors_as_json(quern):
     said = json.loads(quern("get", "12", "--json", code=65))
     assert said["error"]["code"] == "bad_field"
@@ -621,15 +629,15 @@ def test_help_comes_with_every_verb(quern):
 
 
 def findings(quern, code=0, **env):
+    """By check; without the executor, which quern looks for beside itself."""
+    quern.program = shutil.copy(QUERN, quern.cwd / "quern")
     child = quern.start("doctor", "--json", **env)
     out, err = child.communicate(timeout=30)
     assert child.returncode == code, (out, err)
     return {line["check"]: line for line in map(json.loads, out.splitlines())}
 
 
-def test_doctor_finds_what_is_wrong(quern, consumer, redis, tmp_path):
-    # Away from the executor that stands beside it.
-    quern.program = shutil.copy(quern.program, tmp_path / "quern")
+def test_doctor_finds_what_is_wrong(quern, consumer, redis):
     said = findings(quern, code=69)
     assert said["executor"]["text"] == "none on this host"
     assert said["consumers"]["level"] == "fault"
