@@ -74,7 +74,7 @@ void observation_write(struct buf *out, const struct record *record,
 {
     const struct cell *cell = &record->cell;
     CLEANUP(buf_finish) struct buf all;
-    buf_init(&all, MAX_OBSERVATION_BYTES * 4);
+    buf_init(&all, (size_t)MAX_OBSERVATION_BYTES * 4);
     add_status(&all, cell);
     size_t said = all.len;
     add_part(&all, "stdout", cell->out, OUT_BYTES);

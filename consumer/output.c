@@ -142,8 +142,8 @@ static void add_image(struct output *output, const char *mime,
         return;
     }
     char blob[BLOB_NAME_LEN + 1];
-    blob_put(output->progress->store, output->names, bytes, output->blob_ttl_ms,
-             output->stored, output->owner, blob);
+    blob_put(output->progress->setup.store, output->names, bytes,
+             output->blob_ttl_ms, output->stored, output->owner, blob);
     struct image_ref *images = output->images.items;
     struct image_ref *image = &images[output->images.count++];
     *image = (struct image_ref){
@@ -266,7 +266,7 @@ void output_file(struct output *output, const struct workspace_file *from,
         file.note = arena_text(&output->arena, why->text);
     } else {
         char blob[BLOB_NAME_LEN + 1];
-        blob_put(output->progress->store, output->names, bytes,
+        blob_put(output->progress->setup.store, output->names, bytes,
                  output->blob_ttl_ms, output->stored, output->owner, blob);
         file.blob = arena_text(&output->arena, blob);
         file.bytes = bytes.len;
@@ -281,7 +281,7 @@ void output_file(struct output *output, const struct workspace_file *from,
 static struct view print_stream(struct output *output, size_t index)
 {
     CLEANUP(buf_finish) struct buf all;
-    buf_init(&all, KEPT_BYTES * 4);
+    buf_init(&all, (size_t)KEPT_BYTES * 4);
     excerpt_print(&output->streams[index].kept, &all);
     CLEANUP(buf_finish) struct buf fit;
     buf_init(&fit, MAX_STREAM_BYTES);

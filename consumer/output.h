@@ -53,14 +53,13 @@ void output_begin(struct output *output, struct view call, uint64_t cell_at,
 /* All that the cell gives comes from its first byte on. again: the same run,
  * of which we saw the beginning; else it is as if nothing had come. */
 void output_start(struct output *output, bool again);
-void output_stream(struct output *output, struct view stream,
-                   struct view bytes);
+void output_stream(struct output *output, struct view name, struct view bytes);
 void output_display(struct output *output, const struct list *bundle);
 /* The end of the cell; files: of struct workspace_file. */
 void output_cell(struct output *output, const struct cell *cell,
                  const struct list *files);
 /* One of the wanted files: its bytes, or why there are none. */
-void output_file(struct output *output, const struct workspace_file *file,
+void output_file(struct output *output, const struct workspace_file *from,
                  struct view bytes, const struct err *why);
 
 /* The cell, images and files of the record; borrowed from the output. */

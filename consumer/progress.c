@@ -28,8 +28,10 @@ static void send_event(struct progress *progress, const char *type,
     event_data_encode(data, &bytes);
     struct event_text event = { type, buf_view(&bytes) };
     struct command command;
-    transition_event(&command, progress->names, progress->holding, &event, 1);
-    store_send(progress->store, &command, progress->done, progress->owner);
+    transition_event(&command, progress->setup.names, progress->setup.holding,
+                     &event, 1);
+    store_send(progress->setup.store, &command, progress->setup.done,
+               progress->setup.owner);
     command_finish(&command);
 }
 
@@ -39,7 +41,7 @@ static void send_text(struct progress *progress, size_t stay)
     struct view raw = buf_view(&progress->text);
     raw.len -= stay;
     CLEANUP(buf_finish) struct buf clean;
-    buf_init(&clean, MOST_BYTES * 3);
+    buf_init(&clean, (size_t)MOST_BYTES * 3);
     text_add_clean(&clean, raw);
     progress->about.text = buf_view(&clean);
     if (raw.len > 0)
@@ -57,24 +59,17 @@ void progress_flush(struct progress *progress)
 static void on_alarm(void *owner)
 {
     struct progress *progress = owner;
-    if (!store_is_empty(progress->store)) {
-        alarm_set(progress->alarm, progress->delta_ms + 1);
+    if (!store_is_empty(progress->setup.store)) {
+        alarm_set(progress->alarm, progress->setup.delta_ms + 1);
         return;
     }
     send_text(progress, text_unfinished(buf_view(&progress->text)));
 }
 
 void progress_init(struct progress *progress, uv_loop_t *loop,
-                   struct store *store, const struct names *names,
-                   struct holding holding, uint64_t delta_ms, store_done *done,
-                   void *owner)
+                   const struct progress_setup *setup)
 {
-    *progress = (struct progress){ .store = store,
-                                   .names = names,
-                                   .holding = holding,
-                                   .delta_ms = delta_ms,
-                                   .done = done,
-                                   .owner = owner };
+    *progress = (struct progress){ .setup = *setup };
     progress->alarm = alarm_new(loop, on_alarm, progress);
     buf_init(&progress->text, MOST_BYTES);
 }
@@ -114,10 +109,11 @@ void progress_text(struct progress *progress, const char *type,
         if (progress->text.len == progress->text.max)
             send_text(progress, text_unfinished(buf_view(&progress->text)));
     }
-    if (progress->text.len >= ENOUGH_BYTES && store_is_empty(progress->store))
+    if (progress->text.len >= ENOUGH_BYTES &&
+        store_is_empty(progress->setup.store))
         send_text(progress, text_unfinished(buf_view(&progress->text)));
     else if (progress->text.len > 0 && !alarm_is_set(progress->alarm))
-        alarm_set(progress->alarm, progress->delta_ms);
+        alarm_set(progress->alarm, progress->setup.delta_ms);
 }
 
 void progress_event(struct progress *progress, const char *type,

@@ -11,24 +11,25 @@
 #include "schemas/message/event.h"
 #include "schemas/redis/transition.h"
 
-struct progress {
+struct progress_setup {
     struct store *store;
     const struct names *names;
-    struct holding holding;
+    struct holding holding; /* its id must stay */
     uint64_t delta_ms;
     store_done *done; /* told of every event that was written or refused */
     void *owner;
+};
+
+struct progress {
+    struct progress_setup setup;
     struct alarm *alarm;
     struct buf text;
     const char *type; /* of the text that waits */
     struct event_data about;
 };
 
-/* Borrows all; holding's id must stay. */
 void progress_init(struct progress *progress, uv_loop_t *loop,
-                   struct store *store, const struct names *names,
-                   struct holding holding, uint64_t delta_ms, store_done *done,
-                   void *owner);
+                   const struct progress_setup *setup);
 void progress_finish(struct progress *progress);
 
 /* A piece of text. about: turn, or call and stream, borrowed until flushed;

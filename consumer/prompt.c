@@ -22,7 +22,7 @@ const char prompt_cut[] =
 
 void prompt_write(struct buf *out, const struct job *job, struct view own)
 {
-    buf_init(out, MAX_JOB_BYTES * 2);
+    buf_init(out, (size_t)MAX_JOB_BYTES * 2);
     buf_add(out, VIEW(instructions));
     const struct file_ref *files = job->files.items;
     if (job->files.count > 0)

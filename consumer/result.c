@@ -134,7 +134,7 @@ static void cut_cells(struct writing *writing)
     struct arena *arena = &writing->arena;
     for (size_t i = 0; i < writing->result.cells.count; i++) {
         struct cell *cell = &cells[i];
-        cell->code = clip(arena, cell->code, 2 * SHORT_BYTES);
+        cell->code = clip(arena, cell->code, (size_t)2 * SHORT_BYTES);
         cell->out = clip(arena, cell->out, SHORT_BYTES);
         cell->errout = clip(arena, cell->errout, SHORT_BYTES);
         cell->result = clip(arena, cell->result, SHORT_BYTES);

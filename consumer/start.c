@@ -50,9 +50,15 @@ static void keep_start(struct attempt *attempt, const struct started *started)
     attempt->body = buf_copy(started->body);
     keep_journal(attempt, started);
     attempt->held = true;
-    progress_init(&attempt->progress, consumer->loop, &attempt->store,
-                  &consumer->names, attempt_holding(attempt),
-                  consumer->settings.delta_ms, attempt_written, attempt);
+    struct progress_setup setup = {
+        .store = &attempt->store,
+        .names = &consumer->names,
+        .holding = attempt_holding(attempt),
+        .delta_ms = consumer->settings.delta_ms,
+        .done = attempt_written,
+        .owner = attempt,
+    };
+    progress_init(&attempt->progress, consumer->loop, &setup);
     log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job", attempt->id,
              "attempt", (json_int_t)attempt->number, "epoch",
              (json_int_t)attempt->epoch, "records",
