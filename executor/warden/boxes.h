@@ -5,7 +5,9 @@
  *      `-----------+------------------'
  *
  * A few stand ready, so that a session does not wait for one. A box is used
- * once: it dies with its session's interpreter and everything in it. */
+ * once: it dies with its session's interpreter and everything in it.
+ *
+ * With --insecure a box is a folder and nothing more. */
 #ifndef EXECUTOR_WARDEN_BOXES_H
 #define EXECUTOR_WARDEN_BOXES_H
 
@@ -43,7 +45,7 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish);
 void boxes_forget(struct boxes *boxes, struct box_wish *wish);
 
 void box_use(struct box *box, struct box_events events);
-/* BOX_NAMESPACES of them; NULL in a box without walls. */
+/* BOX_NAMESPACES of them; NULL: it is a folder only. */
 const int *box_namespaces(const struct box *box);
 /* The interpreter is in: nobody else will enter. */
 void box_seal(struct box *box);

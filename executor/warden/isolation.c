@@ -13,6 +13,12 @@ void isolation_describe(const struct settings *settings, bool proc,
     char landlock[24] = "no landlock";
     if (abi > 0)
         snprintf(landlock, sizeof(landlock), "landlock %d", abi);
+    if (settings->insecure) {
+        snprintf(text, ISOLATION_BYTES,
+                 "insecure: no box; %s, seccomp, rlimits of each process",
+                 landlock);
+        return;
+    }
     snprintf(text, ISOLATION_BYTES,
              "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; "
              "memory %llu MiB by %s",
@@ -80,4 +86,5 @@ void isolation_explain(const char *why)
                 "  In a container, allow it clone and unshare of user "
                 "namespaces, mount and pivot_root (seccomp profile), and a "
                 "/proc without masks.\n");
+    fprintf(stderr, "  To try quern with code that you trust: --insecure.\n");
 }

@@ -11,29 +11,34 @@ static const struct {
     const char *code;
     int status;
     const char *result; /* text of the value; or the exception's name */
+    bool boxed;         /* only a box prevents it */
 } rows[] = {
-    { "a cell runs", "1 + 1", CELL_OK, "2" },
-    { "files can be written", "open('quern', 'w').write('x')", CELL_OK, "1" },
+    { "a cell runs", "1 + 1", CELL_OK, "2", false },
+    { "files can be written", "open('quern', 'w').write('x')", CELL_OK, "1",
+      false },
     { "numpy is sound, where it is",
       "try:\n"
       "    import numpy\n"
-      "    print(numpy.arange(6).reshape(2, 3).sum() - 15)\n"
+      "    total = int(numpy.arange(6).reshape(2, 3).sum())\n"
       "except ModuleNotFoundError:\n"
-      "    print(0)",
-      CELL_OK, NULL },
+      "    total = 15\n"
+      "total",
+      CELL_OK, "15", false },
     { "the host's secrets are out of reach", "open('/etc/shadow')", CELL_ERROR,
-      "FileNotFoundError" },
+      "FileNotFoundError", true },
     { "there is no network", "import socket; socket.socket()", CELL_ERROR,
-      "PermissionError" },
-    { "the system is read-only", "open('/usr/quern', 'w')", CELL_ERROR, NULL },
+      "PermissionError", false },
+    { "the system is read-only", "open('/usr/quern', 'w')", CELL_ERROR, NULL,
+      false },
     { "the environment is empty of ours",
       "import os; [k for k in os.environ if 'QUERN' in k or 'KEY' in k]",
-      CELL_OK, "[]" },
-    { "init is out of reach", "import os; os.kill(1, 9)", CELL_ERROR, NULL },
+      CELL_OK, "[]", false },
+    { "init is out of reach", "import os; os.kill(1, 9)", CELL_ERROR, NULL,
+      false },
     { "no other process is seen",
       "import os; [p for p in os.listdir('/proc') if p.isdigit() and "
-      "int(p) > 2] if os.path.isdir('/proc/self') else []",
-      CELL_OK, "[]" },
+      "int(p) > 2]",
+      CELL_OK, "[]", true },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -142,6 +147,9 @@ static void on_alarm(void *owner)
         return;
     }
     bool failed = selftest->err.kind != ERR_NONE;
+    bool insecure = selftest->sessions->settings->insecure;
+    while (selftest->row < ROWS && rows[selftest->row].boxed && insecure)
+        selftest->row++;
     if (!failed && selftest->row < ROWS) {
         run_row(selftest);
         return;

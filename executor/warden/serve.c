@@ -78,7 +78,8 @@ static enum turn serve_run(struct session *session)
     outcome_begin(session, call, limit_ms);
     session->seen = (struct session_seen){ .ready = true };
     session_enter(session, SESSION_RUNNING);
-    alarm_set(session->measuring, MEASURE_MS);
+    if (box_namespaces(session->box))
+        alarm_set(session->measuring, MEASURE_MS);
     if (!runner_cell(session->runner, session->running.number, frame->code,
                      &err))
         session->seen.interrupt = true; /* bounds are the format's: our bug */

@@ -38,6 +38,7 @@ static const char usage_text[] =
     "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
+    "  --insecure       for development: no boxes, what walls there are\n"
     "  --check          test the walls, print what there is, end\n"
     "  --version, --help\n";
 
@@ -56,6 +57,7 @@ enum option_value {
     OPTION_LEVEL,
     OPTION_BOX,
     OPTION_GUEST,
+    OPTION_INSECURE,
     OPTION_CHECK,
     OPTION_VERSION,
     OPTION_HELP,
@@ -76,6 +78,7 @@ static const struct option options[] = {
     { "level", required_argument, NULL, OPTION_LEVEL },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
+    { "insecure", no_argument, NULL, OPTION_INSECURE },
     { "check", no_argument, NULL, OPTION_CHECK },
     { "version", no_argument, NULL, OPTION_VERSION },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -210,6 +213,8 @@ bool settings_read(struct settings *settings, int argc, char **argv,
             return *status = puts("quern-executor " QUERN_VERSION) < 0, false;
         else if (option == OPTION_CHECK)
             settings->check = true;
+        else if (option == OPTION_INSECURE)
+            settings->insecure = true;
         else if (option == OPTION_BOX)
             box = optarg;
         else if (option == OPTION_GUEST)

@@ -22,7 +22,8 @@ struct settings {
     uint64_t cell_ms;             /* default, and most */
     uint64_t idle_ms;             /* then a session ends */
     enum level level;
-    bool check; /* test the walls, print what there is, end */
+    bool insecure; /* no boxes: for development where there can be none */
+    bool check;    /* test the walls, print what there is, end */
 };
 
 /* Reads the command line. False: *status is what the process ends with. */

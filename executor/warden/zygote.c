@@ -205,11 +205,17 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
     if (!frame_encode(&schema_guest_frame, &frame, &bytes, err))
         return false;
     int fds[FORK_FDS];
-    memcpy(fds, box_namespaces(birth->box), sizeof(int) * BOX_NAMESPACES);
+    const int *namespaces = box_namespaces(birth->box);
+    if (namespaces)
+        memcpy(fds, namespaces, sizeof(int) * BOX_NAMESPACES);
     memcpy(fds + FORK_CHANNEL, birth->ends, sizeof(birth->ends));
+    fds[FORK_WORKSPACE] = box_workspace(birth->box);
+    /* Into a box: all but the last. Without one: the last four only. */
+    const int *first = namespaces ? fds : fds + FORK_CHANNEL;
+    size_t count = namespaces ? FORK_WORKSPACE : FORK_FDS - FORK_CHANNEL;
     /* One at a time, so it always fits into the socket's buffer. */
-    ssize_t sent = wire_send(watch_fd(zygote->channel), buf_view(&bytes), fds,
-                             FORK_STDERR + 1);
+    ssize_t sent =
+        wire_send(watch_fd(zygote->channel), buf_view(&bytes), first, count);
     return sent == (ssize_t)bytes.len ||
            err_set(err, ERR_RETRY, "session_failed", "fork: %s",
                    strerror(errno));

@@ -79,6 +79,23 @@ def test_no_secret_of_the_environment_gets_in():
         assert done.result == "False" or done.error["name"] == "PermissionError"
 
 
+def test_insecure_works_and_says_so_everywhere():
+    with Executor("--profile", "bare", "--insecure") as executor:
+        assert executor.connection.welcome["isolation"].startswith("insecure")
+        session = executor.open("a")
+        session.put("in.txt", b"in")
+        done = session.run("n = open('out.txt', 'w').write(open('in.txt').read() * 2)")
+        assert done.files == {"out.txt": "new"}, done
+        assert session.get("out.txt") == b"inin"
+        done = session.run("sum(range(10**12))", cell_ms=300)
+        assert (done.status, done.state) == ("timeout", "lost")
+        assert session.run("import os; os.listdir()").result == "[]"
+        assert session.run("import socket; socket.socket()").status == "error"
+        folder = session.run("os.getcwd()").result.strip("'")
+        session.close()
+        wait_until(lambda: not os.path.exists(folder), what=f"{folder} goes")
+
+
 def descendants(pid):
     found = []
     for task in filter(str.isdigit, os.listdir("/proc")):
