@@ -3,7 +3,8 @@
  * One thread at a time. A connection that has seen any error is closed and made
  * anew on the next use (a late reply must never answer the next command), with
  * AUTH, SELECT and CLIENT SETNAME sent again. Deadlines are ours: every call
- * ends within its time, whatever the server does. */
+ * ends within its time, whatever the server does. Programs ignore SIGPIPE.
+ * After a SUBSCRIBE there is only conn_wait(). */
 #ifndef SCHEMAS_REDIS_CONN_H
 #define SCHEMAS_REDIS_CONN_H
 

@@ -59,7 +59,8 @@ struct claim {
 };
 struct started {
     bool run; /* false: there is nothing to do, the entry is acknowledged */
-    struct view reason; /* not run: terminal, unknown, crashed, deadline, ... */
+    struct view reason; /* not run: taken (by another), gone, unknown,
+                           duplicate, terminal, crashed, cancelled, deadline */
     struct view id;
     uint64_t epoch;
     uint64_t attempt; /* starts so far, drains not counted */
