@@ -21,7 +21,7 @@ enum {
     TOTAL_MS = 600 * 1000,
     LINGER_MS = 200, /* for the end of a body whose rest is not wanted */
     SWEEP_MS = 100,
-    BUFFER_BYTES = 8 << 10, /* one per running call: thousands of them */
+    BUFFER_BYTES = 2 << 10, /* one per running call: thousands of them */
     MAX_RETRY_AFTER_S = 7 * 24 * 3600,
 };
 

@@ -94,12 +94,22 @@ static void on_reasoning(void *owner, struct view text)
         call->events.on_reasoning(call->owner, text);
 }
 
+/* Made when it is needed: thousands of calls wait for their first byte. */
+static struct reply *reply_of(struct model_call *call)
+{
+    struct reply_events events = { on_text, on_reasoning };
+
+    if (!call->reply)
+        call->reply = reply_new(events, call);
+    return call->reply;
+}
+
 static enum http_verdict feed_reply(struct model_call *call, struct view bytes)
 {
     enum http_verdict verdict = HTTP_NOISE;
 
     hold(call);
-    if (reply_feed(call->reply, bytes))
+    if (reply_feed(reply_of(call), bytes))
         verdict = HTTP_PAYLOAD;
     if (reply_is_over(call->reply))
         verdict = HTTP_STOP;
@@ -165,10 +175,8 @@ static void send_body(struct model_call *call)
 /* A request is on its way, or was just made. */
 static enum turn step_asking(struct model_call *call)
 {
-    struct reply_events events = { on_text, on_reasoning };
-
     reply_free(call->reply);
-    call->reply = reply_new(events, call);
+    call->reply = NULL;
     buf_clear(&call->error_body);
     send_body(call);
     return WAIT;
@@ -216,7 +224,7 @@ static void judge_break(struct model_call *call)
         err_set(why, ERR_RETRY, "model_garbage", "%s", response->text);
     else if (response->end == HTTP_NOT_SENT || response->status == 0)
         err_set(why, ERR_RETRY, "model_unavailable", "%s", response->text);
-    else if (!reply_end(call->reply, false, &call->result, why) &&
+    else if (!reply_end(reply_of(call), false, &call->result, why) &&
              strcmp(why->code, "model_cut") == 0)
         err_set(why, ERR_RETRY, late ? "model_unavailable" : "model_cut",
                 "the reply broke off: %s", response->text);
@@ -225,7 +233,7 @@ static void judge_break(struct model_call *call)
 
 static void judge_answer(struct model_call *call)
 {
-    if (!reply_end(call->reply, true, &call->result, &call->failure.why))
+    if (!reply_end(reply_of(call), true, &call->result, &call->failure.why))
         call->failure.unknown = true;
 }
 
