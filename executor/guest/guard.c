@@ -34,7 +34,6 @@ bool guard_init(void)
     Py_DECREF(module);
     for (int fd = 0; fd < STREAMS; fd++)
         guard.spares[fd] = fcntl(fd, F_DUPFD_CLOEXEC, SPARE_FROM);
-    PyOS_setsig(SIGINT, SIG_IGN);
     return guard.set_signal && guard.raise_interrupt;
 }
 

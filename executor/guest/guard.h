@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Once per session, the interpreter's signal handlers in place. */
+/* Once per session, which begins with SIGINT ignored. */
 bool guard_init(void);
 
 void guard_enter(void);

@@ -113,6 +113,7 @@ bool zygote_run(struct err *err)
     sigset_t child;
 
     err->kind = ERR_NONE;
+    signal(SIGINT, SIG_IGN); /* at a terminal: the warden's to handle */
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);

@@ -150,6 +150,16 @@ def test_sigint_between_cells_is_nothing(session):
     assert done(session, "x")["result"] == "1"
 
 
+def test_sigint_to_the_zygote_is_nothing(zygote, tmp_path):
+    zygote.process.send_signal(signal.SIGINT)
+    session = zygote.open(tmp_path)
+    assert done(session, "1 + 1")["result"] == "2"
+    session.start("while True: pass")
+    interrupt(session)
+    assert status(session.outcome()[0]) == "interrupted"
+    assert session.close() == 0
+
+
 def test_sigint_works_whatever_the_cell_before_did(session):
     done(
         session,

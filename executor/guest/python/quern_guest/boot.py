@@ -4,7 +4,6 @@ zygote() runs once, with the system's own files in view; session() runs in
 every process forked from it, in its box, before the first cell.
 """
 
-import contextlib
 import gc
 import importlib
 import importlib.abc
@@ -14,6 +13,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import traceback
 import warnings
 
 from . import cell, display, hooks, magics, standin, streams
@@ -71,8 +71,12 @@ def preload():
     os.environ["MPLCONFIGDIR"] = folder  # sessions make their own of that name
     try:
         for warm in (warm_tables, warm_figures):
-            with contextlib.suppress(ImportError):
+            try:
                 warm()
+            except ImportError:
+                pass  # not installed
+            except Exception:  # a cell that imports it will see the same
+                traceback.print_exc()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
