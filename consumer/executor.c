@@ -17,16 +17,17 @@ enum {
 };
 
 enum state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
-static const char *const state_names[] = { "closed", "connecting", "greeting",
-                                           "ready", "backoff" };
 
 #define TO(state) (1u << (state))
-static const unsigned int may_follow[] = {
-    [CLOSED] = TO(CONNECTING),
-    [CONNECTING] = TO(GREETING) | TO(BACKOFF) | TO(CLOSED),
-    [GREETING] = TO(READY) | TO(BACKOFF) | TO(CLOSED),
-    [READY] = TO(BACKOFF) | TO(CLOSED),
-    [BACKOFF] = TO(CONNECTING) | TO(CLOSED),
+static const struct {
+    const char *name;
+    unsigned int next;
+} table[] = {
+    [CLOSED] = { "closed", TO(CONNECTING) },
+    [CONNECTING] = { "connecting", TO(GREETING) | TO(BACKOFF) | TO(CLOSED) },
+    [GREETING] = { "greeting", TO(READY) | TO(BACKOFF) | TO(CLOSED) },
+    [READY] = { "ready", TO(BACKOFF) | TO(CLOSED) },
+    [BACKOFF] = { "backoff", TO(CONNECTING) | TO(CLOSED) },
 };
 
 /* ref = (times used << 24 | place) + 1: a late answer finds nobody. */
@@ -61,10 +62,10 @@ static void try_connect(struct executor *executor);
 
 static void enter(struct executor *executor, enum state next)
 {
-    assert(may_follow[executor->state] & TO(next));
+    assert(table[executor->state].next & TO(next));
     executor->state = next;
     if (next == READY || next == CLOSED)
-        log_line("executor", "{s:s, s:s}", "state", state_names[next], "path",
+        log_line("executor", "{s:s, s:s}", "state", table[next].name, "path",
                  executor->path);
 }
 
