@@ -32,7 +32,7 @@ static bool has_ended(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
-        return true;
+        return errno == ESRCH;
     struct pollfd ended = { .fd = fd, .events = POLLIN };
     bool yes = poll(&ended, 1, 0) == 1;
     close(fd);

@@ -67,7 +67,9 @@ bool rlimits_set(const struct session_limits *limits, struct err *err)
         { RLIMIT_NOFILE, MAX_OPEN_FILES, "open files" },
         { RLIMIT_STACK, STACK_BYTES, "stack" },
         { RLIMIT_CPU, CPU_SECONDS, "cpu" },
-        { RLIMIT_CORE, 0, "core" },
+        /* 1, not 0: it also keeps away programs that the kernel would start
+         * outside to take the core (core(5), "Piping core dumps"). */
+        { RLIMIT_CORE, 1, "core" },
         { RLIMIT_MSGQUEUE, 0, "message queues" },
         { RLIMIT_MEMLOCK, 0, "locked memory" },
     };

@@ -22,7 +22,7 @@ enum {
     MAX_STARTING = 4,
     START_MS = 5000,
     RETRY_MS = 200, /* after a failure */
-    REFILL_MS = 2,  /* after one was taken */
+    REFILL_MS = 25, /* after one was taken */
 };
 
 enum box_state { STARTING, READY, LENT, DYING };

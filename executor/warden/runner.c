@@ -22,6 +22,7 @@
 
 enum {
     READ_BYTES = 128 << 10,
+    MAX_FRAMES = 2000,    /* of one cell: the guest stops at 64 displays */
     LAST_WORDS_MS = 1000, /* from its end to the zygote's word about it */
 };
 
@@ -52,7 +53,7 @@ struct runner {
     struct buf input;  /* frames from the guest */
     struct buf unsent; /* of a cell's frame */
     uint64_t nonce;    /* of the cell that runs; 0: none */
-    uint64_t foreign;  /* frames with another nonce, dropped */
+    uint64_t heard;    /* frames in and after this cell */
     bool paused;
     char cause[96];
 };
@@ -149,8 +150,7 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
         return;
     }
     if (frame->nonce != runner->nonce || runner->nonce == 0) {
-        runner->foreign++;
-        return;
+        return; /* forged, or late */
     }
     if (frame->type == GUEST_DISPLAY) {
         runner->events.on_display(owner, &frame->bundle);
@@ -179,6 +179,10 @@ static bool take_next(struct runner *runner)
     if (!message_decode(&schema_guest_frame, body, &frame, &arena, &err)) {
         log_line("runner.refused", NULL, "%s", err.text);
         die(runner, "it broke its channel");
+        return false;
+    }
+    if (++runner->heard > MAX_FRAMES) {
+        die(runner, "it flooded its channel");
         return false;
     }
     drain(runner);
@@ -335,6 +339,7 @@ bool runner_cell(struct runner *runner, uint64_t number, struct view code,
     for (size_t i = 0; i < 2; i++)
         output_restart(&runner->outputs[i]);
     runner->nonce = new_nonce();
+    runner->heard = 0;
     struct guest_frame frame = {
         .type = GUEST_CELL,
         .nonce = runner->nonce,

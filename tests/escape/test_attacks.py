@@ -114,6 +114,17 @@ REFUSED = [
         "ValueError",
     ),
     (
+        "limits of init",
+        "import resource\nresource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))",
+        "PermissionError",
+    ),
+    (
+        "a core for the host's programs",
+        "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        None,
+    ),
+    ("a core", "import resource\nresource.getrlimit(resource.RLIMIT_CORE)", "(1, 1)"),
+    (
         "descriptors of others",
         "sorted({os.readlink(f'/proc/self/fd/{fd}').split(':')[0]\n"
         "  for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')}\n"

@@ -45,6 +45,10 @@ BROKEN = [
     ("an empty frame", "os.write(3, bytes(4)); time.sleep(9)"),
     ("noise", "os.write(3, bytes(3) + bytes(range(16, 33))); time.sleep(9)"),
     ("a bomb of counts", "os.write(3, b'\\0\\0\\0\\5\\xdd\\x10\\0\\0\\0'); time.sleep(9)"),
+    (
+        "a flood of frames",
+        FORGE + "while True: os.write(3, frame(type='done', nonce=1))",
+    ),
     ("a closed channel", "os.closerange(0, 512); time.sleep(9)"),
 ]
 
