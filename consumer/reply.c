@@ -266,27 +266,25 @@ static bool take_event(void *owner, struct view name, struct view data)
     return !has_fault(reply);
 }
 
-/* Blank lines may come before either form, for minutes. */
-static void find_form(struct reply *reply, struct view bytes)
+static struct view skip_blanks(struct view bytes)
 {
     while (bytes.len > 0 && strchr(" \t\r\n", *bytes.data) && *bytes.data) {
         bytes.data++;
         bytes.len--;
     }
-    if (bytes.len > 0)
-        reply->form =
-            *bytes.data == '{' || *bytes.data == '[' ? FORM_PLAIN : FORM_STREAM;
+    return bytes;
 }
 
 bool reply_feed(struct reply *reply, struct view bytes)
 {
+    reply->payload = false;
+    if (reply->form == FORM_UNKNOWN) /* blank lines may come for minutes */
+        bytes = skip_blanks(bytes);
     if (bytes.len == 0 || reply_is_over(reply))
         return false;
-    reply->payload = false;
     if (reply->form == FORM_UNKNOWN)
-        find_form(reply, bytes);
-    if (reply->form == FORM_UNKNOWN)
-        return false;
+        reply->form =
+            *bytes.data == '{' || *bytes.data == '[' ? FORM_PLAIN : FORM_STREAM;
     buf_add(&reply->head, view_head(bytes, HEAD_BYTES - reply->head.len));
     if (reply->form == FORM_PLAIN) {
         if (!buf_add(&reply->plain, bytes))

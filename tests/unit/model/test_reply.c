@@ -47,6 +47,8 @@ static const struct row {
     { "blank lines before a plain body",
       "\n\n \r\n" PLAIN("'content':'ab'", "'stop'"), TEXT("ab"), "stop",
       false },
+    { "blanks before a stream", "\n " DELTA("'content':'a'") FINISH("stop"),
+      TEXT("a"), "stop", false },
     { "a plain body may lack its reason", PLAIN("'content':'a'", "null"),
       TEXT("a"), "", false },
     { "comments come first",
