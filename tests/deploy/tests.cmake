@@ -1,1 +1,2 @@
 scenario_test(deploy/acl scenario)
+scenario_test(deploy/readme scenario)
