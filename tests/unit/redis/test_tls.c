@@ -18,15 +18,6 @@
 #include "schemas/redis/link.h"
 #include "tests/unit/redis/server.h"
 
-static bool have_tls(void)
-{
-    struct address address;
-    bool have = address_parse(&address, VIEW("rediss://x"), NULL);
-
-    address_finish(&address);
-    return have;
-}
-
 static void trust(const struct server *server)
 {
     char path[128];
@@ -71,8 +62,6 @@ static void a_trusted_server_in_its_own_name(void **state)
     (void)state;
     struct server server;
 
-    if (!have_tls())
-        skip();
     server_start_tls(&server, free_port(), "IP:127.0.0.1");
     unsetenv("SSL_CERT_FILE");
     const char *text = ping(&server, 1);
@@ -90,8 +79,6 @@ static void a_trusted_server_in_the_name_of_another(void **state)
     (void)state;
     struct server server;
 
-    if (!have_tls())
-        skip();
     server_start_tls(&server, free_port(), "DNS:elsewhere.example");
     trust(&server);
     const char *text = ping(&server, 1);
@@ -127,8 +114,6 @@ static void the_link_speaks_it_too(void **state)
     uv_loop_t loop;
     size_t answered = 0;
 
-    if (!have_tls())
-        skip();
     server_start_tls(&server, free_port(), "IP:127.0.0.1");
     trust(&server);
     struct address address = address_of(&server);
