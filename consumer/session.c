@@ -297,7 +297,7 @@ void session_name(char name[80], const struct job *job)
                        VIEW_ARG(job->session));
     unsigned char hash[EVP_MAX_MD_SIZE];
     EVP_Digest(whole, (size_t)len, hash, NULL, EVP_sha256(), NULL);
-    strcpy(name, "session-");
+    int at = snprintf(name, 80, "session-");
     for (size_t i = 0; i < 32; i++)
-        snprintf(name + 8 + 2 * i, 3, "%02x", hash[i]);
+        at += snprintf(name + at, 3, "%02x", hash[i]);
 }

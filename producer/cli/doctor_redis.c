@@ -72,11 +72,12 @@ bool check_redis(struct doctor *doctor)
              "%s: %s", where, err.text);
         return false;
     }
-    freeReplyObject(pong);
+    /* Once more: the first one connected. */
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    pong = ASK(doctor, &err, "PING");
+    CLEANUP(cleanup_answer) redisReply *again = ASK(doctor, &err, "PING");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    find(doctor, FINE, "redis", NULL, "%s, answers in %.2f ms", where,
+    find(doctor, again ? FINE : FAULT, "redis", again ? NULL : err.text,
+         "%s, answers in %.2f ms", where,
          (double)(end.tv_sec - begin.tv_sec) * 1e3 +
              (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
     return true;
