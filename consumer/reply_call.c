@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "consumer/reply.h"
-#include "consumer/reply_json.h"
 
 enum { MAX_ID = 512 };
 
@@ -74,8 +73,7 @@ static bool begins_another(const struct reply_call *call, struct view id,
     if (id.len > 0 && call->id.len > 0 && !view_equal(id, buf_view(&call->id)))
         return true;
     return reply_json_text(function, "name").len > 0 &&
-           brings_arguments(function) &&
-           reply_json_is_closed(buf_view(&call->arguments));
+           brings_arguments(function) && call->shape.is == SHAPE_CLOSED;
 }
 
 /* The last call that may be meant, whether or not the delta goes on with it. */
@@ -93,18 +91,18 @@ static struct reply_call *find_call(const struct reply_calls *calls,
     return NULL;
 }
 
-static void add_arguments(struct reply_call *call, const json_t *arguments)
+static void add_arguments(struct reply_call *call, const json_t *function)
 {
-    char *text;
+    const json_t *arguments = json_object_get(function, "arguments");
+    struct view text = reply_json_text(function, "arguments");
+    CLEANUP(cleanup_free) char *dumped = NULL;
 
-    if (json_is_string(arguments)) {
-        buf_append(&call->arguments, json_string_value(arguments),
-                   json_string_length(arguments));
-    } else if (arguments && !json_is_null(arguments)) {
-        text = json_dumps(arguments, JSON_COMPACT | JSON_ENCODE_ANY);
-        buf_add(&call->arguments, view_of(text));
-        free(text);
+    if (brings_arguments(function) && !json_is_string(arguments)) {
+        dumped = json_dumps(arguments, JSON_COMPACT | JSON_ENCODE_ANY);
+        text = view_of(dumped);
     }
+    buf_add(&call->arguments, text);
+    json_shape_feed(&call->shape, text);
 }
 
 static void add_extra(struct reply_call *call, json_t *delta)
@@ -131,7 +129,7 @@ static void add_function(struct reply_calls *calls, struct reply_call *call,
 {
     if (call->name.len == 0)
         buf_add(&call->name, reply_json_text(function, "name"));
-    add_arguments(call, json_object_get(function, "arguments"));
+    add_arguments(call, function);
     if (!buf_ok(&call->id) || !buf_ok(&call->name) || !buf_ok(&call->arguments))
         calls->overflow = true;
 }
@@ -183,7 +181,7 @@ void reply_calls_prune(struct reply_calls *calls)
 bool reply_calls_are_cut(const struct reply_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
-        if (reply_json_is_cut(buf_view(&calls->items[i].arguments)))
+        if (calls->items[i].shape.is == SHAPE_OPEN)
             return true;
     return false;
 }

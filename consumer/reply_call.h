@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "consumer/reply_json.h"
 #include "schemas/message/buf.h"
 
 struct reply_call {
@@ -16,6 +17,7 @@ struct reply_call {
     json_int_t index;
     json_t *extra; /* members that we do not know, to be sent back; or NULL */
     struct buf id, name, arguments;
+    struct json_shape shape; /* of the arguments */
 };
 
 struct reply_calls {

@@ -106,43 +106,40 @@ json_t *reply_json_parse(struct view text)
     return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);
 }
 
-/* Follows quotes and brackets to the end of the first value, and does not
- * care what is between them: models put bare newlines into strings. */
-enum shape { SHAPE_OTHER, SHAPE_OPEN, SHAPE_CLOSED };
-
-static enum shape shape_of(struct view text)
+static bool is_blank(char byte)
 {
-    size_t depth = 0;
-    bool in_string = false;
-    const char *at = text.data, *end = at + text.len;
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
 
-    while (at < end && strchr(" \t\r\n", *at) && *at)
-        at++;
-    if (at == end || !strchr("{[\"", *at))
-        return SHAPE_OTHER;
-    for (; at < end; at++) {
-        if (in_string && *at == '\\')
-            at++;
-        else if (*at == '"')
-            in_string = !in_string;
-        else if (!in_string && (*at == '{' || *at == '['))
-            depth++;
-        else if (!in_string && (*at == '}' || *at == ']') && depth > 0)
-            depth--;
-        if (depth == 0 && !in_string)
-            return SHAPE_CLOSED;
+/* One byte of an open value; what is between quotes and brackets is nobody's
+ * business: models put bare newlines into strings. */
+static void follow(struct json_shape *shape, char byte)
+{
+    if (shape->escaped)
+        shape->escaped = false;
+    else if (shape->in_string && byte == '\\')
+        shape->escaped = true;
+    else if (byte == '"')
+        shape->in_string = !shape->in_string;
+    else if (!shape->in_string && (byte == '{' || byte == '['))
+        shape->depth++;
+    else if (!shape->in_string && (byte == '}' || byte == ']'))
+        shape->depth--;
+    if (shape->depth == 0 && !shape->in_string)
+        shape->is = SHAPE_CLOSED;
+}
+
+void json_shape_feed(struct json_shape *shape, struct view text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char byte = text.data[i];
+
+        if (shape->is == SHAPE_NONE && !is_blank(byte))
+            shape->is = byte == '{' || byte == '[' || byte == '"' ? SHAPE_OPEN
+                                                                  : SHAPE_OTHER;
+        if (shape->is == SHAPE_OPEN)
+            follow(shape, byte);
     }
-    return SHAPE_OPEN;
-}
-
-bool reply_json_is_cut(struct view text)
-{
-    return text.len > 0 && shape_of(text) == SHAPE_OPEN;
-}
-
-bool reply_json_is_closed(struct view text)
-{
-    return text.len > 0 && shape_of(text) == SHAPE_CLOSED;
 }
 
 struct view reply_json_text(const json_t *object, const char *name)

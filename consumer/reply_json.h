@@ -11,12 +11,20 @@
  * integers beyond 64 bits reals. A new reference, or NULL. */
 json_t *reply_json_parse(struct view text);
 
-/* The text is the start of a JSON object, list or string that does not end in
- * it. Text that starts otherwise is not JSON and cannot be told. */
-bool reply_json_is_cut(struct view text);
+/* How far a JSON value has come, without reading it: text that comes in pieces
+ * is looked at once. A zeroed one is ready. */
+struct json_shape {
+    enum {
+        SHAPE_NONE,   /* blanks at most */
+        SHAPE_OTHER,  /* not JSON, or a bare number or word */
+        SHAPE_OPEN,   /* an object, list or string that has not ended yet */
+        SHAPE_CLOSED, /* it has; something may come after it */
+    } is;
+    size_t depth;
+    bool in_string, escaped;
+};
 
-/* It starts as one of them, and that one ends in it. */
-bool reply_json_is_closed(struct view text);
+void json_shape_feed(struct json_shape *shape, struct view text);
 
 /* "" unless the member is a string. */
 struct view reply_json_text(const json_t *object, const char *name);

@@ -32,10 +32,12 @@ static void check_calls(const struct model_reply *result)
     MUST(json_array_size(calls) <= REPLY_MAX_CALLS);
     json_array_foreach(calls, i, call) {
         json_t *function = json_object_get(call, "function");
+        struct json_shape shape = { 0 };
 
         MUST(json_is_string(json_object_get(call, "id")));
         MUST(reply_json_text(function, "name").len > 0);
-        MUST(!reply_json_is_cut(reply_json_text(function, "arguments")));
+        json_shape_feed(&shape, reply_json_text(function, "arguments"));
+        MUST(shape.is != SHAPE_OPEN);
     }
 }
 
