@@ -29,7 +29,7 @@ static void send_event(struct progress *progress, const char *type,
     struct event_text event = { type, buf_view(&bytes) };
     struct command command;
     transition_event(&command, progress->setup.names, progress->setup.holding,
-                     &event, 1);
+                     ++progress->writes, &event, 1);
     store_send(progress->setup.store, &command, progress->setup.done,
                progress->setup.owner);
     command_finish(&command);

@@ -23,6 +23,7 @@ struct progress_setup {
 struct progress {
     struct progress_setup setup;
     struct alarm *alarm;
+    uint64_t writes; /* so far: a write that comes again is known by it */
     struct buf text;
     const char *type; /* of the text that waits */
     struct event_data about;

@@ -258,10 +258,11 @@ void transition_journal(struct command *command, const struct names *names,
 }
 
 void transition_event(struct command *command, const struct names *names,
-                      struct holding holding, const struct event_text *events,
-                      size_t count)
+                      struct holding holding, uint64_t number,
+                      const struct event_text *events, size_t count)
 {
     begin_held(command, "quern_v1_event", names, holding);
+    command_add_uint(command, number);
     add_events(command, events, count);
 }
 

@@ -103,9 +103,11 @@ void transition_journal(struct command *command, const struct names *names,
                         struct holding holding, uint64_t index,
                         struct view record, const struct event_text *events,
                         size_t count);
+/* number: of this write among those of the attempt, from 1. Again with the same
+ * or a smaller one: no change. */
 void transition_event(struct command *command, const struct names *names,
-                      struct holding holding, const struct event_text *events,
-                      size_t count);
+                      struct holding holding, uint64_t number,
+                      const struct event_text *events, size_t count);
 
 struct finish {
     struct holding holding;

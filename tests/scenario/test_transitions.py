@@ -497,3 +497,18 @@ def test_reasons_are_short_text(queue, reason):
     queue.begin()
     refused("BADARG", queue.release, A, 1, raw)
     assert queue.release(A, 1, "ä€😀".encode()) == "queued"
+
+
+def test_an_event_that_comes_again_is_known_by_its_number(queue):
+    queue.submit(A)
+    queue.begin()
+    assert queue.event(A, 1, 1, "message.delta", pack(text="ha")) == 3
+    assert queue.event(A, 1, 2, "message.delta", pack(text="ha")) == 4
+    for number in (2, 1):
+        assert queue.event(A, 1, number, "message.delta", pack(text="ha")) == 4
+    assert queue.types(A).count("message.delta") == 2
+    assert queue.release(A, 1, "released") == "queued"
+    queue.begin()
+    before = len(queue.types(A))
+    queue.event(A, 3, 1, "message.delta", pack(text="another attempt counts anew"))
+    assert len(queue.types(A)) == before + 1

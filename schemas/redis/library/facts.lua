@@ -21,7 +21,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 3 -- raise with every change; transition.c reads it from here
+local BUILD = 4 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 local PRIORITIES = { high = true, normal = true, low = true }
@@ -110,7 +110,7 @@ end
 -- ----------------------------------------------------------- a job's facts
 
 local NUMBERS = {
-    epoch = true, attempts = true, crashes = true, seq = true,
+    epoch = true, attempts = true, crashes = true, seq = true, told = true,
     submitted_at = true, started_at = true, deadline_at = true,
     lease_ms = true, cancel = true,
 }
@@ -122,7 +122,7 @@ local ALL = {
     "deadline_at", "cancel", "cancel_reason",
 }
 local RUNNING = {
-    "state", "epoch", "attempts", "seq", "stream", "entry", "cancel",
+    "state", "epoch", "attempts", "seq", "told", "stream", "entry", "cancel",
 }
 
 -- The bytes of submit have a key of their own: the facts stay small enough for

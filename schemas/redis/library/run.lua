@@ -65,7 +65,7 @@ local function start(keys, args)
     set(job, {
         state = "in_progress", epoch = job.epoch + 1,
         attempts = job.attempts + 1, owner = consumer, lease_ms = lease_ms,
-        started_at = job.started_at > 0 and job.started_at or now,
+        started_at = job.started_at > 0 and job.started_at or now, told = 0,
     })
     emit_map(job, now, "job.started", { consumer = consumer })
     save(job)
@@ -128,13 +128,17 @@ local function journal(keys, args)
     return length + 1
 end
 
--- id epoch, then pairs of type and data. Answers the last seq.
+-- id epoch [number], then pairs of type and data. Answers the last seq. The
+-- attempt counts its writes: one that comes again has a number that was there.
 local function event(keys, args)
     local job, refusal = held(keys[1], args[1], args[2], RUNNING)
-    refusal = refusal or bad_events(args, 3)
+    local count = number(args[3])
+    local first = count and 4 or 3
+    refusal = refusal or bad_events(args, first)
     if refusal then return refusal end
-    if #args < 3 then return job.seq end
-    emit_all(job, now_ms(), args, 3)
+    if #args < first or count and count <= job.told then return job.seq end
+    if count then set(job, { told = count }) end
+    emit_all(job, now_ms(), args, first)
     save(job)
     return job.seq
 end

@@ -159,11 +159,11 @@ static void what_it_does_is_fenced(void **state)
 
     transition_journal(&command, &names, mine[0], 0, VIEW("record"), events, 2);
     drop(&command);
-    transition_event(&command, &names, mine[0], events, 2);
+    transition_event(&command, &names, mine[0], 1, events, 2);
     drop(&command);
     transition_journal(&command, &names, mine[0], 7, VIEW("record"), NULL, 0);
     refused(&command, "misplaced");
-    transition_event(&command, &names, mine[1], events, 2);
+    transition_event(&command, &names, mine[1], 1, events, 2);
     refused(&command, "stale");
     transition_release(&command, &names, mine[0], VIEW("drain"));
     drop(&command);
