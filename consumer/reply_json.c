@@ -99,8 +99,7 @@ json_t *reply_json_parse(struct view text)
     CLEANUP(buf_finish) struct buf mended;
 
     buf_init(&mended, SIZE_MAX);
-    if (json || !text.data || text.len == 0 ||
-        !strchr("{[ \t\r\n", *text.data))
+    if (json || !text.data || text.len == 0 || !strchr("{[ \t\r\n", *text.data))
         return json;
     mend(&mended, text);
     return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);
