@@ -17,7 +17,7 @@ static const struct job question = { .prompt = { "How many?", 9 } };
 #define CODE "{\\\"code\\\": \\\"1\\\"}"
 #define REPLY(calls)                                                           \
     "{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [" calls "]" \
-                                                                           "}"
+    "}"
 #define TEXT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 
 static struct conversation begin(const struct job *job)
