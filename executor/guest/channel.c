@@ -50,7 +50,7 @@ static ssize_t receive(int fd, struct iovec part, struct passengers *passengers)
 }
 
 /* Appends exactly len bytes. False without an error: closed before the first
- * of them. */
+ * byte of a frame. */
 static bool fill(int fd, struct buf *bytes, size_t len,
                  struct passengers *passengers, struct err *err)
 {
@@ -66,8 +66,8 @@ static bool fill(int fd, struct buf *bytes, size_t len,
             return err_set(err, ERR_RETRY, "internal", "channel: %s",
                            strerror(errno));
         if (n == 0)
-            return done && err_set(err, ERR_RETRY, "internal",
-                                   "channel: closed within a frame");
+            return bytes->len + done && err_set(err, ERR_RETRY, "internal",
+                                                "channel: closed in a frame");
         done += (size_t)n;
         passengers = NULL;
     }
