@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 MAX_REPAIRS = 500
-COMMAND = re.compile(r"(\s*)([%!])(.*)")
+COMMAND = re.compile(r"(\s*)(%(?=[a-zA-Z])|!)(.*)")
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Source:
 
 
 def parse(text, filename, flags=0):
-    """Raises SyntaxError about the text as it was given."""
+    """Raises SyntaxError about what no repair makes into Python."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     tree, text = _parse_repaired(text, filename, flags)
     if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
@@ -34,19 +34,15 @@ def parse(text, filename, flags=0):
 
 
 def _parse_repaired(text, filename, flags):
-    first = None
-    for _ in range(MAX_REPAIRS):
+    flags |= ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    for repairs_left in reversed(range(MAX_REPAIRS)):
         try:
-            flags |= ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            tree = compile(text, filename, "exec", flags, dont_inherit=True)
-            return tree, text
+            return compile(text, filename, "exec", flags, dont_inherit=True), text
         except SyntaxError as error:
-            first = first or error
             repaired = _repair(text, error)
-            if repaired is None:
-                raise first from None
+            if repaired is None or not repairs_left:
+                raise
             text = repaired
-    raise first
 
 
 def _repair(text, error):
