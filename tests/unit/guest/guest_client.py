@@ -39,6 +39,13 @@ def receive(channel, fds=None):
     return msgpack.unpackb(body, raw=False)
 
 
+def wait_until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.005)
+
+
 class Zygote:
     def __init__(self, *arguments):
         ours, theirs = socket.socketpair()
@@ -99,6 +106,10 @@ class Session:
         self.readers.append(threading.Thread(target=drain, daemon=True))
         self.readers[-1].start()
         return write
+
+    def hears(self, text, name="stdout"):
+        """Waits until that is the last that the session has said."""
+        wait_until(lambda: self.said[name].endswith(text))
 
     def start(self, code):
         self.number += 1

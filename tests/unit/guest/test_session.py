@@ -28,9 +28,17 @@ def session(zygote, tmp_path):
     assert session.close() == 0
 
 
-def interrupt(session, after_s=0.3):
-    time.sleep(after_s)
+def interrupt(session):
     signal.pidfd_send_signal(session.pidfd, signal.SIGINT)
+
+
+def run_and_interrupt(session, code):
+    """Gives the frame done."""
+    session.start(f"print('on')\n{code}")
+    session.hears(b"on\n")
+    time.sleep(0.1)  # so that it is in the midst of it
+    interrupt(session)
+    return session.outcome()[0]
 
 
 def done(session, code):
@@ -101,23 +109,21 @@ def test_descriptors_are_not_passed_on(session):
         "import subprocess, sys\nprint(subprocess.run(['/bin/ls', '/proc/self/fd'], capture_output=True, text=True, close_fds=False).stdout.split())",
     )
     assert status(frame) == "ok"
-    session.run("pass")
-    time.sleep(0.1)
-    assert session.said["stdout"] == b"['0', '1', '2', '3']\n"
+    session.hears(b"['0', '1', '2', '3']\n")
 
 
 def test_output_comes_before_the_end(session):
     done(session, "import sys\nprint('a', end='')\nprint('b', file=sys.stderr)")
-    time.sleep(0.1)
-    assert session.said == {"stdout": b"a", "stderr": b"b\n"}
+    session.hears(b"a")
+    session.hears(b"b\n", "stderr")
 
 
 def test_warnings_and_logging_are_seen(session):
     done(
         session, "import warnings, logging\nwarnings.warn('w1')\nlogging.warning('w2')"
     )
-    time.sleep(0.1)
-    assert b"w1" in session.said["stderr"] and b"w2" in session.said["stderr"]
+    session.hears(b"WARNING:root:w2\n", "stderr")
+    assert b"UserWarning: w1" in session.said["stderr"]
 
 
 INTERRUPTED = [
@@ -136,9 +142,7 @@ INTERRUPTED = [
 @pytest.mark.parametrize("code", INTERRUPTED)
 def test_sigint_ends_the_cell_and_keeps_the_state(session, code):
     done(session, "x = 1")
-    session.start(code)
-    interrupt(session)
-    frame, _ = session.outcome()
+    frame = run_and_interrupt(session, code)
     assert status(frame) == "interrupted"
     assert frame["error"]["name"] == "KeyboardInterrupt"
     assert done(session, "x")["result"] == "1"
@@ -146,7 +150,7 @@ def test_sigint_ends_the_cell_and_keeps_the_state(session, code):
 
 def test_sigint_between_cells_is_nothing(session):
     done(session, "x = 1")
-    interrupt(session, 0.05)
+    interrupt(session)
     assert done(session, "x")["result"] == "1"
 
 
@@ -154,9 +158,7 @@ def test_sigint_to_the_zygote_is_nothing(zygote, tmp_path):
     zygote.process.send_signal(signal.SIGINT)
     session = zygote.open(tmp_path)
     assert done(session, "1 + 1")["result"] == "2"
-    session.start("while True: pass")
-    interrupt(session)
-    assert status(session.outcome()[0]) == "interrupted"
+    assert status(run_and_interrupt(session, "while True: pass")) == "interrupted"
     assert session.close() == 0
 
 
@@ -165,9 +167,7 @@ def test_sigint_works_whatever_the_cell_before_did(session):
         session,
         "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])",
     )
-    session.start("while True: pass")
-    interrupt(session)
-    assert status(session.outcome()[0]) == "interrupted"
+    assert status(run_and_interrupt(session, "while True: pass")) == "interrupted"
 
 
 def test_many_interrupts_at_any_moment_break_nothing(session):
@@ -175,7 +175,7 @@ def test_many_interrupts_at_any_moment_break_nothing(session):
     for i in range(300):
         session.start("n += 1\nfor i in range(200): pass")
         time.sleep(i % 10 * 3e-5)
-        interrupt(session, 0)
+        interrupt(session)
         assert status(session.outcome()[0]) in ("ok", "interrupted", "error")
     assert done(session, "1 + 1")["result"] == "2"
 
@@ -247,18 +247,20 @@ def test_multiprocessing_works(session):
 
 
 def test_threads_go_on_between_cells(session):
-    done(
-        session,
-        "import threading, time\ngo, seen = threading.Event(), []\ndef f():\n    go.wait()\n    seen.append(1)\nt = threading.Thread(target=f, daemon=True)\nt.start()",
-    )
-    done(session, "threading.Timer(0.05, go.set).start()")
-    time.sleep(0.3)
-    assert done(session, "seen")["result"] == "[1]"
+    done(session, "import threading\nthreading.Timer(0.1, print, ['later']).start()")
+    session.hears(b"later\n")
 
 
 def test_a_display_between_cells_is_nobodys(session):
-    done(session, "import threading\nthreading.Timer(0.1, display, ['late']).start()")
-    time.sleep(0.3)
+    done(
+        session,
+        "import threading\n"
+        "def late():\n"
+        "    display('late')\n"
+        "    print('late')\n"
+        "threading.Timer(0.2, late).start()",
+    )
+    session.hears(b"late\n")
     frame, displays = session.run("1")
     assert frame["result"] == "1" and displays == []
 
@@ -274,8 +276,7 @@ CLOSED = [
 def test_streams_come_back(session, code):
     done(session, code)
     assert status(done(session, "print('heard')")) == "ok"
-    time.sleep(0.1)
-    assert session.said["stdout"].endswith(b"heard\n")
+    session.hears(b"heard\n")
 
 
 DEATHS = [
