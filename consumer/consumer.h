@@ -41,11 +41,13 @@ struct consumer {
     struct names names;
     char name[MAX_NAME_BYTES + 1];
     enum mode mode;
+    int exit_code;
 
     struct control *control;
     struct executor *executor;
     struct http *http;
     struct endpoints endpoints;
+    json_t *tools; /* offered to a job that names none */
     struct intake *intake;
     struct lease *lease;
     struct sweep *sweep;

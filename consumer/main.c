@@ -13,6 +13,7 @@
 #include "consumer/log.h"
 #include "consumer/service.h"
 #include "consumer/sweep.h"
+#include "consumer/tools.h"
 
 /* host.process.chance: never two alike, also after a restart. */
 static void make_name(struct consumer *consumer)
@@ -71,9 +72,18 @@ static void on_redis_ready(void *owner)
     intake_wake(consumer->intake);
 }
 
+static void on_redis_refused(void *owner, const struct err *why)
+{
+    struct consumer *consumer = owner;
+    fprintf(stderr, "quern-consumer: Redis: %s\n", why->text);
+    consumer->exit_code = EX_UNAVAILABLE;
+    service_leave(consumer->service);
+}
+
 static void open_parts(struct consumer *consumer, const struct address *redis)
 {
-    struct control_events events = { .on_ready = on_redis_ready };
+    struct control_events events = { .on_ready = on_redis_ready,
+                                     .on_refused = on_redis_refused };
     consumer->service = service_new(consumer, leave);
     consumer->control = control_new(consumer->loop, redis, events, consumer);
     consumer->executor =
@@ -100,6 +110,7 @@ static bool prepare(struct consumer *consumer, struct address *redis,
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
+    consumer->tools = tools_offer(&(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
     return true;
@@ -119,8 +130,9 @@ static int serve(struct consumer *consumer)
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     uv_loop_close(consumer->loop);
     endpoints_finish(&consumer->endpoints);
+    json_decref(consumer->tools);
     free(consumer->slots);
-    return EX_OK;
+    return consumer->exit_code;
 }
 
 int main(int argc, char **argv)

@@ -198,12 +198,16 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-/* The last attempt has ended; its caller still stands on it. */
-static void on_idle(struct consumer *consumer)
+/* Not at once: who says so still stands on what would be closed. */
+void service_leave(struct service *service)
 {
-    struct service *service = consumer->service;
     service->released = true;
     alarm_set(service->drain, 0);
+}
+
+static void on_idle(struct consumer *consumer)
+{
+    service_leave(consumer->service);
 }
 
 struct service *service_new(struct consumer *consumer,

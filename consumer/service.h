@@ -17,6 +17,8 @@ struct service;
 struct service *service_new(struct consumer *consumer,
                             void (*on_exit)(struct consumer *consumer));
 void service_ready(struct service *service);
+/* From the loop, soon: on_exit. */
+void service_leave(struct service *service);
 void service_free(struct service *service);
 
 /* The table of models, from the settings. */

@@ -143,7 +143,9 @@ static bool read_job(struct attempt *attempt, struct err *err)
         if (until < attempt->deadline_ms)
             attempt->deadline_ms = until;
     }
-    attempt->tools = tools_offer(&job->tools, err);
+    attempt->tools = job->tools.count == 0
+                         ? json_incref(attempt->consumer->tools)
+                         : tools_offer(&job->tools, err);
     if (attempt->tools == NULL)
         return false;
     if (job->kind == JOB_CODE)

@@ -21,7 +21,8 @@ struct control {
     void *owner;
     struct store *stores;
     bool ready;
-    bool reset; /* only a new connection will help */
+    bool welcome; /* it was ready once */
+    bool reset;   /* only a new connection will help */
     bool closing;
 };
 
@@ -50,6 +51,7 @@ static void retry_later(struct control *control, bool reset)
 static void become_ready(struct control *control)
 {
     control->ready = true;
+    control->welcome = true;
     for (struct store *store = control->stores; store; store = store->next)
         store_push(store);
     control->events.on_ready(control->owner);
@@ -109,6 +111,8 @@ static void on_link_lost(void *owner, const struct err *why)
     struct control *control = owner;
     control->ready = false;
     log_line("redis.lost", "{s:s}", "why", why->text);
+    if (!control->welcome && strcmp(why->code, "redis_refused") == 0)
+        control->events.on_refused(control->owner, why);
 }
 
 static void on_again(void *owner)

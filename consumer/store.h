@@ -19,6 +19,8 @@ struct store;
 
 struct control_events {
     void (*on_ready)(void *owner);
+    /* Redis does not want us (password, ACL) and never did: waiting is idle. */
+    void (*on_refused)(void *owner, const struct err *why);
 };
 
 struct control *control_new(uv_loop_t *loop, const struct address *address,

@@ -220,3 +220,16 @@ def test_many_jobs_and_consumers(stack):
         assert stack.result(job, 60)["answer"] == f"You said: job {n}"
     assert stack.model.counts()["total"] == 300
     assert stack.is_quiet()
+
+
+def test_deltas_add_up_although_redis_dies(stack):
+    text = "".join(f"piece {n}, " for n in range(200))
+    stack.model.script([{"text": text, "chunk": 40, "chunk_ms": 5}])
+    stack.consumer(lease_ms=10000, delta_ms=1)
+    job = stack.submit(prompt="x")
+    for count in (3, 30):
+        wait_until(lambda: stack.types(job).count("message.delta") > count, what="deltas")
+        stack.redis.restart()
+    assert stack.result(job)["answer"] == text
+    deltas = [e["data"]["text"] for e in stack.check_events(job) if e["type"] == "message.delta"]
+    assert "".join(deltas) == text, "none is lost, none stands twice"

@@ -1,0 +1,120 @@
+"""What an operator says to a consumer, and is told by it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+from servers import Process, RedisServer, binary, wait_until
+from stack import Stack
+
+
+def run(*flags, **env):
+    return subprocess.run(
+        [binary("quern-consumer"), *flags],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize(
+    "flags,says",
+    [
+        (["--slots", "0"], "QUERN_SLOTS is \"0\", must be a number from 1 to 100000"),
+        (["--sluts", "1"], "--sluts is not a flag"),
+        (["--redis", "http://x"], "REDIS_URL"),
+        (["--queues", "a b/c"], "\"b/c\""),
+        (["--queues", ","], "names 0 queues"),
+        (["--prefix", "a{b}"], "prefix"),
+        (["--models", "/nowhere.json"], "/nowhere.json"),
+        (["--name", "me and you"], "QUERN_NAME"),
+    ],
+)
+def test_a_wrong_setting_is_named(flags, says):
+    end = run(*flags)
+    assert end.returncode == 64
+    assert says in end.stderr and end.stderr.count("\n") == 1
+
+
+def test_help_lists_every_setting():
+    end = run("--help")
+    assert end.returncode == 0
+    for word in ("--slots", "QUERN_LEASE_MS", "[30000; 300 to 3600000]", "_FILE"):
+        assert word in end.stdout
+
+
+def test_a_wrong_password_is_not_waited_for():
+    with RedisServer(requirepass="secret") as redis:
+        end = run(REDIS_URL=f"unix://:wrong@{redis.socket}")
+        assert end.returncode == 69
+        assert "WRONGPASS" in end.stderr and "wrong@" not in end.stderr
+
+
+def test_redis_may_come_later():
+    with RedisServer() as redis:
+        redis.kill()
+        with Process([binary("quern-consumer")], env={"REDIS_URL": redis.url}) as late:
+            late.wait_for('"redis.lost"')
+            redis.start()
+            late.wait_for('"ready"')
+
+
+def test_systemd_is_told(tmp_path):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear, RedisServer() as redis:
+        ear.bind(path)
+        ear.settimeout(10)
+        env = {
+            "REDIS_URL": redis.url,
+            "NOTIFY_SOCKET": path,
+            "WATCHDOG_USEC": "9000000",
+        }
+        with Process([binary("quern-consumer")], env=env) as consumer:
+            assert ear.recv(100) == b"READY=1"
+            assert ear.recv(100) == b"WATCHDOG=1"
+            consumer.signal(signal.SIGTERM)
+            assert ear.recv(100) == b"STOPPING=1"
+            assert consumer.wait() == 0
+
+
+def test_models_are_loaded_anew(tmp_path):
+    models = tmp_path / "models.json"
+    with Stack(executor=False) as stack:
+        entry = {"url": stack.model.url, "model": "m"}
+        models.write_text(json.dumps({"default": entry}))
+        consumer = stack.consumer(models=models)
+        assert stack.run(prompt="x", model="new")["error"]["code"] == "unknown_model"
+        models.write_text(json.dumps({"default": entry, "new": entry}))
+        consumer.signal(signal.SIGHUP)
+        consumer.wait_for('"models.loaded"')
+        assert stack.run(prompt="x", model="new")["model"] == "new"
+        models.write_text("{")
+        consumer.signal(signal.SIGHUP)
+        consumer.wait_for('"models.refused"')
+        assert stack.run(prompt="x", model="new")["status"] == "completed"
+
+
+def test_keys_are_in_no_line_and_no_result(tmp_path):
+    with Stack(executor=False) as stack:
+        key = tmp_path / "key"
+        key.write_text("sk-very-secret\n")
+        process = Process(
+            [binary("quern-consumer")],
+            env={
+                "REDIS_URL": stack.redis.url,
+                "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+                "OPENAI_API_KEY_FILE": str(key),
+                "OPENAI_MODEL": "m",
+                "QUERN_MAX_ATTEMPTS": "1",
+            },
+        ).start()
+        result = stack.run(prompt="x")
+        process.signal(signal.SIGUSR1)
+        process.wait_for('"state"')
+        process.stop()
+        assert result["error"]["code"] == "model_unavailable"
+        assert "secret" not in process.text() + str(result)
