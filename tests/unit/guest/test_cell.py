@@ -345,6 +345,11 @@ def test_unusual_line_ends_do_not_shift_the_lines(one):
     assert "line 2, in <module>\n    1/0\n" in cell.traceback
 
 
+def test_tracing_ends_with_its_cell(one):
+    trace = "import sys\nseen = []\nsys.settrace(lambda *a: seen.append(a))"
+    assert one(trace, "seen.clear()", "def f(): pass\nf()\nseen").result == "[]"
+
+
 def test_output_keeps_its_order_and_its_bytes(one):
     cell = one(
         "import sys, os\n"

@@ -40,14 +40,21 @@ def remember_builtins():
     restore_builtins = functools.partial(vars(builtins).update, original)
 
 
-def run(code, number):
-    """Gives (status, result, error name, error value, traceback)."""
-    filename = f"<cell-{number}>"
+def repair():
+    """Undoes what a cell may have left to the next."""
     restore_builtins()
     vars(__main__)["__builtins__"] = builtins
     streams.repair()
     sys.displayhook = sys.__displayhook__
     sys.excepthook = sys.__excepthook__
+    sys.settrace(None)
+    sys.setprofile(None)
+
+
+def run(code, number):
+    """Gives (status, result, error name, error value, traceback)."""
+    filename = f"<cell-{number}>"
+    repair()
     try:
         _quern.enter()
         try:
