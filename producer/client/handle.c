@@ -147,20 +147,36 @@ static redisReply *call_once(struct quern *quern, const struct command *command,
     return given;
 }
 
+/* The first exchange is not tried again: a server that was never there is more
+ * likely a wrong address than one that is away. */
+static bool meet(struct quern *quern, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    if (quern->met)
+        return true;
+    command_init(&command, "PING");
+    reply = exchange(quern, &command, quern->timeout_ms, err);
+    command_finish(&command);
+    quern->met = reply != NULL;
+    return quern->met;
+}
+
 redisReply *handle_call(struct quern *quern, const struct command *command,
                         struct err *err)
 {
     uint64_t end = clock_ms() + quern->timeout_ms;
     uint64_t backoff = FIRST_BACKOFF_MS;
 
+    if (!meet(quern, err))
+        return NULL;
     for (;;) {
         uint64_t now = clock_ms();
         uint64_t left = now < end ? end - now : 1;
         redisReply *reply = call_once(quern, command, left, err);
 
-        if (reply)
-            quern->met = true;
-        if (reply || !quern->met || err->kind != ERR_RETRY ||
+        if (reply || err->kind != ERR_RETRY ||
             strcmp(err->code, "redis_unavailable") != 0 ||
             clock_ms() + backoff >= end)
             return reply;

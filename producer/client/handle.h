@@ -28,9 +28,9 @@ struct quern {
 uint64_t clock_ms(void); /* monotonic */
 void sleep_ms(uint64_t ms);
 
-/* conn_call() that outlasts a lost connection: for commands that may be sent
- * again. A server that was never there is told at once: the address may be
- * wrong. Loads the function library when the server lacks it. */
+/* conn_call() that outlasts a lost connection, once there was one: for commands
+ * that may be sent again. Loads the function library when the server lacks it.
+ */
 redisReply *handle_call(struct quern *quern, const struct command *command,
                         struct err *err);
 

@@ -58,7 +58,7 @@ static int await(struct quern *quern, const char *id)
     struct quern_error error;
     char *json;
 
-    if (!quern_wait(quern, id, 10000, &status, &error))
+    if (!quern_wait(quern, id, 20000, &status, &error))
         return fail(&error);
     json = quern_json(status.result, status.result_size, &error);
     printf("%s %s\n", quern_state_name(status.state), json);
@@ -93,11 +93,16 @@ int main(int argc, char **argv)
         { "await", await },
         { "blob", blob },
     };
+    const char *call_ms = getenv("CALL_MS");
+    struct quern_options options;
     struct quern_error error;
-    struct quern *quern = quern_open(NULL, &error);
+    struct quern *quern;
     int code = 2;
     size_t i;
 
+    memset(&options, 0, sizeof(options));
+    options.timeout_ms = call_ms ? strtoul(call_ms, NULL, 10) : 0;
+    quern = quern_open(&options, &error);
     if (!quern)
         return fail(&error);
     for (i = 0; argc == 3 && i < sizeof(verbs) / sizeof(verbs[0]); i++)

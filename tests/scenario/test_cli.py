@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import signal
+import socket
+import threading
 import time
 
 import msgpack
@@ -147,6 +149,45 @@ def test_the_same_id_gives_the_same_job(quern, redis):
     assert redis.xlen(f"{ROOT}work:default:normal") == 1
 
 
+class LossyProxy(threading.Thread):
+    """Passes bytes on, but not the first reply to a submit: hangs up there."""
+
+    def __init__(self, socket_path, folder):
+        super().__init__(daemon=True)
+        self.server = socket_path
+        self.path = str(folder / "proxy.sock")
+        self.lost = 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        while True:
+            client, _ = self.listener.accept()
+            with client, socket.socket(socket.AF_UNIX) as server:
+                server.connect(self.server)
+                self.serve(client, server)
+
+    def serve(self, client, server):
+        while request := client.recv(65536):
+            server.sendall(request)
+            reply = server.recv(65536)
+            if b"quern_v1_submit" in request and b"not found" not in reply:
+                self.lost += 1
+                if self.lost == 1:
+                    return
+            client.sendall(reply)
+
+
+def test_a_lost_reply_does_not_submit_twice(quern, redis, server, tmp_path):
+    proxy = LossyProxy(server.socket, tmp_path)
+    (said,) = quern.json("submit", "q", REDIS_URL=f"unix://{proxy.path}")
+    assert proxy.lost == 2
+    assert said == {"id": said["id"], "existed": False}
+    assert redis.xlen(f"{ROOT}work:default:normal") == 1
+
+
 def test_code_prints_as_if_it_ran_here(quern, consumer):
     child = quern.start("exec", "-", stdin="print(1)")
     job = consumer.take()
@@ -196,7 +237,8 @@ def test_wait_returns_at_the_end_and_not_before(quern, consumer):
     time.sleep(0.2)
     assert child.poll() is None
     job.finish(answer="now")
-    assert child.communicate(timeout=10)[0] == "now\n"
+    # Sooner than it would have looked again by itself.
+    assert child.communicate(timeout=4)[0] == "now\n"
 
 
 def test_wait_gives_up_in_time(quern, redis):

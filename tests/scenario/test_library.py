@@ -5,9 +5,10 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
-from servers import BUILD, SOURCE, RedisServer
+from servers import BUILD, SOURCE, RedisServer, wait_until
 from standin import StandIn
 
 PARTS = ("producer/client", "producer/cli")
@@ -95,6 +96,22 @@ def test_a_program_links_and_works(client, server):
         assert json.loads(result)["answer"] == "because"
         sha = hashlib.sha256(b"bytes").hexdigest()
         assert call("blob", "bytes") == f"{sha} bytes\n"
+
+
+def test_waiting_outlasts_a_long_absence(client):
+    env = {**os.environ, "CALL_MS": "100"}
+    with RedisServer(aof=True) as server, server.client() as redis:
+        env["REDIS_URL"] = server.url
+        consumer = StandIn(redis)
+        run(client, "submit", "why?", env={**env, "CALL_MS": "10000"})
+        job = consumer.take()
+        waiting = subprocess.Popen([client, "await", job.id], env=env, stdout=-1)
+        wait_until(lambda: redis.info("clients")["blocked_clients"], what="it waits")
+        server.kill()
+        time.sleep(1)  # ten times longer than one call may last
+        server.start()
+        job.finish(answer="because")
+        assert waiting.communicate(timeout=20)[0].startswith(b"completed ")
 
 
 def test_only_what_the_header_marks_is_visible(prefix):
