@@ -172,14 +172,19 @@ redisReply *handle_call(struct quern *quern, const struct command *command,
     if (!meet(quern, err))
         return NULL;
     for (;;) {
+        struct err fault = { 0 };
         uint64_t now = clock_ms();
-        uint64_t left = now < end ? end - now : 1;
-        redisReply *reply = call_once(quern, command, left, err);
+        redisReply *reply =
+            call_once(quern, command, now < end ? end - now : 1, &fault);
 
-        if (reply || err->kind != ERR_RETRY ||
-            strcmp(err->code, "redis_unavailable") != 0 ||
-            clock_ms() + backoff >= end)
+        if (reply)
             return reply;
+        if (fault.kind != ERR_RETRY ||
+            strcmp(fault.code, "redis_unavailable") != 0 ||
+            clock_ms() + backoff >= end) {
+            *err = fault;
+            return NULL;
+        }
         sleep_ms(backoff);
         if (backoff < LAST_BACKOFF_MS)
             backoff *= 2;
