@@ -29,7 +29,7 @@ static int exit_of(const struct quern_error *error)
 
 int app_fail(struct app *app, const struct quern_error *error)
 {
-    struct pane *err = &app->term.err;
+    struct pane *err;
 
     if (app->term.json) {
         json_t *object =
@@ -42,8 +42,7 @@ int app_fail(struct app *app, const struct quern_error *error)
         json_decref(object);
         return exit_of(error);
     }
-    pane_line(&app->term.out);
-    pane_line(err);
+    err = term_notice(&app->term);
     pane_printf(err, RED, "quern%s%s: ", app->verb ? " " : "",
                 app->verb ? app->verb->name : "");
     pane_text(err, PLAIN, view_of(error->text));

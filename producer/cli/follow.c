@@ -47,11 +47,9 @@ static void catch_interrupt(void)
 
 static void tell_how_to_go_on(struct follow *follow)
 {
-    struct pane *err = &follow->app->term.err;
+    struct pane *err = term_notice(&follow->app->term);
 
     interrupted = 0;
-    pane_line(&follow->app->term.out);
-    pane_line(err);
     pane_printf(err, BOLD,
                 "Ctrl-C again to leave; the job goes on. Then:\n"
                 "  quern watch %s\n  quern cancel %s\n",
@@ -60,18 +58,11 @@ static void tell_how_to_go_on(struct follow *follow)
 
 /* --- what each event looks like ------------------------------------------ */
 
-static struct pane *pane_of(struct follow *follow) /* a new line of stderr */
-{
-    pane_line(&follow->app->term.out);
-    pane_line(&follow->app->term.err);
-    return &follow->app->term.err;
-}
-
 static void on_started(struct follow *follow, const struct event *event)
 {
     if (event->attempt > 1)
-        pane_printf(pane_of(follow), DIM, "attempt %" PRIu64 "\n",
-                    event->attempt);
+        pane_printf(term_notice(&follow->app->term), DIM,
+                    "attempt %" PRIu64 "\n", event->attempt);
 }
 
 static void on_turn(struct follow *follow, const struct event *event)
@@ -108,7 +99,7 @@ static void on_reasoning(struct follow *follow, const struct event *event)
 
 static void on_tool(struct follow *follow, const struct event *event)
 {
-    struct pane *err = pane_of(follow);
+    struct pane *err = term_notice(&follow->app->term);
 
     pane_printf(err, CYAN, "> ");
     pane_text(err, CYAN, event->data.tool);
@@ -137,7 +128,7 @@ static void on_tool_end(struct follow *follow, const struct event *event)
 
     if (follow->plain || (view_is(data->status, "ok") && kept))
         return;
-    err = pane_of(follow);
+    err = term_notice(&follow->app->term);
     pane_printf(err, YELLOW, "  ");
     pane_text(err, YELLOW, data->status);
     pane_printf(err, DIM, " after %s", term_time(data->ms));
@@ -161,7 +152,7 @@ static void on_file(struct follow *follow, const struct event *event)
 static void on_pause(struct follow *follow, const struct event *event)
 {
     const struct event_data *data = &event->data;
-    struct pane *err = pane_of(follow);
+    struct pane *err = term_notice(&follow->app->term);
 
     pane_text(err, YELLOW, event->type);
     pane_printf(err, YELLOW, ": ");
@@ -287,7 +278,7 @@ static bool mind_trouble(struct follow *follow, const char *trouble)
     follow->away_since = trouble ? time(NULL) : 0;
     if (!follow->talk)
         return true;
-    err = pane_of(follow);
+    err = term_notice(&follow->app->term);
     if (trouble) {
         pane_printf(err, YELLOW, "Redis is away, trying again: ");
         pane_text(err, PLAIN, view_of(trouble));

@@ -66,12 +66,11 @@ static void show_cell(struct app *app, const struct cell *cell,
         pane_line(&term->out);
     }
     if (cell->error.traceback.len > 0) {
-        pane_line(&term->err);
-        pane_text(&term->err, RED, cell->error.traceback);
+        pane_text(term_notice(term), RED, cell->error.traceback);
         pane_line(&term->err);
     }
     if (cell->state != CELL_KEPT) {
-        pane_line(&term->err);
+        term_notice(term);
         pane_printf(&term->err, YELLOW, "variables and files: %s",
                     cell_state_names[cell->state]);
         if (cell->reason.len > 0) {
@@ -84,15 +83,15 @@ static void show_cell(struct app *app, const struct cell *cell,
 
 static void show_summary(struct app *app, const struct result *result)
 {
-    struct pane *err = &app->term.err;
+    struct pane *err = term_notice(&app->term);
     const struct usage *usage = &result->usage;
 
-    pane_line(&app->term.out);
-    pane_line(err);
     if (result->error.message.len > 0) {
         pane_printf(err, RED, "%s: ", job_state_names[result->status]);
         pane_text(err, PLAIN, result->error.message);
-        pane_printf(err, DIM, " (%.*s)\n", VIEW_ARG(result->error.code));
+        pane_printf(err, DIM, " (");
+        pane_text(err, DIM, result->error.code);
+        pane_printf(err, DIM, ")\n");
     } else if (result->status != STATE_COMPLETED) {
         pane_printf(err, RED, "%s\n", job_state_names[result->status]);
     }
@@ -131,12 +130,12 @@ void show_result(struct app *app, const struct result *result,
 static bool save(struct app *app, struct saver *saver, struct view name,
                  struct view sha256, struct buf *path)
 {
-    struct pane *pane = &app->term.err;
+    struct pane *pane;
     struct err err = { 0 };
 
     if (saver_save(saver, name, sha256, path, &err))
         return path->len > 0;
-    pane_line(pane);
+    pane = term_notice(&app->term);
     pane_printf(pane, RED, "not saved: ");
     pane_text(pane, PLAIN, name);
     pane_printf(pane, PLAIN, ": ");
@@ -148,15 +147,14 @@ static bool save(struct app *app, struct saver *saver, struct view name,
 static void say_saved(struct app *app, const char *what, struct view name,
                       const char *facts, struct view path)
 {
-    struct pane *pane = &app->term.err;
+    struct pane *pane;
 
     if (app->term.json) {
         json_line(json_pack("{s:s, s:s%, s:s%}", "type", "saved", "name",
                             name.data, name.len, "path", path.data, path.len));
         return;
     }
-    pane_line(&app->term.out);
-    pane_line(pane);
+    pane = term_notice(&app->term);
     pane_printf(pane, CYAN, "%s ", what);
     pane_text(pane, PLAIN, path);
     pane_printf(pane, DIM, "  %s\n", facts);

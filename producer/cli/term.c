@@ -134,6 +134,14 @@ void pane_line(struct pane *pane)
     fflush(pane->file);
 }
 
+struct pane *term_notice(struct term *term)
+{
+    if (term->out.tty)
+        pane_line(&term->out);
+    pane_line(&term->err);
+    return &term->err;
+}
+
 static char *scratch(void)
 {
     static char texts[4][32];

@@ -49,6 +49,10 @@ void pane_quote(struct pane *pane, enum style style, const char *bar,
 /* Ends a line that was begun. */
 void pane_line(struct pane *pane);
 
+/* stderr, for words of our own on a new line: ends what was begun there, and on
+ * stdout when both may be the same terminal. */
+struct pane *term_notice(struct term *term);
+
 /* 18.2 KiB; 3.2 s. Of the last few calls each; good for one printf. */
 const char *term_size(uint64_t bytes);
 const char *term_time(uint64_t ms);

@@ -200,6 +200,16 @@ def test_code_prints_as_if_it_ran_here(quern, consumer):
     assert (out, err, child.returncode) == ("1\n'v'\n", "oh\n", 0)
 
 
+def test_code_in_a_pipe_prints_byte_for_byte(quern, consumer):
+    child = quern.start("exec", "-", stdin="...")
+    job = consumer.take()
+    job.event("tool.output", call="c", stream="stdout", text="one\x08\x1b[0m ")
+    job.event("image", image=IMAGE)
+    job.event("tool.output", call="c", stream="stdout", text="line")
+    job.finish(cells=[{"code": "...", "stdout": "one\x08\x1b[0m line"}])
+    assert child.communicate(timeout=10)[0] == "one\x08\x1b[0m line"
+
+
 def test_code_that_was_not_followed_prints_from_the_result(quern, consumer):
     id = quern("submit", "--job", "-", stdin='{"kind":"code","cells":["x"]}').strip()
     error = {"name": "E", "value": "v", "traceback": "Traceback: E: v"}
