@@ -58,6 +58,7 @@ static enum turn sweep(struct session *session)
 {
     session->seen.swept = false;
     session_enter(session, SESSION_SWEEPING);
+    runner_freeze(session->runner); /* or it could start what is ended here */
     box_sweep(session->box);
     return WAIT;
 }

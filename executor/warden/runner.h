@@ -40,6 +40,9 @@ bool runner_cell(struct runner *runner, uint64_t number, struct view code,
 uint64_t runner_written(const struct runner *runner, struct view stream);
 void runner_interrupt(struct runner *runner);
 void runner_kill(struct runner *runner); /* on_dead tells */
+/* Between cells nothing of it runs: threads that a cell left neither take time
+ * nor memory that nobody watches. runner_cell() wakes it. */
+void runner_freeze(struct runner *runner);
 /* Nothing is read while paused: whoever writes too much waits. */
 void runner_pause(struct runner *runner, bool pause);
 /* "it was killed by signal 11 (Segmentation fault)". */

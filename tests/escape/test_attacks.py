@@ -180,18 +180,3 @@ def test_an_abstract_socket_is_not_seen_next_door(executor, attacker):
     done = attacker.run("socket.socket(socket.AF_UNIX).connect('\\0quern')")
     assert done.error["name"] in ("ConnectionRefusedError", "PermissionError")
     next_door.close()
-
-
-def test_an_interpreter_that_dies_between_cells_is_owned_up_to(attacker):
-    attacker.run(
-        "import threading\n"
-        "threading.Timer(0.2, lambda: os.kill(os.getpid(), 9)).start()"
-    )
-    attacker.run("time.sleep(0)")
-    import time
-
-    time.sleep(0.5)
-    done = attacker.run("1 + 1")
-    assert (done.status, done.result, done.state) == ("ok", "2", "lost")
-    assert "signal 9" in done.reason
-    assert attacker.run("1").state == "kept"

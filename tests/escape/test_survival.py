@@ -1,8 +1,10 @@
 """Parts of the executor die: sessions that need not, do not; the others say so."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 from executor_client import Executor, Failed
@@ -39,15 +41,54 @@ def test_sessions_outlive_the_zygote(executor):
 
 
 def test_a_session_whose_box_dies_says_so(executor):
-    before = set(children(executor.process.pid, "quern-box"))
     session = executor.open("boxed")
     session.run("x = 1")
     ref, _ = session.start("import time; time.sleep(60)")
-    for box in before:
-        os.kill(box, signal.SIGKILL)
+    for box in children(executor.process.pid, "quern-box"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(box, signal.SIGKILL)
     done = session.finish(ref)
     assert (done.status, done.state) == ("crashed", "lost")
     assert session.run("1 + 1").result == "2"
+    session.close()
+
+
+def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):
+    session = executor.open("owner")
+    session.run("x = 1")
+    (zygote,) = children(executor.process.pid, "quern-guest")
+    interpreter = children(zygote, "quern-guest")[-1]
+    os.kill(interpreter, signal.SIGKILL)
+    wait_until(lambda: interpreter not in children(zygote, "quern-guest"))
+    time.sleep(0.3)  # until the warden has heard of it as well
+    done = session.run("1 + 1")
+    assert (done.status, done.result, done.state) == ("ok", "2", "lost")
+    assert "signal 9" in done.reason
+    assert session.run("1").state == "kept"
+    session.close()
+
+
+THREAD = """
+import threading, time
+gaps = []
+def watch():
+    before = time.monotonic()
+    while True:
+        time.sleep(0.01)
+        now = time.monotonic()
+        gaps.append(now - before)
+        before = now
+threading.Thread(target=watch, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_nothing_runs_between_cells(executor):
+    session = executor.open("thread")
+    session.run(THREAD)
+    time.sleep(1.5)
+    assert float(session.run("time.sleep(0.1); max(gaps)").result) > 1
+    assert session.run("gaps.clear(); time.sleep(0.2); len(gaps) > 0").result == "True"
     session.close()
 
 
