@@ -114,6 +114,9 @@ bool zygote_run(struct err *err)
 
     err->kind = ERR_NONE;
     signal(SIGINT, SIG_IGN); /* at a terminal: the warden's to handle */
+    /* The warden stops sessions between cells: no news for us. */
+    struct sigaction ends = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
+    sigaction(SIGCHLD, &ends, NULL);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
