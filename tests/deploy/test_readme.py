@@ -38,6 +38,21 @@ def test_python_of_the_front_page_works():
 
 
 @pytest.mark.parametrize(
+    "readme, fence, example",
+    [
+        ("README.md", "python", "ask.py"),
+        ("producer/README.md", "js", "ask.mjs"),
+        ("producer/README.md", "php", "ask.php"),
+    ],
+)
+def test_what_is_quoted_is_what_is_tested(readme, fence, example):
+    text = (TREE / readme).read_text()
+    (code,) = re.findall(rf"^```{fence}\n(.*?)^```", text, re.M | re.S)
+    assert code == (TREE / "producer" / "examples" / example).read_text()
+    assert len(code.splitlines()) <= 15
+
+
+@pytest.mark.parametrize(
     "readme", READMES, ids=[str(path.relative_to(TREE)) for path in READMES]
 )
 def test_links_lead_somewhere(readme):

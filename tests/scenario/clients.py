@@ -20,26 +20,26 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def command(language):
+def command(language, program):
     """What starts the client of that language; skips where it cannot run."""
     if language == "python":
-        return [sys.executable, os.path.join(EXAMPLES, "plain.py")]
+        return [sys.executable, os.path.join(EXAMPLES, f"{program}.py")]
     if not shutil.which(language):
         pytest.skip(f"no {language}")
     if language == "node":
-        return ["node", os.path.join(node_folder().name, "plain.mjs")]
+        return ["node", os.path.join(node_folder().name, f"{program}.mjs")]
     modules = subprocess.run(["php", "-m"], capture_output=True, text=True).stdout
     for name in ("redis", "msgpack"):
         if name not in modules.split():
             pytest.skip(f"php lacks the extension {name}")
-    return ["php", os.path.join(EXAMPLES, "plain.php")]
+    return ["php", os.path.join(EXAMPLES, f"{program}.php")]
 
 
 @functools.cache
 def node_folder():
     """Holds ioredis and @msgpack/msgpack as package.json names them."""
     folder = tempfile.TemporaryDirectory(prefix="quern-node-")
-    for name in ("package.json", "plain.mjs"):
+    for name in ("package.json", "plain.mjs", "ask.mjs"):
         shutil.copy(os.path.join(EXAMPLES, name), folder.name)
     install = "npm install --no-audit --no-fund --no-package-lock".split()
     done = subprocess.run(install, cwd=folder.name, capture_output=True, text=True)
@@ -48,9 +48,9 @@ def node_folder():
     return folder
 
 
-def ask(language, port, cwd, *words):
+def ask(language, port, cwd, *words, program="plain"):
     return subprocess.Popen(
-        [*command(language), *words],
+        [*command(language, program), *words],
         env={**os.environ, "REDIS_URL": f"redis://127.0.0.1:{port}"},
         cwd=cwd,
         stdout=subprocess.PIPE,

@@ -92,3 +92,16 @@ def test_says_why_a_job_failed(language, server, consumer, tmp_path):
     consumer.take().finish("failed", error=error)
     out, err = child.communicate(timeout=30)
     assert (out, child.returncode) == ("no such model\n", 0), err
+
+
+@languages("python", "node", "php")
+def test_fifteen_lines_ask_and_answer(language, server, consumer, tmp_path):
+    child = ask(language, server.port, tmp_path, program="ask")
+    job = consumer.take()
+    job.event("message.delta", turn=1, text="counting")
+    job.finish(answer="168")
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 0, err
+    *events, answer = [line.split(" ")[0] for line in out.splitlines()]
+    assert answer == "168"
+    assert events == ["job.queued", "job.started", "message.delta", "job.completed"]

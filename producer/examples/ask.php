@@ -1,0 +1,15 @@
+<?php
+const ROOT = 'quern:{000}:';
+['host' => $host, 'port' => $port] = parse_url(getenv('REDIS_URL'));
+($r = new Redis())->connect($host, $port);
+[$ms, $tail] = [sprintf('%012x', microtime(true) * 1000), bin2hex(random_bytes(8))];
+$id = vsprintf('%s-%s-7000-8%s-%s', [substr($ms, 0, 8), substr($ms, 8), substr($tail, 0, 3), substr($tail, 3, 12)]);
+$job = msgpack_pack(['v' => 1, 'id' => $id, 'prompt' => 'How many primes are there below 1000?']);
+$r->rawCommand('FCALL', 'quern_v1_submit', 1, ROOT, 'id', $id, 'job', $job);
+for ($seq = 0, $type = ''; !preg_match('/^job\.(completed|incomplete|failed|cancelled)$/', $type);) {
+    foreach ($r->xRead([ROOT . "events:$id" => "$seq-0"], 100, 5000)[ROOT . "events:$id"] ?? [] as $entry) {
+        ['seq' => $seq, 'type' => $type] = msgpack_unpack($entry['event']);
+        echo "$type\n";
+    }
+}
+echo msgpack_unpack($r->get(ROOT . "result:$id"))['answer'], "\n";
