@@ -116,35 +116,32 @@ static bool prepare(struct consumer *consumer, struct address *redis,
     return true;
 }
 
-static int serve(struct consumer *consumer)
+static void serve(struct consumer *consumer)
 {
     struct address redis = { 0 };
     struct err err;
-    if (!prepare(consumer, &redis, &err)) {
+    if (prepare(consumer, &redis, &err)) {
+        open_parts(consumer, &redis);
+    } else {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
-        address_finish(&redis);
-        return EX_USAGE;
+        consumer->exit_code = EX_USAGE;
     }
-    open_parts(consumer, &redis);
     address_finish(&redis);
     uv_run(consumer->loop, UV_RUN_DEFAULT);
-    uv_loop_close(consumer->loop);
     endpoints_finish(&consumer->endpoints);
     json_decref(consumer->tools);
     free(consumer->slots);
-    return consumer->exit_code;
 }
 
 int main(int argc, char **argv)
 {
     uv_loop_t loop;
-    struct consumer consumer = { .loop = &loop };
+    struct consumer consumer = { .loop = &loop, .exit_code = EX_OK };
     enum settings_wish wish;
     struct err err;
-    int code = EX_OK;
     if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
-        code = EX_USAGE;
+        consumer.exit_code = EX_USAGE;
     } else if (wish == SETTINGS_HELP) {
         settings_help();
     } else if (wish == SETTINGS_VERSION) {
@@ -152,8 +149,9 @@ int main(int argc, char **argv)
     } else {
         raise_file_limit();
         uv_loop_init(&loop);
-        code = serve(&consumer);
+        serve(&consumer);
+        uv_loop_close(&loop);
     }
     settings_finish(&consumer.settings);
-    return code;
+    return consumer.exit_code;
 }

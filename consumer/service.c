@@ -243,6 +243,8 @@ void service_free(struct service *service)
         return;
     alarm_free(service->drain);
     alarm_free(service->watchdog);
-    for (size_t i = 0; i < SIGNALS; i++)
+    for (size_t i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&service->signals[i], on_signal_closed);
+        signal(numbers[i], SIG_IGN); /* we leave: one more changes nothing */
+    }
 }

@@ -14,6 +14,8 @@ import json
 import os
 import secrets
 import shutil
+import signal
+import subprocess
 import tempfile
 import time
 
@@ -59,13 +61,26 @@ class Stack:
         if kind is not None:
             for process in filter(None, processes):
                 print(f"--- {process.args[0]}\n{process.text()[-6000:]}")
-        for consumer in self.consumers:
-            consumer.signal(9)
+        codes = [self.dismiss(consumer) for consumer in self.consumers]
         if self.executor:
             self.executor.stop()
         self.model.stop()
         self.redis.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if kind is None:
+            assert set(codes) <= {0, -signal.SIGKILL}, f"they ended with {codes}"
+
+    @staticmethod
+    def dismiss(consumer):
+        """Its exit code: by now it may leave as it likes, but not leak."""
+        if consumer.alive():
+            consumer.signal(signal.SIGTERM)
+            consumer.wait_for('"drain"')
+            consumer.signal(signal.SIGTERM)
+        try:
+            return consumer.wait(20)
+        except subprocess.TimeoutExpired:
+            return consumer.kill() and "did not end"
 
     # -- processes
 
