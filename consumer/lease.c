@@ -52,7 +52,9 @@ static void on_beaten(void *owner, const redisReply *reply,
         struct attempt *attempt = find(batch, i);
         if (attempt == NULL)
             continue;
-        if (!beaten[i].held) {
+        if (!beaten[i].held && attempt->state >= FINISHING) {
+            continue; /* it has ended, or its own write will tell */
+        } else if (!beaten[i].held) {
             log_line("job.lost", "{s:s, s:I}", "job", attempt->id, "epoch",
                      (json_int_t)attempt->epoch);
             attempt_stop(attempt, STOP_LOST);
@@ -62,10 +64,10 @@ static void on_beaten(void *owner, const redisReply *reply,
     }
 }
 
-/* A job that is being finished may be gone before the beat arrives. */
+/* Also while its end is being written: Redis may be full for long. */
 static bool is_beaten(const struct attempt *attempt)
 {
-    return attempt != NULL && attempt->held && attempt->state < FINISHING;
+    return attempt != NULL && attempt->held && attempt->state != ENDED;
 }
 
 static void send_batch(struct consumer *consumer, struct batch *batch,

@@ -9,7 +9,9 @@ from stack import Stack, call_of
 
 # Says how often it has run in this session.
 COUNT = "open('log', 'a').write('x'); len(open('log').read())"
-SLOW_COUNT = "open('log', 'a').write('x')\nimport time; time.sleep(1)\nlen(open('log').read())"
+SLOW_COUNT = (
+    "open('log', 'a').write('x')\nimport time; time.sleep(1)\nlen(open('log').read())"
+)
 
 
 @pytest.fixture
@@ -43,7 +45,12 @@ def check(stack, job, repeated=0):
     counts = stack.model.counts()
     assert counts["different"] == 2, "the second consumer asks the same"
     assert counts["total"] == 2 + repeated
-    assert [m["role"] for m in result["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [m["role"] for m in result["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     stack.check_events(job)
     assert stack.is_quiet()
     return result
@@ -241,4 +248,23 @@ def test_redis_while_a_cell_runs(stack):
     assert cell["stdout"] == "before\nafter\n" and cell["result"] == "7"
     assert len(stack.bytes_of(result["images"][0])) > 1000
     assert consumer.alive()
+    stack.check_events(job)
+
+
+def test_redis_is_full_for_a_while(stack):
+    """Blobs are refused, leases are kept, nothing is given up."""
+    consumer = stack.consumer()
+    job = stack.submit(
+        kind="code",
+        cells=["import time; time.sleep(1)\nopen('out', 'w').write('x' * 1000)"],
+    )
+    stack.wait_event(job, "tool.started")
+    stack.db.config_set("maxmemory", "1")
+    consumer.wait_for('"redis.not_now"')
+    time.sleep(1.5)  # two leases
+    assert stack.state(job) == "in_progress"
+    stack.db.config_set("maxmemory", "0")
+    result = stack.result(job)
+    assert result["status"] == "completed" and result["attempts"] == 1
+    assert stack.bytes_of(result["files"][0]) == b"x" * 1000
     stack.check_events(job)

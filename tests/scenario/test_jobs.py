@@ -59,7 +59,12 @@ def test_answer_and_chart(stack):
     assert cell["stdout"] == "3 months\n" and cell["result"] == "2"
     assert cell["status"] == "ok" and cell["state"] == "kept"
     assert "month" in result["messages"][0]["content"]
-    assert [m["role"] for m in result["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [m["role"] for m in result["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert result["usage"]["model_calls"] == 2 == stack.model.counts()["total"]
     assert "user" in result["isolation"] and result["timings"]["tools"] > 0
 
@@ -86,7 +91,11 @@ def test_answer_and_chart(stack):
 
 
 def test_the_model_is_told_what_it_needs(stack):
-    stack.run(prompt="```python\n6 * 7\n```", system="Be brief.", files=[stack.file("sales.csv", CSV)])
+    stack.run(
+        prompt="```python\n6 * 7\n```",
+        system="Be brief.",
+        files=[stack.file("sales.csv", CSV)],
+    )
     first = stack.model.request(0)
     system = first["messages"][0]["content"]
     for word in ("execute_python_code", "/workspace", "sales.csv", "Be brief.", "data"):
@@ -118,14 +127,26 @@ def test_every_call_of_a_reply_is_answered(stack):
         call_of("a = 1\na", id="one"),
         call_of("x", id="two", name="fly_to_the_moon", index=1),
         {"id": "three", "index": 2, "name": "execute_python_code", "arguments": "{}"},
-        {"id": "four", "index": 3, "name": "execute_python_code", "arguments": "a + 41"},
-        {"id": "", "index": 4, "name": "execute_python_code", "arguments": '"{\\"code\\": \\"a + 42\\"}"'},
+        {
+            "id": "four",
+            "index": 3,
+            "name": "execute_python_code",
+            "arguments": "a + 41",
+        },
+        {
+            "id": "",
+            "index": 4,
+            "name": "execute_python_code",
+            "arguments": '"{\\"code\\": \\"a + 42\\"}"',
+        },
     ]
     stack.model.script([{"tool_calls": calls}, {"text": "done"}])
     result = stack.run(prompt="go")
     assert result["status"] == "completed" and result["answer"] == "done"
     asked, *answers = stack.model.request()["messages"][-6:]
-    assert [a["tool_call_id"] for a in answers] == [c["id"] for c in asked["tool_calls"]]
+    assert [a["tool_call_id"] for a in answers] == [
+        c["id"] for c in asked["tool_calls"]
+    ]
     texts = [a["content"] for a in answers]
     assert "result:\n1" in texts[0]
     assert "no tool" in texts[1] and "execute_python_code" in texts[1]
@@ -137,10 +158,18 @@ def test_every_call_of_a_reply_is_answered(stack):
 
 
 def test_a_call_that_was_cut_is_not_run(stack):
-    cut = {"id": "a", "index": 0, "name": "execute_python_code", "arguments": '{"code": "open(\'x'}
+    cut = {
+        "id": "a",
+        "index": 0,
+        "name": "execute_python_code",
+        "arguments": '{"code": "open(\'x',
+    }
     stack.model.script(
         [
-            {"match": "go", "replies": [{"tool_calls": [cut], "finish_reason": "length"}]},
+            {
+                "match": "go",
+                "replies": [{"tool_calls": [cut], "finish_reason": "length"}],
+            },
             {"match": "maximum length", "replies": [{"text": "sorry"}]},
         ]
     )
@@ -259,14 +288,21 @@ def test_more_files_and_images_than_a_job_may_have(stack):
     result = stack.run(**cells([code, code]))
     assert result["status"] == "completed", result["error"]
     assert len(result["files"]) == 64
-    assert [i["name"] for i in result["images"]] == [f"figure-{n}.png" for n in range(1, 7)]
+    assert [i["name"] for i in result["images"]] == [
+        f"figure-{n}.png" for n in range(1, 7)
+    ]
     assert [i.get("from_cell", 0) for i in result["images"]] == [0, 0, 0, 1, 1, 1]
 
 
 def test_a_large_file_goes_both_ways(stack):
     data = bytes(range(256)) * 20000  # 5 MB
     file = stack.file("big.bin", data, "application/octet-stream")
-    result = stack.run(**cells("d = open('big.bin','rb').read()\nopen('out.bin','wb').write(d[::-1])", files=[file]))
+    result = stack.run(
+        **cells(
+            "d = open('big.bin','rb').read()\nopen('out.bin','wb').write(d[::-1])",
+            files=[file],
+        )
+    )
     [out] = result["files"]
     assert stack.bytes_of(out) == data[::-1]
 
@@ -278,7 +314,14 @@ def test_a_chat_goes_on(stack):
     assert second["answer"] == "You said: thanks"
     assert second["messages"][:-1] == messages
     sent = stack.model.request()["messages"]
-    assert [m["role"] for m in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert [m["role"] for m in sent] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
 
 
 def test_cancelled_while_a_cell_runs(stack):
@@ -290,7 +333,9 @@ def test_cancelled_while_a_cell_runs(stack):
 
 
 def test_a_hundred_at_once(stack):
-    jobs = [stack.submit(prompt=f"```python\nprint({n})\n{n} * 2\n```") for n in range(100)]
+    jobs = [
+        stack.submit(prompt=f"```python\nprint({n})\n{n} * 2\n```") for n in range(100)
+    ]
     for n, job in enumerate(jobs):
         result = stack.result(job, 120)
         assert result["status"] == "completed", result

@@ -143,7 +143,9 @@ def test_a_job_that_kills_its_consumers_fails(stack):
 
 
 def test_a_zombie_writes_nothing(stack):
-    stack.model.script([[{"text": "of the first", "delay_ms": 2500}, {"text": "of the second"}]])
+    stack.model.script(
+        [[{"text": "of the first", "delay_ms": 2500}, {"text": "of the second"}]]
+    )
     zombie = stack.consumer(lease_ms=600)
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
@@ -228,8 +230,18 @@ def test_deltas_add_up_although_redis_dies(stack):
     stack.consumer(lease_ms=10000, delta_ms=1)
     job = stack.submit(prompt="x")
     for count in (3, 30):
-        wait_until(lambda: stack.types(job).count("message.delta") > count, what="deltas")
+        wait_until(
+            lambda: stack.types(job).count("message.delta") > count, what="deltas"
+        )
+        # Stopped first: what is sent then is never answered.
+        stack.redis.process.signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        stack.redis.process.signal(signal.SIGKILL)
         stack.redis.restart()
     assert stack.result(job)["answer"] == text
-    deltas = [e["data"]["text"] for e in stack.check_events(job) if e["type"] == "message.delta"]
+    deltas = [
+        e["data"]["text"]
+        for e in stack.check_events(job)
+        if e["type"] == "message.delta"
+    ]
     assert "".join(deltas) == text, "none is lost, none stands twice"
