@@ -33,31 +33,38 @@ static const struct rule {
     unsigned int next;
     attempt_step *step;
     uint64_t limit_ms;
+    bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS },
-    [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS },
+    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS,
+                   true },
+    [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
+                  true },
     [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | STOPS,
-                   step_deciding, MINUTE_MS },
-    [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS },
+                   step_deciding, MINUTE_MS, false },
+    [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering", TO(ANSWERED) | TO(PAUSING) | STOPS,
-                    step_answering, MODEL_MS },
-    [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS },
+                    step_answering, MODEL_MS, false },
+    [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
+                   true },
     [PAUSING] = { "pausing",
-                  TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) | STOPS,
-                  step_pausing, 0 },
+                  TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
+                      STOPS,
+                  step_pausing, 0, false },
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | TO(PAUSING) |
                         STOPS,
-                    step_preparing, CELL_MS },
-    [CALLING] = { "calling", TO(RUNNING) | STOPS, step_calling, REDIS_MS },
+                    step_preparing, CELL_MS, false },
+    [CALLING] = { "calling", TO(RUNNING) | STOPS, step_calling, REDIS_MS,
+                  true },
     [RUNNING] = { "running", TO(COLLECTING) | TO(PAUSING) | STOPS, step_running,
-                  CELL_MS },
+                  CELL_MS, false },
     [COLLECTING] = { "collecting", TO(OBSERVED) | STOPS, step_collecting,
-                     CELL_MS },
-    [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS },
-    [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS },
-    [RELEASING] = { "releasing", TO(ENDED), step_releasing, REDIS_MS },
-    [ENDED] = { "ended", 0, step_ended, 0 },
+                     CELL_MS, false },
+    [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
+                   true },
+    [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS, true },
+    [RELEASING] = { "releasing", TO(ENDED), step_releasing, REDIS_MS, true },
+    [ENDED] = { "ended", 0, step_ended, 0, false },
 };
 
 const char *attempt_state_name(const struct attempt *attempt)
@@ -118,8 +125,7 @@ static void on_alarm(void *owner)
             "\"%s\" took more than %llu ms", rule->name,
             (unsigned long long)rule->limit_ms);
     /* What waits for Redis cannot even say so: others will take over. */
-    bool writing = rule->limit_ms == REDIS_MS || rule->limit_ms == FINISH_MS;
-    attempt_stop(attempt, writing ? STOP_LOST : STOP_FAULT);
+    attempt_stop(attempt, rule->writes ? STOP_LOST : STOP_FAULT);
 }
 
 /* --------------------------------------------------------------- machine */

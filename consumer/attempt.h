@@ -1,13 +1,16 @@
 /* attempt.h - one consumer's work on one job, from the claim to the end.
  *
- *   STARTING --> LOADING --> DECIDING --> ASKING --> ANSWERING --> ANSWERED
- *                               ^  ^  |                  ^ |           |
- *                               |  |  |               PAUSING          |
- *                               |  +--|--------------------------------+
- *                               |     +--> PREPARING --> CALLING --> RUNNING
- *                               |     |       ^ PAUSING               |
- *                            OBSERVED <-------------- COLLECTING <----+
- *                                     +--> FINISHING --> ENDED
+ *   STARTING -> LOADING -> DECIDING -----------------> FINISHING -> ENDED
+ *                           ^ | | ^
+ *            .--------------' | | '------------------------------------.
+ *            |      .---------' '------------.                         |
+ *            |      v                        v                         |
+ *            |   ASKING -> ANSWERING     PREPARING -> CALLING -> RUNNING
+ *            |                |              |                      |  |
+ *            '--- ANSWERED <--'              v                      v  |
+ *                                        OBSERVED <-------- COLLECTING |
+ *                                            '-------------------------'
+ *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
  *   any --> FINISHING (fault, cancel, deadline)
  *   any --> RELEASING --> ENDED (drain)      any --> ENDED (lease lost)
  *

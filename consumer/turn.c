@@ -126,8 +126,10 @@ enum turn step_answering(struct attempt *attempt)
     const struct model_failure *failure = &attempt->failure;
     if (failure->why.kind == ERR_NONE)
         return attempt_go(attempt, ANSWERED);
+    /* What may have been carried out is asked for anew: a second intent counts
+     * it, a second turn.started voids the pieces that were heard. */
     return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
-                         ANSWERING);
+                         failure->unknown ? ASKING : ANSWERING);
 }
 
 enum turn step_answered(struct attempt *attempt)

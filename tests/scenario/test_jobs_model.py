@@ -84,8 +84,16 @@ def test_half_answers_are_no_answers(stack, what, reply, code):
     id, result = run(stack, [[reply, {"text": "whole"}]])
     assert result["status"] == "completed", result
     assert result["answer"] == "whole"
-    again = [e for e in stack.events(id) if e["type"] == "job.retrying"]
+    events = stack.check_events(id)
+    again = [e for e in events if e["type"] == "job.retrying"]
     assert [e["data"]["error"]["code"] for e in again] == [code]
+    # A second turn.started of the same turn voids what was heard before it.
+    types = [e["type"] for e in events]
+    last = len(types) - types[::-1].index("turn.started")
+    deltas = [e["data"]["text"] for e in events[last:] if e["type"] == "message.delta"]
+    assert "".join(deltas) == "whole"
+    if code == "model_cut":
+        assert result["usage"]["repeated_calls"] == 1, "it may have been paid for"
 
 
 def test_a_content_filter_ends_it(stack):
