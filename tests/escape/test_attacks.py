@@ -126,9 +126,10 @@ REFUSED = [
     ("a core", "import resource\nresource.getrlimit(resource.RLIMIT_CORE)", "(1, 1)"),
     (
         "descriptors of others",
-        "sorted({os.readlink(f'/proc/self/fd/{fd}').split(':')[0]\n"
-        "  for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')}\n"
-        "  - {'pipe', 'socket', '/dev/null'})",
+        "fds = '/proc/self/fd/'\n"
+        "kinds = {os.readlink(fds + fd).split(':')[0]\n"
+        "  for fd in os.listdir(fds) if os.path.exists(fds + fd)}\n"
+        "sorted(kinds - {'pipe', 'socket', '/dev/null'})",
         "[]",
     ),
 ]
@@ -175,7 +176,10 @@ def test_fatal(attacker, name, code, cause):
 def test_an_abstract_socket_is_not_seen_next_door(executor, attacker):
     next_door = executor.open("next-door")
     next_door.run(
-        "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('\\0quern')\ns.listen()"
+        "import socket\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "s.bind('\\0quern')\n"
+        "s.listen()"
     )
     done = attacker.run("socket.socket(socket.AF_UNIX).connect('\\0quern')")
     assert done.error["name"] in ("ConnectionRefusedError", "PermissionError")

@@ -27,6 +27,7 @@ except RuntimeError:
     pass
 n < 64
 """
+PIECES = "a = []\nwhile True: a.append(bytearray(1 << 26))"
 FILL = "f = open({!r}, 'wb')\nwhile True:\n    f.write(bytes(1 << 20))"
 DEEP = """
 for i in range(1000):
@@ -41,7 +42,7 @@ BOUNDED = [
     ("a fork bomb", FORKS, "True"),
     ("a thread bomb", THREADS, "True"),
     ("10 GB at once", "bytearray(10 << 30)", "MemoryError"),
-    ("10 GB in pieces", "a = []\nwhile True: a.append(bytearray(1 << 26))", "MemoryError"),
+    ("10 GB in pieces", PIECES, "MemoryError"),
     ("a full disk", FILL.format("full"), "OSError"),
     ("a full /tmp", FILL.format("/tmp/full"), "OSError"),
     ("a full /dev/shm", FILL.format("/dev/shm/full"), "OSError"),
@@ -141,11 +142,18 @@ def test_a_gigabyte_of_output_costs_nobody_memory(executor, attacker):
 
 def test_a_consumer_that_does_not_read_slows_its_own_session_only(executor, attacker):
     other = executor.connect()
-    other.open("flood").start("import os\nfor i in range(999): os.write(1, bytes(65536))")
+    flood = other.open("flood")
+    code = "import os\nfor i in range(6 << 10): os.write(1, b'%1023d\\n' % i)"
+    ref, _ = flood.start(code)
     for i in range(20):
         assert attacker.run(f"{i}").result == str(i)
+    time.sleep(0.5)
+    ended = [s for s in executor.process.text().splitlines() if "cell.done" in s]
+    assert not any('"who":"flood"' in s for s in ended), "it waits"
+    lines = flood.finish(ref).stdout.splitlines()
+    assert lines == ["%1023d" % i for i in range(6 << 10)]
+    flood.close()
     other.close()
-    attacker.connection.ask(type="close", session="flood")
 
 
 DAEMON = """

@@ -27,7 +27,8 @@ def test_nobody_is_served_without(wall):
 
 
 # As container engines do with parts of /proc: the kernel then refuses a new one.
-MASKED = ["unshare", "-m", "sh", "-c", "mount --bind /dev/null /proc/timer_list && exec \"$@\""]
+MASK = 'mount --bind /dev/null /proc/timer_list && exec "$@"'
+MASKED = ["unshare", "-m", "sh", "-c", MASK]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="masks a file of /proc: needs root")
