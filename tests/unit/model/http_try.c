@@ -3,7 +3,8 @@
  * it from the other side.
  *
  *   http_try URL [post=BYTES] [max=BYTES] [first=MS] [idle=MS] [total=MS]
- *            [times=N] [pause=MS] [at_once=N] [stop=BYTES] [noise=1] */
+ *            [times=N] [pause=MS] [at_once=N] [warm=1] [stop=BYTES]
+ *            [noise=1] */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,17 @@ static struct {
     unsigned long times, pause_ms, at_once;
     size_t stop_at;
     bool noise;
+    bool warm;    /* one request alone, before all the others */
     size_t bytes; /* of the answer, so far */
 } try = { .times = 1, .at_once = 1 };
 
 static void start(void);
+
+static void start_all(void)
+{
+    for (unsigned long i = 0; i < try.at_once; i++)
+        start();
+}
 
 static void on_pause(uv_timer_t *timer)
 {
@@ -56,7 +64,10 @@ static void on_done(void *owner, const struct http_response *response)
     json_dumpf(json, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(json);
-    if (--try.times > 0 && try.at_once == 1)
+    if (try.warm) {
+        try.warm = false;
+        start_all();
+    } else if (--try.times > 0 && try.at_once == 1)
         uv_timer_start(&try.pause, on_pause, try.pause_ms, 0);
 }
 
@@ -96,6 +107,8 @@ static void read_option(const char *option)
         try.at_once = try.times = number;
     else if (strncmp(option, "stop=", 5) == 0)
         try.stop_at = number;
+    else if (strncmp(option, "warm=", 5) == 0)
+        try.warm = true;
     else
         try.noise = true;
 }
@@ -109,8 +122,10 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         read_option(argv[i]);
     uv_timer_init(&try.loop, &try.pause);
-    for (unsigned long i = 0; i < try.at_once; i++)
+    if (try.warm)
         start();
+    else
+        start_all();
     while (try.times > 0)
         uv_run(&try.loop, UV_RUN_ONCE);
     http_free(try.http, NULL, NULL);
