@@ -41,8 +41,8 @@ def node_folder():
     folder = tempfile.TemporaryDirectory(prefix="quern-node-")
     for name in ("package.json", "plain.mjs", "ask.mjs"):
         shutil.copy(os.path.join(EXAMPLES, name), folder.name)
-    install = "npm install --no-audit --no-fund --no-package-lock".split()
-    done = subprocess.run(install, cwd=folder.name, capture_output=True, text=True)
+    install = "npm install --no-audit --no-fund --no-package-lock --fetch-retries=1"
+    done = subprocess.run(install.split(), cwd=folder.name, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"npm: {done.stderr[-300:]}")
     return folder

@@ -10,8 +10,6 @@ import os
 import re
 import subprocess
 
-import pytest
-
 from servers import SOURCE, binary
 
 SAMPLE = os.path.join(os.path.dirname(__file__), "sample.jsonl")
@@ -108,6 +106,17 @@ def what_we_made(result):
     }
 
 
+ALL = os.path.exists(TRAFFIC)
+
+
+def recorded():
+    """All recordings where they are at hand, else the sample of them."""
+    with gzip.open(TRAFFIC, "rt") if ALL else open(SAMPLE) as lines:
+        exchanges = [json.loads(line) for line in lines]
+    assert len(exchanges) >= (840 if ALL else 20)
+    return exchanges
+
+
 def test_sample():
     with open(SAMPLE, encoding="utf-8") as lines:
         exchanges = [json.loads(line) for line in lines]
@@ -117,12 +126,10 @@ def test_sample():
         assert result == exchange["expected"], name(exchange)
 
 
-@pytest.mark.skipif(not os.path.exists(TRAFFIC), reason="no recordings here")
 def test_all_recordings():
-    with gzip.open(TRAFFIC, "rt", encoding="utf-8") as lines:
-        exchanges = [json.loads(line) for line in lines]
+    exchanges = recorded()
     results = replay(exchanges)
-    assert len(results) == len(exchanges) >= 840
+    assert len(results) == len(exchanges)
     compared = 0
     for exchange, result in zip(exchanges, results):
         if exchange["status"] >= 400:
@@ -138,22 +145,19 @@ def test_all_recordings():
         assert "code" not in result, (name(exchange), result)
         assert what_we_made(result) == expected, name(exchange)
         compared += 1
-    assert compared >= 800
+    assert compared >= (800 if ALL else 12)
 
 
-@pytest.mark.skipif(not os.path.exists(TRAFFIC), reason="no recordings here")
 def test_no_call_comes_out_of_a_cut_stream():
     """Every stream with calls, cut behind each of its events."""
-    with gzip.open(TRAFFIC, "rt", encoding="utf-8") as lines:
-        exchanges = [json.loads(line) for line in lines]
     cuts = []
-    for exchange in exchanges:
+    for exchange in recorded():
         body = exchange["body"]
         end = body.find('"finish_reason":"')
         if '"tool_calls":[' not in body or not body.startswith("data:") or end < 0:
             continue
         for match in re.finditer("\n\n", body[:end]):
             cuts.append({"status": 200, "body": body[: match.end()]})
-    assert len(cuts) > 500
+    assert len(cuts) > (500 if ALL else 0)
     for cut, result in zip(cuts, replay(cuts)):
         assert result.get("code") == "model_cut", (cut["body"][-200:], result)
