@@ -252,6 +252,22 @@ enum turn attempt_retry(struct attempt *attempt, const struct err *why,
     return attempt_go(attempt, PAUSING);
 }
 
+static struct err why_of_cell(size_t number, const struct cell *cell)
+{
+    struct err why = { 0 };
+    if (cell->reason.len > 0)
+        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu: %.*s", number,
+                VIEW_ARG(cell->reason));
+    else if (cell->status == CELL_ERROR)
+        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu raised %.*s", number,
+                VIEW_ARG(cell->error.name));
+    else
+        err_set(&why, ERR_REJECT, "cell_failed",
+                "cell %zu ended with status \"%s\"", number,
+                cell_status_names[cell->status]);
+    return why;
+}
+
 static enum turn decide_end(struct attempt *attempt)
 {
     static const struct err cut = {
@@ -264,10 +280,7 @@ static enum turn decide_end(struct attempt *attempt)
         return end_as(attempt, STATE_INCOMPLETE, &cut);
     if (failure == NULL)
         return end_as(attempt, STATE_COMPLETED, NULL);
-    struct err why;
-    err_set(&why, ERR_REJECT, "cell_failed",
-            "cell %zu ended with status \"%s\"", conversation->result_count,
-            cell_status_names[failure->cell.status]);
+    struct err why = why_of_cell(conversation->result_count, &failure->cell);
     return end_as(attempt, STATE_FAILED, &why);
 }
 

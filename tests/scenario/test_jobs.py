@@ -224,7 +224,16 @@ def test_code_stops_at_the_first_failure(stack):
     result = stack.run(**cells(["print('a')", "1 / 0", "print('b')"]))
     assert result["status"] == "failed"
     assert result["error"]["code"] == "cell_failed"
+    assert result["error"]["message"] == "cell 2 raised ZeroDivisionError"
     assert [c["status"] for c in result["cells"]] == ["ok", "error"]
+
+
+def test_code_past_its_limit_says_the_limit_and_what_is_left(stack):
+    result = stack.run(**cells("while True: pass", limits={"cell_ms": 300}))
+    assert result["error"]["code"] == "cell_failed"
+    assert result["error"]["message"] == (
+        "cell 1: stopped at its limit of 0.3 s; variables are kept"
+    )
 
 
 def test_a_session_outlives_its_job(stack):
