@@ -160,6 +160,8 @@ int main(int argc, char **argv)
         return EX_UNAVAILABLE;
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    /* Interpreters become our children when their zygote is gone. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     start(&warden);
     uv_run(&warden.loop, UV_RUN_DEFAULT);
     finish(&warden);

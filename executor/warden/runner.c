@@ -122,13 +122,21 @@ static void on_last_words(void *owner)
     die(owner, "it ended, nobody knows how");
 }
 
-/* The zygote, its parent, is the one who learns how it ended. */
+/* The zygote, its parent, is the one who learns how it ended; or we, when the
+ * zygote has gone before it. */
 static void on_process(void *owner, int events)
 {
     struct runner *runner = owner;
+    siginfo_t info = { 0 };
     (void)events;
     watch_want(runner->process, 0);
-    alarm_set(runner->last_words, LAST_WORDS_MS);
+    if (waitid(P_PIDFD, (id_t)watch_fd(runner->process), &info,
+               WEXITED | WNOHANG) < 0)
+        alarm_set(runner->last_words, LAST_WORDS_MS);
+    else if (info.si_code == CLD_EXITED)
+        on_exited(runner, W_EXITCODE(info.si_status, 0));
+    else
+        on_exited(runner, W_EXITCODE(0, info.si_status));
 }
 
 /* ---------------------------------------------------------- what it says */

@@ -23,7 +23,8 @@ struct conn {
     struct alarm *alarm; /* hello is due; or: look at the input again */
     bool greeted;
     bool lagged;
-    bool broken; /* to be closed at the next alarm */
+    bool stopped; /* not read: too much waits */
+    bool broken;  /* to be closed at the next alarm */
 };
 
 struct server {
@@ -203,7 +204,8 @@ static void look(struct conn *conn)
         break_conn(conn);
         return;
     }
-    if (conn->peer.queued_bytes > MAX_QUEUED_BYTES)
+    conn->stopped = conn->peer.queued_bytes > MAX_QUEUED_BYTES;
+    if (conn->stopped)
         uv_read_stop((uv_stream_t *)&conn->pipe);
     else
         uv_read_start((uv_stream_t *)&conn->pipe, on_room, on_read);
@@ -218,11 +220,11 @@ static void on_alarm(void *owner)
         look(conn);
 }
 
+/* Not at once: a session is in the middle of its work. */
 static void relieved(struct peer *peer)
 {
     struct conn *conn = (struct conn *)peer;
-    if (conn->alarm && conn->greeted && !conn->broken &&
-        !uv_is_active((uv_handle_t *)&conn->pipe) &&
+    if (conn->alarm && conn->stopped && !conn->broken &&
         peer->queued_bytes <= MAX_QUEUED_BYTES / 2)
         alarm_set(conn->alarm, 0);
 }

@@ -90,8 +90,17 @@ def test_large_files(attacker):
     assert attacker.get("empty") == b""
 
 
+def test_a_large_file_waits_for_the_cell_that_runs(attacker):
+    ref, _ = attacker.start("time.sleep(0.5)")
+    data = bytes(range(256)) * (4 << 12) * 2
+    attacker.put("large", data)
+    assert attacker.finish(ref).status == "ok"
+    assert attacker.get("large") == data
+
+
 def test_a_name_that_changes_its_meaning_all_the_time(attacker):
-    """Now a file, now a link, now a FIFO, while it is asked for."""
+    """Now a file, now a link, now a FIFO. (It stands still while it is read:
+    nothing runs between cells. What if it did not: tests/unit/warden.)"""
     attacker.run(
         "import threading\n"
         "n = open('real', 'w').write('mine')\n"
@@ -108,12 +117,13 @@ def test_a_name_that_changes_its_meaning_all_the_time(attacker):
         "thread.start()"
     )
     seen = set()
-    for _ in range(500):
+    for _ in range(50):
+        attacker.run("time.sleep(0.005)")
         try:
             seen.add(attacker.get("swap"))
         except Failed as failed:
             seen.add(type(failed))
-    assert seen == {b"mine", Failed}
+    assert seen <= {b"mine", Failed}
     attacker.run("thread.join()")
 
 
