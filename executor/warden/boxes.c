@@ -57,6 +57,8 @@ struct boxes {
     struct alarm *retry;
     bool resting; /* after a failure, until retry */
     bool have_proc;
+    size_t dying; /* killed, but not dead yet */
+    bool freed;   /* goes with the last of them */
 };
 
 static void refill(struct boxes *boxes);
@@ -87,6 +89,12 @@ static void unlink_box(struct box *box)
         }
 }
 
+static void free_when_done(struct boxes *boxes)
+{
+    if (boxes->freed && boxes->dying == 0)
+        free(boxes);
+}
+
 /* Init is our own child: without this it would stay a zombie. */
 static void on_init_ended(void *owner, int events)
 {
@@ -95,6 +103,8 @@ static void on_init_ended(void *owner, int events)
     (void)events;
     waitid(P_PIDFD, (id_t)watch_fd(box->init), &info, WEXITED | WNOHANG);
     watch_free(box->init);
+    box->boxes->dying--;
+    free_when_done(box->boxes);
     free(box);
 }
 
@@ -112,6 +122,7 @@ static void kill_box(struct box *box)
         free(box);
         return;
     }
+    box->boxes->dying++;
     syscall(SYS_pidfd_send_signal, watch_fd(box->init), SIGKILL, NULL, 0);
     watch_want(box->init, UV_READABLE);
 }
@@ -307,9 +318,14 @@ void boxes_free(struct boxes *boxes)
     while (boxes->all)
         kill_box(boxes->all);
     alarm_free(boxes->retry);
-    free(boxes);
+    boxes->freed = true;
+    free_when_done(boxes);
 }
 
+bool boxes_are_dying(const struct boxes *boxes)
+{
+    return boxes->dying > 0;
+}
 bool boxes_have_proc(const struct boxes *boxes)
 {
     return boxes->have_proc;

@@ -37,6 +37,9 @@ struct box_events {
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings);
 /* Kills all that are not lent. */
 void boxes_free(struct boxes *boxes);
+/* Some were killed and are not dead yet: interpreters in them wait for their
+ * parent, the zygote, to hear of it. */
+bool boxes_are_dying(const struct boxes *boxes);
 /* The last one made has a /proc: its processes can be measured. */
 bool boxes_have_proc(const struct boxes *boxes);
 

@@ -120,11 +120,13 @@ static void start(struct warden *warden)
 
 /* What was killed is waited for, but not for ever: whatever is left ends when
  * its channel closes with us. */
-static void settle(uv_loop_t *loop)
+static void settle(uv_loop_t *loop, const struct boxes *boxes)
 {
-    for (int i = 0; i < SETTLE_MS && uv_run(loop, UV_RUN_NOWAIT); i++)
+    for (int i = 0; i < SETTLE_MS && uv_run(loop, UV_RUN_NOWAIT); i++) {
+        if (boxes && !boxes_are_dying(boxes))
+            return;
         usleep(1000);
-    uv_loop_close(loop);
+    }
 }
 
 static void finish(struct warden *warden)
@@ -132,11 +134,13 @@ static void finish(struct warden *warden)
     server_free(warden->server);
     selftest_free(warden->selftest);
     sessions_finish(&warden->sessions);
+    settle(&warden->loop, warden->sessions.boxes);
     zygote_free(warden->sessions.zygote);
     boxes_free(warden->sessions.boxes);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
-    settle(&warden->loop);
+    settle(&warden->loop, NULL);
+    uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);
     if (!warden->settings.check)

@@ -57,6 +57,10 @@ struct runner {
     char cause[96];
 };
 
+struct orphan {
+    struct watch *process;
+};
+
 static void on_channel(void *owner, int events);
 
 static void enter(struct runner *runner, enum runner_state next)
@@ -313,12 +317,35 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
     return runner;
 }
 
+/* Its zygote may be gone, and it our child: then nobody else waits for it. */
+static void on_orphan(void *owner, int events)
+{
+    struct orphan *orphan = owner;
+    siginfo_t info;
+    (void)events;
+    waitid(P_PIDFD, (id_t)watch_fd(orphan->process), &info, WEXITED | WNOHANG);
+    watch_free(orphan->process);
+    free(orphan);
+}
+
+static void leave_orphan(struct runner *runner)
+{
+    int fd = fcntl(watch_fd(runner->process), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    struct orphan *orphan = allocate(sizeof(*orphan));
+    orphan->process = watch_new(runner->loop, fd, on_orphan, orphan);
+    watch_want(orphan->process, UV_READABLE);
+}
+
 void runner_free(struct runner *runner)
 {
     if (!runner)
         return;
     zygote_forget(runner->zygote, &runner->birth);
     runner_kill(runner);
+    if (runner->process)
+        leave_orphan(runner);
     close_ends(runner);
     watch_free(runner->channel);
     watch_free(runner->process);

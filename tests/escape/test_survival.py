@@ -11,7 +11,7 @@ from executor_client import Executor, Failed
 from servers import wait_until
 
 
-def children(pid, name):
+def children(pid, name, states="RSDTt"):
     """Pids of the children with this program name, oldest first."""
     found = []
     for task in filter(str.isdigit, os.listdir("/proc")):
@@ -21,7 +21,7 @@ def children(pid, name):
         except OSError:
             continue
         state, parent = text.rsplit(")")[1].split()[:2]
-        if int(parent) == pid and f"({name})" in text and state != "Z":
+        if int(parent) == pid and f"({name})" in text and state in states:
             found.append(int(task))
     return sorted(found)
 
@@ -51,6 +51,10 @@ def test_sessions_outlive_the_zygote(executor):
     assert (done.status, done.state) == ("crashed", "lost")
     assert "code 7" in done.reason, "known without the zygote that forked it"
     session.close()
+    for round in range(3):
+        executor.open(f"new-{round}").close()
+    pid = executor.process.pid
+    wait_until(lambda: not children(pid, "quern-guest", "Z"), what="none is a zombie")
 
 
 def test_a_session_whose_box_dies_says_so(executor):
