@@ -8,8 +8,8 @@
 - a job: from submit to its result on an idle queue, one after the other,
   against BullMQ with an empty processor. Client and worker are processes of
   their own on both sides, on the same Redis. quern's conversation row holds a
-  model's answer over HTTP (the practice model), its code row a Python session
-  made, used and ended: BullMQ does neither.
+  model's answer over HTTP (the practice model), its code rows a cell that runs
+  in a Python session, one that lives or one made for it: BullMQ does neither.
 """
 
 import functools
@@ -163,6 +163,7 @@ def main(as_json):
             drivers = {
                 "conversation": Lines(submit, "conversation", **env),
                 "code": Lines(submit, "code", **env),
+                "warm": Lines(submit, "warm", **env),
                 "bullmq": Lines("node", bullmq, "producer", stack.redis.socket),
                 "fork": Lines("/usr/bin/python3", "-c", FORKER),
             }
@@ -183,6 +184,7 @@ def compare(socket, drivers, as_json):
         Runner("conversation", drivers["conversation"].run, 200),
         Runner("BullMQ", drivers["bullmq"].run, 200),
         Runner("code", drivers["code"].run, 100),
+        Runner("code, warm", drivers["warm"].run, 200),
     ]
     for runner in runners:  # warm: caches, connections, compiled code
         runner.run(2)
@@ -194,6 +196,7 @@ def compare(socket, drivers, as_json):
         ("the same, to the limit", "session", fork),
         ("new sessions without a pause", "sessions", kernel),
         ("submit, model's answer, result", "conversation", bullmq),
+        ("submit, cell in a session that lives, result", "code, warm", bullmq),
         ("submit, new session, cell, result", "code", bullmq),
     ]
     report("foundation", compared, measure(runners), versions(), as_json)

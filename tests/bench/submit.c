@@ -1,4 +1,4 @@
-/* submit.c - the round trip through quern: submit conversation|code
+/* submit.c - the round trip through quern: submit conversation|code|warm
  *
  * Reads "N" a line, submits N jobs one after the other, each when the one
  * before has its result, and prints their milliseconds as JSON. */
@@ -37,16 +37,28 @@ static bool round_trip(struct quern *quern, const struct quern_job *job,
 int main(int argc, char **argv)
 {
     static const char *const cells[] = { "0" };
-    static const struct quern_job conversation = { .prompt = "ping" };
-    static const struct quern_job code = { .kind = QUERN_CODE,
-                                           .cells = cells,
-                                           .cell_count = 1 };
-    const struct quern_job *job =
-        argc > 1 && strcmp(argv[1], "code") == 0 ? &code : &conversation;
+    static const struct {
+        const char *name;
+        struct quern_job job;
+    } kinds[] = {
+        { "conversation", { .prompt = "ping" } },
+        { "code", { .kind = QUERN_CODE, .cells = cells, .cell_count = 1 } },
+        { "warm",
+          { .kind = QUERN_CODE,
+            .cells = cells,
+            .cell_count = 1,
+            .session = "bench" } },
+    };
+    const struct quern_job *job = NULL;
     struct quern_error error = { 0 };
-    struct quern *quern = quern_open(NULL, &error);
     char line[32];
 
+    for (size_t i = 0; argc > 1 && i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (strcmp(argv[1], kinds[i].name) == 0)
+            job = &kinds[i].job;
+    if (!job)
+        return EXIT_FAILURE;
+    struct quern *quern = quern_open(NULL, &error);
     puts("ready");
     fflush(stdout);
     while (quern && fgets(line, sizeof(line), stdin)) {
