@@ -10,6 +10,7 @@
 
 enum {
     KEPT_CALLS = 32,
+    KEPT_IDS = 1024,       /* of calls whose outcome is not kept any more */
     KEPT_BYTES = 24 << 20, /* of a session; one large display fits */
     LAST_BYTES = 2 << 20,  /* for FRAME_DONE, whatever came before */
 };
@@ -30,6 +31,13 @@ static void unlink_call(struct call **link)
     free(call);
 }
 
+static void drop_outcome(struct call *call)
+{
+    buf_finish(&call->frames);
+    buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
+    call->forgotten = 0;
+}
+
 static void drop_old(struct calls *calls)
 {
     size_t count = 0, bytes = 0;
@@ -37,10 +45,14 @@ static void drop_old(struct calls *calls)
     while (*link) {
         count++;
         bytes += (*link)->frames.len;
-        if ((*link)->done && (count > KEPT_CALLS || bytes > KEPT_BYTES))
+        bool done = (*link)->done;
+        if (done && count > KEPT_IDS) {
             unlink_call(link);
-        else
-            link = &(*link)->next;
+            continue;
+        }
+        if (done && (count > KEPT_CALLS || bytes > KEPT_BYTES))
+            drop_outcome(*link);
+        link = &(*link)->next;
     }
 }
 
@@ -56,13 +68,12 @@ struct call *calls_add(struct calls *calls, struct view id)
     return call;
 }
 
-void calls_forget(struct calls *calls, struct view id)
+bool calls_forget(struct calls *calls, struct view id)
 {
-    for (struct call **link = &calls->newest; *link; link = &(*link)->next)
-        if (view_is(id, (*link)->id) && (*link)->done) {
-            unlink_call(link);
-            return;
-        }
+    struct call *call = calls_find(calls, id);
+    if (call && call->done)
+        drop_outcome(call);
+    return call != NULL;
 }
 
 void calls_leave(struct calls *calls, const struct peer *peer)
@@ -96,6 +107,7 @@ void call_say(struct call *call, struct frame *frame)
     frame->call = view_of(call->id);
     call->done = frame->type == FRAME_DONE;
     remember(call, frame);
+    frame->fresh = call->done;
     peer_answer(call->peer, call->ref, *frame);
     if (call->done)
         call->peer = NULL;
@@ -121,6 +133,10 @@ static void replay(const struct call *call)
     struct view rest = buf_view(&call->frames);
     size_t total;
     struct err err;
+    if (call->done && rest.len == 0)
+        peer_answer(
+            call->peer, call->ref,
+            (struct frame){ .type = FRAME_DONE, .call = view_of(call->id) });
     while (frame_length(rest, MAX_FRAME_BYTES, &total, &err) && total) {
         CLEANUP(arena_finish) struct arena arena = { 0 };
         struct view body = { rest.data + FRAME_HEADER_BYTES,

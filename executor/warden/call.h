@@ -3,7 +3,8 @@
  * A consumer may die between asking for a run and writing down its outcome;
  * the next one asks again, by the same call id. So what a call put out is
  * kept, as the frames that were sent, until it is forgotten (the outcome is
- * in a journal then) or too many came after it. */
+ * in a journal then) or too many came after it. That it has run stays known:
+ * asked for again, it is just done. */
 #ifndef EXECUTOR_WARDEN_CALL_H
 #define EXECUTOR_WARDEN_CALL_H
 
@@ -27,11 +28,13 @@ struct calls {
 struct call *calls_find(struct calls *calls, struct view id);
 /* A new one; drops what is too old or too much. */
 struct call *calls_add(struct calls *calls, struct view id);
-void calls_forget(struct calls *calls, struct view id); /* if it is done */
+/* Its outcome, if it is done. False: the session has not seen that call. */
+bool calls_forget(struct calls *calls, struct view id);
 void calls_leave(struct calls *calls, const struct peer *peer);
 void calls_finish(struct calls *calls);
 
-/* To whoever listens, and into memory. FRAME_DONE ends the call. */
+/* To whoever listens, and into memory. FRAME_DONE ends the call; it is fresh
+ * for who hears it as it happens. */
 void call_say(struct call *call, struct frame *frame);
 /* From now on peer listens, and hears first what was said so far. Whoever
  * listened before is told that it does not any more. */

@@ -56,6 +56,7 @@ static void ask_run(struct session *session, struct request *request)
 void session_ask(struct session *session, struct request *request)
 {
     const struct frame *frame = &request->frame;
+    struct err err;
     switch (frame->type) {
     case FRAME_RUN:
         ask_run(session, request);
@@ -67,12 +68,18 @@ void session_ask(struct session *session, struct request *request)
                     (struct frame){
                         .type = FRAME_OPENED,
                         .session = view_of(session->name),
+                        .fresh = session->calls.newest == NULL,
                     });
         request_free(request);
         return;
     case FRAME_FORGET:
-        calls_forget(&session->calls, frame->call);
-        peer_ok(request->peer, frame->ref);
+        if (calls_forget(&session->calls, frame->call)) {
+            peer_ok(request->peer, frame->ref);
+        } else {
+            err_set(&err, ERR_REJECT, "unknown_call",
+                    "the session has not seen that call");
+            peer_fail(request->peer, frame->ref, &err);
+        }
         request_free(request);
         return;
     case FRAME_INTERRUPT:

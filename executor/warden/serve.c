@@ -92,7 +92,7 @@ enum turn session_serve(struct session *session)
     struct err err;
     switch (session->first->frame.type) {
     case FRAME_OPEN:
-        answer_opened(session, session->first, !session->opened);
+        answer_opened(session, session->first, session->calls.newest == NULL);
         session_pop(session);
         break;
     case FRAME_RUN:

@@ -33,13 +33,14 @@ enum frame_type {
     FRAME_GET,       /* session, name */
     FRAME_LIST,      /* session: files of the workspace */
     FRAME_CLOSE,     /* session: end it */
-    FRAME_FORGET,    /* session, call: its outcome is journaled, drop it */
+    FRAME_FORGET,    /* session, call: its outcome is journaled, drop it;
+                        FAILED: the session has not seen that call */
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, version */
-    FRAME_OPENED,  /* session; fresh: made just now */
+    FRAME_OPENED,  /* session; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data */
     FRAME_DISPLAY, /* call, bundle */
-    FRAME_DONE,    /* call, cell outcome, files */
+    FRAME_DONE,    /* call, cell outcome, files; fresh: it ran just now */
     FRAME_CHUNK,   /* data at offset; last */
     FRAME_LISTING, /* files */
     FRAME_OK,      /* put, interrupt, close, forget */

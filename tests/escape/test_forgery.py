@@ -140,7 +140,9 @@ def test_a_call_runs_once_whoever_asks(executor, attacker):
     assert again.run("never", call=call).result == "1", "it is remembered"
     assert again.run("count").result == "1", "it ran once"
     again.forget(call)
-    assert again.run("'anew'", call=call).result == "'anew'"
+    assert again.run("'anew'", call=call).result == "", "but it has run"
+    with pytest.raises(Failed, match="has not seen"):
+        again.forget("never-heard-of")
     other.close()
 
 

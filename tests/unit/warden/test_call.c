@@ -106,12 +106,18 @@ static void only_what_is_done_is_forgotten(void **state)
 {
     (void)state;
     struct calls calls = { 0 };
+    struct listener one = listener_make();
     struct call *call = calls_add(&calls, VIEW("c1"));
+    say_output(call, VIEW("abc"));
     calls_forget(&calls, VIEW("c1"));
+    assert_int_not_equal(call->frames.len, 0);
     assert_ptr_equal(calls_find(&calls, VIEW("c1")), call);
     say_done(call);
-    calls_forget(&calls, VIEW("c1"));
-    assert_null(calls_find(&calls, VIEW("c1")));
+    assert_true(calls_forget(&calls, VIEW("c1")));
+    assert_int_equal(call->frames.len, 0);
+    call_attach(call, &one.peer, 7);
+    assert_string_equal(one.heard, "7:done ");
+    assert_false(calls_forget(&calls, VIEW("c2")));
     calls_finish(&calls);
 }
 
@@ -125,9 +131,9 @@ static void the_oldest_are_dropped(void **state)
         snprintf(id, sizeof(id), "c%d", i);
         say_done(calls_add(&calls, view_of(id)));
     }
-    assert_null(calls_find(&calls, VIEW("c50")));
-    assert_non_null(calls_find(&calls, VIEW("c99")));
-    assert_non_null(calls_find(&calls, VIEW("c70")));
+    assert_int_equal(calls_find(&calls, VIEW("c50"))->frames.len, 0);
+    assert_int_not_equal(calls_find(&calls, VIEW("c99"))->frames.len, 0);
+    assert_int_not_equal(calls_find(&calls, VIEW("c70"))->frames.len, 0);
     assert_ptr_equal(calls_find(&calls, VIEW("running")), running);
     calls_finish(&calls);
 }
