@@ -122,9 +122,10 @@ enum turn session_settle(struct session *session)
     return AGAIN;
 }
 
-static enum turn begin_afresh(struct session *session)
+/* What was there before is not in it, or not all of it. */
+static enum turn restore(struct session *session, bool files_there)
 {
-    session->files_due = true;
+    session->files_due = !files_there;
     session->file_at = 0;
     session->past_due = true;
     session->past_at = 0;
@@ -151,7 +152,34 @@ static enum turn session_opening(struct session *session)
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->opened = true;
-    return session->fresh ? begin_afresh(session) : session_settle(session);
+    if (session->fresh)
+        return restore(session, false);
+    if (session->wish.past.count == 0)
+        return session_settle(session);
+    session->check_first = false;
+    session_enter(session, SESSION_CHECKING);
+    return AGAIN;
+}
+
+static enum turn session_checking(struct session *session)
+{
+    const struct past_cell *cells = session->wish.past.items;
+    size_t at = session->check_first ? 0 : session->wish.past.count - 1;
+    struct call_name name = session_call_name(session, cells[at].call);
+    struct frame ask = { .type = FRAME_FORGET, .call = view_of(name.text) };
+    if (!session->begun)
+        return session_ask(session, &ask, session_answered);
+    if (!session->landed)
+        return WAIT;
+    bool seen = session->answer.kind == ERR_NONE;
+    if (!session->check_first && seen)
+        return session_settle(session);
+    if (!session->check_first) {
+        session->check_first = true;
+        session_enter(session, SESSION_CHECKING);
+        return AGAIN;
+    }
+    return restore(session, seen);
 }
 
 static enum turn session_idle(struct session *session)
@@ -170,7 +198,12 @@ static enum turn session_idle(struct session *session)
 static const struct rule table[SESSION_STATES] = {
     [SESSION_IDLE] = { "idle", ANY_TIME | OPEN_WORK, session_idle },
     [SESSION_AWAY] = { "away", ANY_TIME | TO(SESSION_OPENING), session_away },
-    [SESSION_OPENING] = { "opening", ANY_TIME | OPEN_WORK, session_opening },
+    [SESSION_OPENING] = { "opening",
+                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                          session_opening },
+    [SESSION_CHECKING] = { "checking",
+                           ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                           session_checking },
     [SESSION_FETCHING] = { "fetching",
                            ANY_TIME | OPEN_WORK | TO(SESSION_PUTTING),
                            session_fetching },

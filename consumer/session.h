@@ -1,9 +1,9 @@
 /* session.h - one Python session as an attempt sees it: wishes that are
  * carried out, whatever becomes of the executor meanwhile.
  *
- *   IDLE --> AWAY --> OPENING --> FETCHING <-> PUTTING --> REPLAYING
- *    ^        ^          |            `-----------+------------'|
- *    |        |          +--> RUNNING, GETTING <--+-------------+
+ *   IDLE --> AWAY --> OPENING -----> FETCHING <-> PUTTING --> REPLAYING
+ *    ^        ^          |  `CHECKING-'   `---------+------------'|
+ *    |        |          +---> RUNNING, GETTING <---+-------------+
  *    |        +--- any, when the link breaks          |
  *    +------------------- done, or fault -------------+
  *
@@ -11,7 +11,12 @@
  * call is asked for by its id: what it put out comes again, it does not run
  * again. Is it fresh (the executor died), it is given the job's files, the
  * earlier cells run again unseen, then the call: its cell says so. A call that
- * loses its session twice is given up as unknown. */
+ * loses its session twice is given up as unknown.
+ *
+ * A session that is not fresh may have been left half restored, by an attempt
+ * that died over it. So it is checked: has it seen the last of the earlier
+ * cells? If not, what is missing follows: a cell that it has seen does not run
+ * again, and the first one tells whether the files were there. */
 #ifndef CONSUMER_SESSION_H
 #define CONSUMER_SESSION_H
 
@@ -24,6 +29,7 @@ enum session_state {
     SESSION_IDLE,
     SESSION_AWAY,
     SESSION_OPENING,
+    SESSION_CHECKING,
     SESSION_FETCHING,
     SESSION_PUTTING,
     SESSION_REPLAYING,
@@ -93,6 +99,8 @@ struct session {
     size_t file_at;            /* the next one */
     size_t fetches, fetched;   /* asked of the store, answered by it */
     bool past_due;             /* earlier cells are to be run again */
+    bool check_first;          /* CHECKING asks for the first, not the last */
+    size_t rerun;              /* earlier cells that did run again */
     size_t past_at;            /* the next one */
     bool sent;                 /* the call has reached the executor */
     unsigned int losses;       /* of the session, by this call */

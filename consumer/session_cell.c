@@ -49,7 +49,8 @@ enum turn session_replaying(struct session *session)
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->past_at++;
-    session->restored = !session->unrestored;
+    session->rerun += session->fresh;
+    session->restored = session->restored || session->fresh;
     return session_settle(session);
 }
 
@@ -67,14 +68,14 @@ static void report(struct session *session, const struct frame *frame)
         snprintf(reason, sizeof(reason),
                  "the executor went away; %zu earlier cell%s run again, then "
                  "this one",
-                 session->wish.past.count,
-                 session->wish.past.count == 1 ? " was" : "s were");
+                 session->rerun, session->rerun == 1 ? " was" : "s were");
         cell.state = CELL_RESTORED;
         cell.reason = view_of(reason);
     }
     if (cell.state == CELL_LOST && !session->unrestored)
         session->files_due = true;
     session->restored = session->unrestored = session->sent = false;
+    session->rerun = 0;
     session->events.on_cell(session->owner, &cell, &frame->files);
 }
 
