@@ -9,11 +9,11 @@
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
 
-#include "consumer/endpoint.h"
-#include "consumer/executor.h"
-#include "consumer/http.h"
+#include "consumer/model/endpoint.h"
+#include "consumer/model/http.h"
+#include "consumer/queue/store.h"
+#include "consumer/session/executor.h"
 #include "consumer/settings.h"
-#include "consumer/store.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"

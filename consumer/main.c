@@ -7,13 +7,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/attempt.h"
-#include "consumer/intake.h"
-#include "consumer/lease.h"
+#include "consumer/attempt/attempt.h"
+#include "consumer/conversation/tools.h"
 #include "consumer/log.h"
+#include "consumer/queue/intake.h"
+#include "consumer/queue/lease.h"
+#include "consumer/queue/sweep.h"
 #include "consumer/service.h"
-#include "consumer/sweep.h"
-#include "consumer/tools.h"
 
 /* host.process.chance: never two alike, also after a restart. */
 static void make_name(struct consumer *consumer)

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt.h"
-#include "consumer/intake.h"
+#include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/intake.h"
 
 enum { HAND_BACK_MS = 5000 }; /* for the releases to be written */
 

@@ -12,7 +12,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 
 # (what is done wrong, file, text added to it)
 BREACHES = [
-    ("a producer includes the consumer", "producer/x.c", '"consumer/model.h"'),
+    ("a producer includes the consumer", "producer/x.c", '"consumer/model/model.h"'),
     ("a consumer includes the producer", "consumer/x.c", '"producer/quern.h"'),
     ("a consumer embeds Python", "consumer/x.h", "<Python.h>"),
     ("schemas points at a room", "schemas/redis/x.c", '"executor/box/walls.h"'),

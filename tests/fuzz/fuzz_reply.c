@@ -3,9 +3,9 @@
  * is the seed of the pieces. */
 #include <string.h>
 
-#include "consumer/reply.h"
-#include "consumer/reply_error.h"
-#include "consumer/reply_json.h"
+#include "consumer/model/reply.h"
+#include "consumer/model/reply_error.h"
+#include "consumer/model/reply_json.h"
 #include "tests/fuzz/fuzz.h"
 
 static void feed(struct reply *reply, const char *data, size_t len,

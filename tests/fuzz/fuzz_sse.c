@@ -1,6 +1,6 @@
 /* fuzz_sse.c - any bytes in any pieces: the same events as in one piece. The
  * first byte is the seed of the pieces. */
-#include "consumer/sse.h"
+#include "consumer/model/sse.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool note_event(void *owner, struct view name, struct view data)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "consumer/conversation.h"
+#include "consumer/conversation/conversation.h"
 #include "schemas/message/limits.h"
 
 static inline void apply(struct conversation *conversation,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/arguments.h"
+#include "consumer/conversation/arguments.h"
 
 static const struct {
     const char *what;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/observation.h"
+#include "consumer/conversation/observation.h"
 #include "schemas/message/limits.h"
 
 static struct image_ref figure = { .name = { "figure-1.png", 12 } };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/result.h"
+#include "consumer/attempt/result.h"
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/reply.h"
-#include "consumer/reply_error.h"
-#include "consumer/reply_json.h"
+#include "consumer/model/reply.h"
+#include "consumer/model/reply_error.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/message/buf.h"
 
 enum { WHOLE, BYTES, RANDOM, WAYS };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/endpoint.h"
+#include "consumer/model/endpoint.h"
 #include "schemas/message/buf.h"
 
 /* Writes text to a new file; free() the path, which unlinks nothing. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/model.h"
+#include "consumer/model/model.h"
 #include "schemas/message/buf.h"
 #include "tests/unit/model/practice.h"
 

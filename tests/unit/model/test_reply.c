@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/reply.h"
+#include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
 
 /* What endpoints send: JSON is written with ' for ". */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/reply_error.h"
+#include "consumer/model/reply_error.h"
 
 static const struct row {
     const char *name;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/sse.h"
+#include "consumer/model/sse.h"
 
 /* Events are written down as "name|data;" to compare them as text. */
 static bool note_event(void *owner, struct view name, struct view data)

@@ -1,0 +1,436 @@
+/* attempt.c - the machine of one consumer's work on one job. */
+#include "consumer/attempt/attempt.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/log.h"
+#include "consumer/queue/intake.h"
+
+enum {
+    MINUTE_MS = 60 * 1000,
+    REDIS_MS = 10 * MINUTE_MS, /* Redis may be away for so long */
+    FINISH_MS = 60 * MINUTE_MS,
+    MODEL_MS = 15 * MINUTE_MS, /* the model client's own bounds come first */
+    CELL_MS = 24 * 60 * MINUTE_MS, /* the session's own bounds come first */
+    MOST_WAIT_MS = 30 * 1000,
+};
+
+static enum turn step_deciding(struct attempt *attempt);
+
+static enum turn step_ended(struct attempt *attempt)
+{
+    (void)attempt;
+    return WAIT;
+}
+
+#define TO(state) (1u << (state))
+#define STOPS (TO(FINISHING) | TO(RELEASING) | TO(ENDED))
+
+static const struct rule {
+    const char *name;
+    unsigned int next;
+    attempt_step *step;
+    uint64_t limit_ms;
+    bool writes; /* waits for Redis alone */
+} table[ATTEMPT_STATES] = {
+    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS,
+                   true },
+    [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
+                  true },
+    [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | STOPS,
+                   step_deciding, MINUTE_MS, false },
+    [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
+    [ANSWERING] = { "answering", TO(ANSWERED) | TO(PAUSING) | STOPS,
+                    step_answering, MODEL_MS, false },
+    [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
+                   true },
+    [PAUSING] = { "pausing",
+                  TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
+                      STOPS,
+                  step_pausing, 0, false },
+    [PREPARING] = { "preparing",
+                    TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | TO(PAUSING) |
+                        STOPS,
+                    step_preparing, CELL_MS, false },
+    [CALLING] = { "calling", TO(RUNNING) | STOPS, step_calling, REDIS_MS,
+                  true },
+    [RUNNING] = { "running", TO(COLLECTING) | TO(PAUSING) | STOPS, step_running,
+                  CELL_MS, false },
+    [COLLECTING] = { "collecting", TO(OBSERVED) | STOPS, step_collecting,
+                     CELL_MS, false },
+    [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
+                   true },
+    [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS, true },
+    [RELEASING] = { "releasing", TO(ENDED), step_releasing, REDIS_MS, true },
+    [ENDED] = { "ended", 0, step_ended, 0, false },
+};
+
+const char *attempt_state_name(const struct attempt *attempt)
+{
+    return table[attempt->state].name;
+}
+
+uint64_t attempt_now_ms(const struct attempt *attempt)
+{
+    uv_update_time(attempt->consumer->loop);
+    return uv_now(attempt->consumer->loop);
+}
+
+struct holding attempt_holding(const struct attempt *attempt)
+{
+    return (struct holding){ view_of(attempt->id), attempt->epoch };
+}
+
+/* ------------------------------------------------------------- deadlines */
+
+static bool is_past_deadline(const struct attempt *attempt)
+{
+    return attempt->deadline_ms != 0 &&
+           attempt_now_ms(attempt) >= attempt->deadline_ms;
+}
+
+/* The state's own limit, or the job's deadline where that comes first. */
+static void set_alarm(struct attempt *attempt)
+{
+    uint64_t limit = attempt->state == PAUSING ? attempt->wait_ms
+                                               : table[attempt->state].limit_ms;
+    uint64_t now = attempt_now_ms(attempt);
+    bool ending = attempt->state >= FINISHING;
+    if (attempt->deadline_ms != 0 && !ending) {
+        uint64_t left =
+            attempt->deadline_ms > now ? attempt->deadline_ms - now : 0;
+        limit = left < limit ? left : limit;
+    }
+    alarm_set(attempt->alarm, limit);
+}
+
+static void on_alarm(void *owner)
+{
+    struct attempt *attempt = owner;
+    if (attempt->state < FINISHING && is_past_deadline(attempt)) {
+        attempt_stop(attempt, STOP_DEADLINE);
+        return;
+    }
+    if (attempt->state == PAUSING) {
+        attempt->landed = true;
+        attempt_run(attempt);
+        return;
+    }
+    const struct rule *rule = &table[attempt->state];
+    log_line("job.overdue", "{s:s, s:s}", "job", attempt->id, "state",
+             rule->name);
+    err_set(&attempt->fault, ERR_RETRY, "internal",
+            "\"%s\" took more than %llu ms", rule->name,
+            (unsigned long long)rule->limit_ms);
+    /* What waits for Redis cannot even say so: others will take over. */
+    attempt_stop(attempt, rule->writes ? STOP_LOST : STOP_FAULT);
+}
+
+/* --------------------------------------------------------------- machine */
+
+enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
+{
+    assert(table[attempt->state].next & TO(next));
+    attempt->state = next;
+    attempt->begun = attempt->landed = false;
+    if (next == ENDED)
+        alarm_stop(attempt->alarm);
+    else
+        set_alarm(attempt);
+    return AGAIN;
+}
+
+/* Gives up what runs outside. Cells of a session that outlives the job are
+ * interrupted; one of the job's own ends with its session. */
+static void drop_work(struct attempt *attempt)
+{
+    bool cell_runs = attempt->state == RUNNING;
+    model_call_free(attempt->call);
+    attempt->call = NULL;
+    session_abandon(&attempt->session);
+    if (cell_runs && attempt->stop != STOP_LOST &&
+        attempt->stop != STOP_RELEASE)
+        session_interrupt(&attempt->session);
+}
+
+static enum turn end_as(struct attempt *attempt, int status,
+                        const struct err *why)
+{
+    attempt->ending.status = status;
+    attempt->ending.why = why == NULL ? (struct err){ 0 } : *why;
+    return attempt_go(attempt, FINISHING);
+}
+
+static void act_on_stop(struct attempt *attempt)
+{
+    static const struct err too_late = { ERR_REJECT, "deadline_exceeded",
+                                         "the job's deadline has passed" };
+    if (attempt->stop == STOP_NONE || attempt->state == ENDED)
+        return;
+    if (attempt->stop == STOP_LOST) {
+        drop_work(attempt);
+        store_drop(&attempt->store);
+        attempt_go(attempt, ENDED);
+        return;
+    }
+    if (attempt->state == STARTING || attempt->state >= FINISHING)
+        return;
+    drop_work(attempt);
+    if (attempt->stop == STOP_RELEASE)
+        attempt_go(attempt, RELEASING);
+    else if (attempt->stop == STOP_CANCEL)
+        end_as(attempt, STATE_CANCELLED, NULL);
+    else if (attempt->stop == STOP_DEADLINE)
+        end_as(attempt, STATE_FAILED, &too_late);
+    else
+        end_as(attempt, STATE_FAILED, &attempt->fault);
+}
+
+static void end(struct attempt *attempt);
+
+void attempt_run(struct attempt *attempt)
+{
+    if (attempt->busy) {
+        attempt->again = true;
+        return;
+    }
+    attempt->busy = true;
+    do {
+        attempt->again = false;
+        act_on_stop(attempt);
+    } while (table[attempt->state].step(attempt) == AGAIN || attempt->again);
+    attempt->busy = false;
+    if (attempt->state == ENDED)
+        end(attempt);
+}
+
+void attempt_stop(struct attempt *attempt, enum stop stop)
+{
+    if (stop <= attempt->stop)
+        return;
+    attempt->stop = stop;
+    attempt_run(attempt);
+}
+
+enum turn attempt_fail(struct attempt *attempt, const struct err *why)
+{
+    attempt->fault = *why;
+    if (attempt->stop < STOP_FAULT)
+        attempt->stop = STOP_FAULT;
+    return AGAIN; /* and attempt_run() acts on it */
+}
+
+enum turn attempt_retry(struct attempt *attempt, const struct err *why,
+                        uint64_t wait_ms, enum attempt_state resume)
+{
+    const struct settings *settings = &attempt->consumer->settings;
+    const struct job_retry *retry = &attempt->job.retry;
+    uint64_t most =
+        retry->max_attempts ? retry->max_attempts : settings->max_attempts;
+    uint64_t wait =
+        retry->backoff_ms ? retry->backoff_ms : settings->backoff_ms;
+    attempt->tries++;
+    for (uint64_t i = 1; i < attempt->tries && wait < MOST_WAIT_MS; i++)
+        wait *= 2;
+    if (wait > MOST_WAIT_MS)
+        wait = MOST_WAIT_MS;
+    wait -= wait / 4 * (uint64_t)(rand() % 256) / 256;
+    if (wait < wait_ms)
+        wait = wait_ms;
+    bool late = attempt->deadline_ms != 0 &&
+                attempt_now_ms(attempt) + wait >= attempt->deadline_ms;
+    if (why->kind != ERR_RETRY || attempt->tries >= most || late)
+        return attempt_fail(attempt, why);
+    struct event_data data = { .error = result_error_of(why), .wait_ms = wait };
+    progress_event(&attempt->progress, "job.retrying", &data);
+    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",
+             why->code, "why", why->text, "wait_ms", (json_int_t)wait);
+    attempt->wait_ms = wait;
+    attempt->resume = resume;
+    return attempt_go(attempt, PAUSING);
+}
+
+static struct err why_of_cell(size_t number, const struct cell *cell)
+{
+    struct err why = { 0 };
+    if (cell->reason.len > 0)
+        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu: %.*s", number,
+                VIEW_ARG(cell->reason));
+    else if (cell->status == CELL_ERROR)
+        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu raised %.*s", number,
+                VIEW_ARG(cell->error.name));
+    else
+        err_set(&why, ERR_REJECT, "cell_failed",
+                "cell %zu ended with status \"%s\"", number,
+                cell_status_names[cell->status]);
+    return why;
+}
+
+static enum turn decide_end(struct attempt *attempt)
+{
+    static const struct err cut = {
+        ERR_REJECT, "token_limit",
+        "the model's reply reached its maximum length"
+    };
+    const struct conversation *conversation = &attempt->conversation;
+    const struct record *failure = conversation_failure(conversation);
+    if (conversation->cut)
+        return end_as(attempt, STATE_INCOMPLETE, &cut);
+    if (failure == NULL)
+        return end_as(attempt, STATE_COMPLETED, NULL);
+    struct err why = why_of_cell(conversation->result_count, &failure->cell);
+    return end_as(attempt, STATE_FAILED, &why);
+}
+
+static enum turn step_deciding(struct attempt *attempt)
+{
+    enum next next = conversation_next(&attempt->conversation);
+    attempt->tries = 0;
+    if (next == NEXT_CALL)
+        return attempt_go(attempt, PREPARING);
+    if (next == NEXT_END)
+        return decide_end(attempt);
+    uint64_t most = attempt->consumer->settings.max_turns;
+    uint64_t wish = attempt->job.limits.max_turns;
+    if (wish != 0 && wish < most)
+        most = wish;
+    if (attempt->conversation.turn < most)
+        return attempt_go(attempt, ASKING);
+    struct err why;
+    err_set(&why, ERR_REJECT, "turn_limit",
+            "the model asked for another turn after %llu, the most it has",
+            (unsigned long long)most);
+    return end_as(attempt, STATE_INCOMPLETE, &why);
+}
+
+/* --------------------------------------------------------------- writing */
+
+void attempt_written(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (reply != NULL)
+        return;
+    bool lost = strcmp(why->code, "stale") == 0 ||
+                strcmp(why->code, "unknown_job") == 0 ||
+                attempt->state >= FINISHING;
+    log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->id, "code",
+             why->code, "why", why->text);
+    attempt->fault = *why;
+    attempt_stop(attempt, lost ? STOP_LOST : STOP_FAULT);
+}
+
+void attempt_landed(void *owner, const redisReply *reply, const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (reply == NULL) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    attempt->landed = true;
+    attempt_run(attempt);
+}
+
+bool attempt_compose(struct attempt *attempt, const struct record *record)
+{
+    struct err err;
+    buf_finish(&attempt->record);
+    buf_init(&attempt->record, MAX_RECORD_BYTES);
+    if (message_encode(&schema_record, record, &attempt->record, &err))
+        return true;
+    err_prefix(&err, "a step of the conversation");
+    attempt_fail(attempt, &err);
+    return false;
+}
+
+static void on_journaled(void *owner, const redisReply *reply,
+                         const struct err *why)
+{
+    struct attempt *attempt = owner;
+    struct err err;
+    if (reply != NULL && attempt->state < FINISHING &&
+        !conversation_apply(&attempt->conversation, buf_view(&attempt->record),
+                            &err)) {
+        attempt->fault = err;
+        attempt_stop(attempt, STOP_FAULT);
+        return;
+    }
+    attempt_landed(attempt, reply, why);
+}
+
+void attempt_journal(struct attempt *attempt, const char *type,
+                     const struct event_data *data)
+{
+    CLEANUP(buf_finish) struct buf bytes;
+    event_data_encode(data, &bytes);
+    struct event_text event = { type, buf_view(&bytes) };
+    progress_flush(&attempt->progress);
+    struct command command;
+    transition_journal(&command, &attempt->consumer->names,
+                       attempt_holding(attempt), attempt->conversation.records,
+                       buf_view(&attempt->record), &event, 1);
+    store_send(&attempt->store, &command, on_journaled, attempt);
+    command_finish(&command);
+}
+
+/* ------------------------------------------------------ beginning and end */
+
+void attempt_new(struct consumer *consumer, struct view stream,
+                 struct view entry)
+{
+    struct attempt *attempt = calloc(1, sizeof(*attempt));
+    if (attempt == NULL)
+        abort();
+    while (consumer->slots[attempt->slot] != NULL)
+        attempt->slot++;
+    assert(attempt->slot < consumer->settings.slots);
+    consumer->slots[attempt->slot] = attempt;
+    consumer->running++;
+    attempt->consumer = consumer;
+    attempt->serial = ++consumer->serials;
+    attempt->stream = view_dup(stream);
+    attempt->entry = view_dup(entry);
+    attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
+    attempt->started_ms = attempt_now_ms(attempt);
+    store_init(&attempt->store, consumer->control);
+    set_alarm(attempt);
+    attempt_run(attempt);
+}
+
+static void attempt_free(struct attempt *attempt)
+{
+    model_call_free(attempt->call);
+    session_finish(&attempt->session);
+    output_finish(&attempt->output);
+    progress_finish(&attempt->progress);
+    store_finish(&attempt->store);
+    conversation_finish(&attempt->conversation);
+    arena_finish(&attempt->arena);
+    alarm_free(attempt->alarm);
+    json_decref(attempt->tools);
+    endpoint_free(attempt->endpoint);
+    for (size_t i = 0; i < attempt->record_count; i++)
+        buf_finish(&attempt->records[i]);
+    free(attempt->records);
+    buf_finish(&attempt->body);
+    buf_finish(&attempt->said);
+    buf_finish(&attempt->code);
+    buf_finish(&attempt->record);
+    buf_finish(&attempt->result);
+    free(attempt->stream);
+    free(attempt->entry);
+    free(attempt);
+}
+
+static void end(struct attempt *attempt)
+{
+    struct consumer *consumer = attempt->consumer;
+    consumer->slots[attempt->slot] = NULL;
+    consumer->running--;
+    attempt_free(attempt);
+    intake_wake(consumer->intake);
+    if (consumer->running == 0 && consumer->on_idle != NULL)
+        consumer->on_idle(consumer);
+}

@@ -1,0 +1,161 @@
+/* attempt.h - one consumer's work on one job, from the claim to the end.
+ *
+ *   STARTING -> LOADING -> DECIDING -----------------> FINISHING -> ENDED
+ *                           ^ | | ^
+ *            .--------------' | | '------------------------------------.
+ *            |      .---------' '------------.                         |
+ *            |      v                        v                         |
+ *            |   ASKING -> ANSWERING     PREPARING -> CALLING -> RUNNING
+ *            |                |              |                      |  |
+ *            '--- ANSWERED <--'              v                      v  |
+ *                                        OBSERVED <-------- COLLECTING |
+ *                                            '-------------------------'
+ *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
+ *   any --> FINISHING (fault, cancel, deadline)
+ *   any --> RELEASING --> ENDED (drain)      any --> ENDED (lease lost)
+ *
+ * ASKING, ANSWERED, CALLING and OBSERVED write the journal: model_intent,
+ * model_reply, tool_intent, tool_result. What is to be done next is DECIDING's
+ * alone, from the conversation, so an attempt that starts with a journal is in
+ * no way special. A callback records what came and runs the machine. */
+#ifndef CONSUMER_ATTEMPT_H
+#define CONSUMER_ATTEMPT_H
+
+#include "consumer/attempt/output.h"
+#include "consumer/attempt/progress.h"
+#include "consumer/attempt/result.h"
+#include "consumer/consumer.h"
+#include "consumer/conversation/conversation.h"
+#include "consumer/model/model.h"
+#include "consumer/session/session.h"
+
+enum attempt_state {
+    STARTING,
+    LOADING,
+    DECIDING,
+    ASKING,
+    ANSWERING,
+    ANSWERED,
+    PAUSING,
+    PREPARING,
+    CALLING,
+    RUNNING,
+    COLLECTING,
+    OBSERVED,
+    FINISHING,
+    RELEASING,
+    ENDED,
+    ATTEMPT_STATES,
+};
+
+/* Why an attempt must stop what it does, the stronger the later. */
+enum stop {
+    STOP_NONE,
+    STOP_RELEASE,  /* hand the job back */
+    STOP_DEADLINE, /* of the job */
+    STOP_CANCEL,
+    STOP_FAULT, /* attempt->fault */
+    STOP_LOST,  /* somebody else has the job: not one write more */
+};
+
+struct attempt {
+    struct consumer *consumer;
+    size_t slot;
+    uint64_t serial; /* never used twice */
+    char *stream, *entry;
+
+    enum attempt_state state;
+    bool begun, landed; /* in this state: asked for; come */
+    bool busy, again;   /* attempt_run() inside attempt_run() */
+    enum stop stop;
+    bool stopping; /* stop was acted on */
+    struct err fault;
+    struct alarm *alarm; /* the state's deadline */
+
+    /* From start. */
+    char id[ID_LEN + 1];
+    uint64_t epoch;
+    uint64_t number; /* of the attempt */
+    uint64_t queued_ms;
+    uint64_t age_ms;      /* of the job when it started, by Redis's clock */
+    uint64_t started_ms;  /* the loop's clock */
+    uint64_t deadline_ms; /* the loop's clock; 0: none */
+    bool held;            /* the lease is ours: beat it */
+    struct buf body;
+    struct buf *records; /* of the journal it began with */
+    size_t record_count;
+    bool cancelled; /* it was asked for before the start */
+
+    struct store store;
+    struct progress progress;
+    struct arena arena; /* of the job */
+    struct job job;
+    struct conversation conversation;
+    bool known; /* the job could be read: job and conversation are there */
+    size_t files_checked;
+
+    struct model_endpoint *endpoint;
+    json_t *tools;
+    struct model_call *call;
+    struct model_failure failure; /* of the call; ERR_NONE: a reply came */
+    struct buf said;              /* its text, for the event */
+    uint64_t asked_ms;
+    uint64_t tries;
+    uint64_t wait_ms;
+    enum attempt_state resume; /* where PAUSING goes back to */
+
+    struct session session;
+    struct output output;
+    bool sent_before; /* the call, by an attempt before this one */
+    size_t collected;
+    struct buf code;   /* of the call that runs */
+    struct buf record; /* on its way into the journal */
+    struct ending ending;
+    struct buf result;
+};
+
+/* Takes a place in consumer->slots, which must have one. Copies. */
+void attempt_new(struct consumer *consumer, struct view stream,
+                 struct view entry);
+
+/* At any time; the machine acts on it from the loop or at once. */
+void attempt_stop(struct attempt *attempt, enum stop stop);
+
+const char *attempt_state_name(const struct attempt *attempt);
+
+/* ------------------------------- for the files that hold the steps only */
+
+enum turn { AGAIN, WAIT };
+typedef enum turn attempt_step(struct attempt *attempt);
+
+/* turn.c: the model's side. */
+attempt_step step_asking, step_answering, step_answered, step_pausing;
+/* tool.c: the executor's side. */
+attempt_step step_preparing, step_calling, step_running, step_collecting,
+    step_observed;
+/* start.c, finish.c */
+attempt_step step_starting, step_loading, step_finishing, step_releasing;
+
+void attempt_run(struct attempt *attempt);
+enum turn attempt_go(struct attempt *attempt, enum attempt_state next);
+/* Ends the job with that error. */
+enum turn attempt_fail(struct attempt *attempt, const struct err *why);
+/* The same step again after a while, or attempt_fail() when the error is not
+ * of that kind, or tried often enough. wait_ms: at least. */
+enum turn attempt_retry(struct attempt *attempt, const struct err *why,
+                        uint64_t wait_ms, enum attempt_state resume);
+
+struct holding attempt_holding(const struct attempt *attempt);
+uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */
+/* Encodes into attempt->record; false: it does not fit, the attempt fails. */
+bool attempt_compose(struct attempt *attempt, const struct record *record);
+/* Writes attempt->record and an event in one step. Landed when that is done
+ * and the conversation has taken the record. */
+void attempt_journal(struct attempt *attempt, const char *type,
+                     const struct event_data *data);
+/* For writes that only matter when they are refused. */
+store_done attempt_written;
+/* For writes that the state waits for. */
+store_done attempt_landed;
+
+#endif

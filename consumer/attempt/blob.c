@@ -1,0 +1,104 @@
+/* blob.c - bytes that are too large for a message: stored under their hash. */
+#include "consumer/attempt/blob.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1])
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned int len = 0;
+    EVP_Digest(bytes.data, bytes.len, hash, &len, EVP_sha256(), NULL);
+    for (unsigned int i = 0; i < len && i < BLOB_NAME_LEN / 2; i++)
+        snprintf(name + 2 * (size_t)i, 3, "%02x", hash[i]);
+}
+
+void blob_put(struct store *store, const struct names *names, struct view bytes,
+              uint64_t ttl_ms, store_done *done, void *owner,
+              char name[BLOB_NAME_LEN + 1])
+{
+    blob_name(bytes, name);
+    struct key key = names_blob(names, view_of(name));
+    struct command command;
+    command_init(&command, "SET");
+    command_add(&command, key_view(&key));
+    command_add(&command, bytes);
+    command_add_text(&command, "PX");
+    command_add_uint(&command, ttl_ms);
+    store_send(store, &command, done, owner);
+    command_finish(&command);
+}
+
+static uint64_t big_endian(const unsigned char *at, int bytes)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < bytes; i++)
+        number = number << 8 | at[i];
+    return number;
+}
+
+/* JPEG: segments of a marker and a length; SOF0 to SOF15 hold the size. */
+static bool jpeg_size(const unsigned char *at, size_t len, uint64_t *width,
+                      uint64_t *height)
+{
+    size_t pos = 2;
+    while (pos + 9 < len && at[pos] == 0xff) {
+        unsigned char marker = at[pos + 1];
+        bool other = marker == 0xc4 || marker == 0xc8 || marker == 0xcc;
+        if (marker >= 0xc0 && marker <= 0xcf && !other) {
+            *height = big_endian(at + pos + 5, 2);
+            *width = big_endian(at + pos + 7, 2);
+            return true;
+        }
+        pos += 2 + (size_t)big_endian(at + pos + 2, 2);
+    }
+    return false;
+}
+
+bool image_size(struct view bytes, uint64_t *width, uint64_t *height)
+{
+    const unsigned char *at = (const unsigned char *)bytes.data;
+    if (bytes.len >= 24 && memcmp(at, "\x89PNG\r\n\x1a\n", 8) == 0) {
+        *width = big_endian(at + 16, 4);
+        *height = big_endian(at + 20, 4);
+        return true;
+    }
+    return bytes.len >= 4 && at[0] == 0xff && at[1] == 0xd8 &&
+           jpeg_size(at, bytes.len, width, height);
+}
+
+struct view mime_of(struct view file_name)
+{
+    static const struct {
+        const char *end, *mime;
+    } table[] = {
+        { ".csv", "text/csv" },
+        { ".gif", "image/gif" },
+        { ".gz", "application/gzip" },
+        { ".html", "text/html" },
+        { ".jpeg", "image/jpeg" },
+        { ".jpg", "image/jpeg" },
+        { ".json", "application/json" },
+        { ".md", "text/markdown" },
+        { ".pdf", "application/pdf" },
+        { ".png", "image/png" },
+        { ".py", "text/x-python" },
+        { ".svg", "image/svg+xml" },
+        { ".tsv", "text/tab-separated-values" },
+        { ".txt", "text/plain" },
+        { ".xml", "application/xml" },
+        { ".xlsx", "application/"
+                   "vnd.openxmlformats-officedocument.spreadsheetml.sheet" },
+        { ".zip", "application/zip" },
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        size_t len = strlen(table[i].end);
+        if (file_name.len > len &&
+            strncasecmp(file_name.data + file_name.len - len, table[i].end,
+                        len) == 0)
+            return view_of(table[i].mime);
+    }
+    return VIEW("application/octet-stream");
+}

@@ -1,0 +1,24 @@
+/* blob.h - bytes that are too large for a message: stored under their hash. */
+#ifndef CONSUMER_BLOB_H
+#define CONSUMER_BLOB_H
+
+#include "consumer/queue/store.h"
+#include "schemas/redis/names.h"
+
+enum { BLOB_NAME_LEN = 64 };
+
+/* SHA-256 in lower-case hexadecimal digits. */
+void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1]);
+
+/* Queues the SET; the same bytes again only make it live longer. */
+void blob_put(struct store *store, const struct names *names, struct view bytes,
+              uint64_t ttl_ms, store_done *done, void *owner,
+              char name[BLOB_NAME_LEN + 1]);
+
+/* Pixels of a PNG or JPEG; false when the bytes are neither. */
+bool image_size(struct view bytes, uint64_t *width, uint64_t *height);
+
+/* "image/png" of "chart.png"; application/octet-stream when not known. */
+struct view mime_of(struct view file_name);
+
+#endif

@@ -1,0 +1,87 @@
+/* finish.c - an attempt's end: the result, or the job handed back. */
+#include "consumer/attempt/attempt.h"
+#include "consumer/log.h"
+
+/* A session of the job's own ends with it. */
+static void leave_session(struct attempt *attempt)
+{
+    bool used = attempt->session.opened || attempt->conversation.files_there;
+    if (attempt->known && used && attempt->job.session.len == 0)
+        session_close(&attempt->session);
+}
+
+static void complete_ending(struct attempt *attempt)
+{
+    struct ending *ending = &attempt->ending;
+    ending->id = view_of(attempt->id);
+    ending->attempts = attempt->number;
+    ending->queued_ms = attempt->queued_ms;
+    ending->total_ms =
+        attempt->age_ms + attempt_now_ms(attempt) - attempt->started_ms;
+    if (attempt->endpoint != NULL)
+        ending->model = view_of(attempt->endpoint->name);
+    if (attempt->known && attempt->conversation.result_count > 0)
+        ending->isolation =
+            view_of(executor_isolation(attempt->consumer->executor));
+}
+
+static void send_finish(struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    const struct ending *ending = &attempt->ending;
+    CLEANUP(buf_finish) struct buf event;
+    result_write(&attempt->result, &attempt->conversation, ending);
+    result_event(&event, &attempt->conversation, ending);
+    struct finish finish = {
+        .holding = attempt_holding(attempt),
+        .state = ending->status,
+        .result = buf_view(&attempt->result),
+        .event_data = buf_view(&event),
+        .error_code = view_of(ending->why.code),
+        .result_ttl_ms = consumer->settings.result_ttl_ms,
+        .dead_ttl_ms = consumer->settings.dead_ttl_ms,
+    };
+    struct command command;
+    transition_finish(&command, &consumer->names, &finish);
+    store_send(&attempt->store, &command, attempt_landed, attempt);
+    command_finish(&command);
+}
+
+enum turn step_finishing(struct attempt *attempt)
+{
+    if (!attempt->begun) {
+        attempt->begun = true;
+        progress_flush(&attempt->progress);
+        leave_session(attempt);
+        complete_ending(attempt);
+        send_finish(attempt);
+        return WAIT;
+    }
+    if (!attempt->landed)
+        return WAIT;
+    const struct ending *ending = &attempt->ending;
+    log_line("job.finished", "{s:s, s:s, s:s, s:s, s:I, s:I}", "job",
+             attempt->id, "status", job_state_names[ending->status], "code",
+             ending->why.code, "why", ending->why.text, "turns",
+             (json_int_t)attempt->conversation.turn, "ms",
+             (json_int_t)ending->total_ms);
+    return attempt_go(attempt, ENDED);
+}
+
+enum turn step_releasing(struct attempt *attempt)
+{
+    if (attempt->landed) {
+        log_line("job.released", "{s:s}", "job", attempt->id);
+        return attempt_go(attempt, ENDED);
+    }
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    progress_flush(&attempt->progress);
+    struct command command;
+    transition_release(&command, &attempt->consumer->names,
+                       attempt_holding(attempt), VIEW("released"));
+    store_send(&attempt->store, &command, attempt_landed, attempt);
+    command_finish(&command);
+    return WAIT;
+}

@@ -1,0 +1,124 @@
+/* progress.c - the events of an attempt, with pieces of text gathered. */
+#include "consumer/attempt/progress.h"
+
+#include "consumer/log.h"
+#include "consumer/text.h"
+#include "schemas/message/limits.h"
+
+enum {
+    ENOUGH_BYTES = 1 << 10,
+    MOST_BYTES = 32 << 10, /* half an event: encoding and clean-up fit too */
+};
+
+void event_data_encode(const struct event_data *data, struct buf *out)
+{
+    struct err err;
+    buf_init(out, MAX_EVENT_BYTES);
+    if (message_encode(&schema_event_data, data, out, &err))
+        return;
+    log_line("event.refused", "{s:s}", "why", err.text);
+    buf_clear(out);
+    out->overflow = false;
+}
+
+static void send_event(struct progress *progress, const char *type,
+                       const struct event_data *data)
+{
+    CLEANUP(buf_finish) struct buf bytes;
+    event_data_encode(data, &bytes);
+    struct event_text event = { type, buf_view(&bytes) };
+    struct command command;
+    transition_event(&command, progress->setup.names, progress->setup.holding,
+                     ++progress->writes, &event, 1);
+    store_send(progress->setup.store, &command, progress->setup.done,
+               progress->setup.owner);
+    command_finish(&command);
+}
+
+/* Whole characters of what waits; the start of a last one stays. */
+static void send_text(struct progress *progress, size_t stay)
+{
+    struct view raw = buf_view(&progress->text);
+    raw.len -= stay;
+    CLEANUP(buf_finish) struct buf clean;
+    buf_init(&clean, (size_t)MOST_BYTES * 3);
+    text_add_clean(&clean, raw);
+    progress->about.text = buf_view(&clean);
+    if (raw.len > 0)
+        send_event(progress, progress->type, &progress->about);
+    buf_drop(&progress->text, raw.len);
+    alarm_stop(progress->alarm);
+}
+
+void progress_flush(struct progress *progress)
+{
+    if (progress->text.len > 0)
+        send_text(progress, 0);
+}
+
+static void on_alarm(void *owner)
+{
+    struct progress *progress = owner;
+    if (!store_is_empty(progress->setup.store)) {
+        alarm_set(progress->alarm, progress->setup.delta_ms + 1);
+        return;
+    }
+    send_text(progress, text_unfinished(buf_view(&progress->text)));
+}
+
+void progress_init(struct progress *progress, uv_loop_t *loop,
+                   const struct progress_setup *setup)
+{
+    *progress = (struct progress){ .setup = *setup };
+    progress->alarm = alarm_new(loop, on_alarm, progress);
+    buf_init(&progress->text, MOST_BYTES);
+}
+
+void progress_finish(struct progress *progress)
+{
+    if (progress == NULL)
+        return;
+    alarm_free(progress->alarm);
+    buf_finish(&progress->text);
+    *progress = (struct progress){ 0 };
+}
+
+static bool is_same(const struct progress *progress, const char *type,
+                    const struct event_data *about)
+{
+    return progress->text.len > 0 && progress->type == type &&
+           progress->about.turn == about->turn &&
+           view_equal(progress->about.call, about->call) &&
+           view_equal(progress->about.stream, about->stream);
+}
+
+void progress_text(struct progress *progress, const char *type,
+                   const struct event_data *about, struct view piece)
+{
+    if (!is_same(progress, type, about)) {
+        progress_flush(progress);
+        progress->type = type;
+        progress->about = *about;
+    }
+    while (piece.len > 0) {
+        size_t room = progress->text.max - progress->text.len;
+        size_t len = piece.len < room ? piece.len : room;
+        buf_append(&progress->text, piece.data, len);
+        piece.data += len;
+        piece.len -= len;
+        if (progress->text.len == progress->text.max)
+            send_text(progress, text_unfinished(buf_view(&progress->text)));
+    }
+    if (progress->text.len >= ENOUGH_BYTES &&
+        store_is_empty(progress->setup.store))
+        send_text(progress, text_unfinished(buf_view(&progress->text)));
+    else if (progress->text.len > 0 && !alarm_is_set(progress->alarm))
+        alarm_set(progress->alarm, progress->setup.delta_ms);
+}
+
+void progress_event(struct progress *progress, const char *type,
+                    const struct event_data *data)
+{
+    progress_flush(progress);
+    send_event(progress, type, data);
+}

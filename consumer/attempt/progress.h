@@ -1,0 +1,50 @@
+/* progress.h - the events of an attempt, with pieces of text gathered.
+ *
+ * Deltas of a model and output of a cell come in crumbs; they are put together
+ * until delta_ms have passed, enough is there, or something else happens.
+ * While Redis is away they wait, in one piece. */
+#ifndef CONSUMER_PROGRESS_H
+#define CONSUMER_PROGRESS_H
+
+#include "consumer/alarm.h"
+#include "consumer/queue/store.h"
+#include "schemas/message/event.h"
+#include "schemas/redis/transition.h"
+
+struct progress_setup {
+    struct store *store;
+    const struct names *names;
+    struct holding holding; /* its id must stay */
+    uint64_t delta_ms;
+    store_done *done; /* told of every event that was written or refused */
+    void *owner;
+};
+
+struct progress {
+    struct progress_setup setup;
+    struct alarm *alarm;
+    uint64_t writes; /* so far: a write that comes again is known by it */
+    struct buf text;
+    const char *type; /* of the text that waits */
+    struct event_data about;
+};
+
+void progress_init(struct progress *progress, uv_loop_t *loop,
+                   const struct progress_setup *setup);
+void progress_finish(struct progress *progress);
+
+/* A piece of text. about: turn, or call and stream, borrowed until flushed;
+ * literals and what lives as long as the attempt. */
+void progress_text(struct progress *progress, const char *type,
+                   const struct event_data *about, struct view piece);
+
+void progress_flush(struct progress *progress);
+
+/* After what waits. */
+void progress_event(struct progress *progress, const char *type,
+                    const struct event_data *data);
+
+/* Encodes; what does not fit an event is left out. */
+void event_data_encode(const struct event_data *data, struct buf *out);
+
+#endif

@@ -1,0 +1,269 @@
+/* result.c - what came of a job, put together to be written once. */
+#include "consumer/attempt/result.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "consumer/attempt/progress.h"
+#include "consumer/log.h"
+#include "consumer/text.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/limits.h"
+
+enum {
+    SHORT_BYTES = 2 << 10, /* of a text that had to be cut */
+    LATE_CELLS = 16,
+    HEAD_BYTES = 4 << 10, /* of the answer, in the event */
+    LEAST_ANSWER_BYTES = 64 << 10,
+};
+
+struct writing {
+    struct conversation *conversation;
+    struct arena arena;
+    struct result result;
+    json_t *messages;
+    struct buf notes;
+};
+
+struct result_error result_error_of(const struct err *why)
+{
+    if (why->kind == ERR_NONE)
+        return (struct result_error){ 0 };
+    return (struct result_error){
+        .kind = why->kind == ERR_RETRY ? VIEW("retry") : VIEW("reject"),
+        .code = view_of(why->code),
+        .message = view_of(why->text),
+        .retryable = why->kind == ERR_RETRY,
+    };
+}
+
+static struct view clip(struct arena *arena, struct view text, size_t max)
+{
+    if (text.len <= max)
+        return text;
+    CLEANUP(buf_finish) struct buf cut;
+    buf_init(&cut, max);
+    text_add_clipped(&cut, text, max);
+    return arena_copy(arena, buf_view(&cut));
+}
+
+/* ------------------------------------------------------------ collecting */
+
+static void collect_cells(struct writing *writing)
+{
+    const struct conversation *conversation = writing->conversation;
+    size_t count = conversation->result_count;
+    struct cell *cells =
+        arena_alloc(&writing->arena, (count + 1) * sizeof(*cells));
+    writing->result.cells.items = cells;
+    for (size_t i = 0; i < count; i++)
+        if (conversation->results[i].cell.code.len > 0)
+            cells[writing->result.cells.count++] =
+                conversation->results[i].cell;
+}
+
+static void collect_images(struct writing *writing)
+{
+    const struct conversation *conversation = writing->conversation;
+    struct list *list = &writing->result.images;
+    struct image_ref *images =
+        arena_alloc(&writing->arena, MAX_IMAGES * sizeof(*images));
+    list->items = images;
+    for (size_t i = 0; i < conversation->result_count; i++) {
+        const struct list *some = &conversation->results[i].images;
+        for (size_t j = 0; j < some->count && list->count < MAX_IMAGES; j++)
+            images[list->count++] = ((const struct image_ref *)some->items)[j];
+    }
+}
+
+/* A file that was written again stands once, as it was last. */
+static void add_file(struct list *list, const struct file_ref *file)
+{
+    struct file_ref *files = list->items;
+    size_t at = 0;
+    while (at < list->count && !view_equal(files[at].name, file->name))
+        at++;
+    if (at == MAX_FILES)
+        return;
+    files[at] = *file;
+    if (at == list->count)
+        list->count++;
+}
+
+static void collect_files(struct writing *writing)
+{
+    const struct conversation *conversation = writing->conversation;
+    writing->result.files.items =
+        arena_alloc(&writing->arena, MAX_FILES * sizeof(struct file_ref));
+    for (size_t i = 0; i < conversation->result_count; i++) {
+        const struct list *some = &conversation->results[i].files;
+        for (size_t j = 0; j < some->count; j++)
+            add_file(&writing->result.files,
+                     &((const struct file_ref *)some->items)[j]);
+    }
+}
+
+static void collect(struct writing *writing)
+{
+    struct conversation *conversation = writing->conversation;
+    struct result *result = &writing->result;
+    const struct job *job = conversation->job;
+    result->answer = conversation_answer(conversation);
+    result->session = job->session;
+    result->metadata = job->metadata;
+    result->usage = conversation->usage;
+    result->timings.model = conversation->model_ms;
+    result->timings.tools = conversation->tools_ms;
+    writing->messages = conversation->messages;
+    collect_cells(writing);
+    collect_images(writing);
+    collect_files(writing);
+    if (result->answer.len > MAX_ANSWER_BYTES) {
+        result->answer =
+            clip(&writing->arena, result->answer, MAX_ANSWER_BYTES);
+        buf_printf(&writing->notes, "The answer was cut to %d bytes. ",
+                   MAX_ANSWER_BYTES);
+    }
+}
+
+/* -------------------------------------------------------------- cutting */
+
+static void cut_cells(struct writing *writing)
+{
+    struct cell *cells = writing->result.cells.items;
+    struct arena *arena = &writing->arena;
+    for (size_t i = 0; i < writing->result.cells.count; i++) {
+        struct cell *cell = &cells[i];
+        cell->code = clip(arena, cell->code, (size_t)2 * SHORT_BYTES);
+        cell->out = clip(arena, cell->out, SHORT_BYTES);
+        cell->errout = clip(arena, cell->errout, SHORT_BYTES);
+        cell->result = clip(arena, cell->result, SHORT_BYTES);
+        cell->error.traceback = clip(arena, cell->error.traceback, SHORT_BYTES);
+        cell->error.value = clip(arena, cell->error.value, SHORT_BYTES);
+        cell->displays.count = 0;
+    }
+}
+
+static void cut_messages(struct writing *writing)
+{
+    json_t *all = json_array();
+    size_t i;
+    json_t *message;
+    json_array_foreach(writing->messages, i, message) {
+        const json_t *content = json_object_get(message, "content");
+        struct view text = { json_string_value(content),
+                             json_string_length(content) };
+        json_t *copy = json_copy(message);
+        if (text.len > SHORT_BYTES) {
+            text = clip(&writing->arena, text, SHORT_BYTES);
+            json_object_set_new(copy, "content",
+                                json_stringn(text.data, text.len));
+        }
+        json_array_append_new(all, copy);
+    }
+    json_decref(writing->messages);
+    writing->messages = all;
+}
+
+static void drop_messages(struct writing *writing)
+{
+    json_decref(writing->messages);
+    writing->messages = NULL;
+}
+
+static void drop_early_cells(struct writing *writing)
+{
+    struct list *cells = &writing->result.cells;
+    if (cells->count <= LATE_CELLS)
+        return;
+    cells->items = (struct cell *)cells->items + (cells->count - LATE_CELLS);
+    cells->count = LATE_CELLS;
+}
+
+static void drop_cells(struct writing *writing)
+{
+    writing->result.cells.count = 0;
+}
+
+static void cut_answer(struct writing *writing)
+{
+    writing->result.answer =
+        clip(&writing->arena, writing->result.answer, LEAST_ANSWER_BYTES);
+    writing->result.metadata.count = 0;
+}
+
+static const struct {
+    void (*cut)(struct writing *writing);
+    const char *note;
+} cuts[] = {
+    { cut_cells, "Long texts of cells were cut. " },
+    { cut_messages, "Long messages were cut. " },
+    { drop_messages, "The conversation was left out. " },
+    { drop_early_cells, "All but the last 16 cells were left out. " },
+    { drop_cells, "The cells were left out. " },
+    { cut_answer, "The answer was cut, the metadata left out. " },
+};
+enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
+
+/* -------------------------------------------------------------- writing */
+
+static bool encode(struct writing *writing, struct buf *out, struct err *err)
+{
+    struct result *result = &writing->result;
+    result->messages = NULL;
+    if (writing->messages != NULL)
+        json_to_value(writing->messages, &result->messages, &writing->arena,
+                      NULL);
+    result->notes = view_head(buf_view(&writing->notes), 900);
+    buf_init(out, MAX_RESULT_BYTES);
+    return message_encode(&schema_result, result, out, err);
+}
+
+static void write_fitting(struct writing *writing, struct buf *out)
+{
+    struct err err = { 0 };
+    for (size_t i = 0; !encode(writing, out, &err); i++) {
+        buf_finish(out);
+        if (i == CUTS) {
+            log_line("result.refused", "{s:s}", "why", err.text);
+            buf_init(out, MAX_RESULT_BYTES);
+            return;
+        }
+        cuts[i].cut(writing);
+        buf_add(&writing->notes, view_of(cuts[i].note));
+    }
+}
+
+void result_write(struct buf *out, struct conversation *conversation,
+                  const struct ending *ending)
+{
+    struct writing writing = { .conversation = conversation };
+    struct result *result = &writing.result;
+    buf_init(&writing.notes, 4096);
+    *result = (struct result){
+        .id = ending->id,
+        .status = ending->status,
+        .attempts = ending->attempts,
+        .timings = { .queued = ending->queued_ms, .total = ending->total_ms },
+        .error = result_error_of(&ending->why),
+        .model = ending->model,
+        .isolation = ending->isolation,
+    };
+    if (conversation != NULL && conversation->job != NULL)
+        collect(&writing);
+    json_incref(writing.messages);
+    write_fitting(&writing, out);
+    json_decref(writing.messages);
+    buf_finish(&writing.notes);
+    arena_finish(&writing.arena);
+}
+
+void result_event(struct buf *out, const struct conversation *conversation,
+                  const struct ending *ending)
+{
+    struct event_data data = { .ms = ending->total_ms,
+                               .error = result_error_of(&ending->why) };
+    if (conversation != NULL && conversation->job != NULL)
+        data.answer = view_head(conversation_answer(conversation), HEAD_BYTES);
+    event_data_encode(&data, out);
+}

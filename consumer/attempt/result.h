@@ -1,0 +1,33 @@
+/* result.h - what came of a job, put together to be written once.
+ *
+ * A result is at most MAX_RESULT_BYTES. What does not fit is cut in this order,
+ * and notes say so: long texts of cells, long tool messages, the conversation,
+ * early cells, all cells, the answer's tail. Images and files never are: they
+ * are names. */
+#ifndef CONSUMER_RESULT_H
+#define CONSUMER_RESULT_H
+
+#include "consumer/conversation/conversation.h"
+
+struct ending {
+    struct view id;
+    int status;     /* enum job_state, a terminal one */
+    struct err why; /* failed, incomplete, cancelled */
+    uint64_t attempts;
+    uint64_t queued_ms, total_ms;
+    struct view model, isolation;
+};
+
+/* Initializes out. conversation: NULL or unfinished when the job could not
+ * even be read. */
+void result_write(struct buf *out, struct conversation *conversation,
+                  const struct ending *ending);
+
+/* The data of the terminal event: initializes out. */
+void result_event(struct buf *out, const struct conversation *conversation,
+                  const struct ending *ending);
+
+/* The error as results and events carry it; borrows why. */
+struct result_error result_error_of(const struct err *why);
+
+#endif

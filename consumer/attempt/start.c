@@ -1,0 +1,286 @@
+/* start.c - an attempt's beginning: the claim, the job, what was done before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/attempt/attempt.h"
+#include "consumer/conversation/tools.h"
+#include "consumer/log.h"
+
+static struct buf buf_copy(struct view bytes)
+{
+    struct buf copy;
+    buf_init(&copy, bytes.len + 1);
+    buf_add(&copy, bytes);
+    return copy;
+}
+
+static void keep_journal(struct attempt *attempt, const struct started *started)
+{
+    attempt->records = calloc(started->records + 1, sizeof(struct buf));
+    if (attempt->records == NULL)
+        abort();
+    for (size_t i = 0; i < started->records; i++) {
+        const redisReply *record = started->journal->element[i];
+        attempt->records[i] =
+            buf_copy((struct view){ record->str, record->len });
+    }
+    attempt->record_count = started->records;
+}
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+    return then != 0 && now > then ? now - then : 0;
+}
+
+static void keep_start(struct attempt *attempt, const struct started *started)
+{
+    struct consumer *consumer = attempt->consumer;
+    snprintf(attempt->id, sizeof(attempt->id), "%.*s", VIEW_ARG(started->id));
+    attempt->epoch = started->epoch;
+    attempt->number = started->attempt;
+    attempt->cancelled = started->cancel;
+    attempt->started_ms = attempt_now_ms(attempt);
+    attempt->queued_ms = since(started->now, started->submitted_at);
+    attempt->age_ms = attempt->queued_ms;
+    uint64_t left = consumer->settings.deadline_ms;
+    if (started->deadline_at != 0)
+        left = since(started->deadline_at, started->now);
+    attempt->deadline_ms = attempt->started_ms + left;
+    attempt->body = buf_copy(started->body);
+    keep_journal(attempt, started);
+    attempt->held = true;
+    struct progress_setup setup = {
+        .store = &attempt->store,
+        .names = &consumer->names,
+        .holding = attempt_holding(attempt),
+        .delta_ms = consumer->settings.delta_ms,
+        .done = attempt_written,
+        .owner = attempt,
+    };
+    progress_init(&attempt->progress, consumer->loop, &setup);
+    log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job", attempt->id,
+             "attempt", (json_int_t)attempt->number, "epoch",
+             (json_int_t)attempt->epoch, "records",
+             (json_int_t)started->records, "queued_ms",
+             (json_int_t)attempt->queued_ms);
+}
+
+static void on_started(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct attempt *attempt = owner;
+    struct started started;
+    struct err err;
+    attempt->landed = true;
+    if (reply != NULL && transition_started(reply, &started, &err)) {
+        if (started.run)
+            keep_start(attempt, &started);
+        else
+            log_line("entry.dropped", "{s:s, s:s%}", "entry", attempt->entry,
+                     "why", started.reason.data, started.reason.len);
+    } else {
+        log_line("entry.refused", "{s:s, s:s}", "entry", attempt->entry, "why",
+                 reply == NULL ? why->text : err.text);
+    }
+    attempt_run(attempt);
+}
+
+enum turn step_starting(struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    if (!attempt->begun) {
+        attempt->begun = true;
+        struct claim claim = {
+            .stream = view_of(attempt->stream),
+            .entry = view_of(attempt->entry),
+            .consumer = view_of(consumer->name),
+            .lease_ms = consumer->settings.lease_ms,
+            .max_crashes = consumer->settings.max_crashes,
+        };
+        struct command command;
+        transition_start(&command, &consumer->names, PARTITION, &claim);
+        store_send(&attempt->store, &command, on_started, attempt);
+        command_finish(&command);
+        return WAIT;
+    }
+    if (!attempt->landed)
+        return WAIT;
+    if (!attempt->held)
+        return attempt_go(attempt, ENDED);
+    if (attempt->cancelled && attempt->stop < STOP_CANCEL)
+        attempt->stop = STOP_CANCEL;
+    if (attempt->consumer->mode != MODE_SERVING && attempt->stop < STOP_RELEASE)
+        attempt->stop = STOP_RELEASE; /* it came just too late */
+    return attempt_go(attempt, LOADING);
+}
+
+/* ---------------------------------------------------------------- loading */
+
+static uint64_t least(uint64_t wish, uint64_t most)
+{
+    return wish == 0 || (most != 0 && wish > most) ? most : wish;
+}
+
+static void open_session(struct attempt *attempt);
+
+static bool read_job(struct attempt *attempt, struct err *err)
+{
+    struct job *job = &attempt->job;
+    if (!job_decode(job, buf_view(&attempt->body), &attempt->arena, err))
+        return false;
+    if (!view_is(job->id, attempt->id))
+        return err_set(err, ERR_REJECT, "id_mismatch",
+                       "the body is of job %.*s, it was submitted as %s",
+                       VIEW_ARG(job->id), attempt->id);
+    if (!conversation_init(&attempt->conversation, job, err))
+        return false;
+    attempt->known = true;
+    uint64_t own = job->limits.deadline_ms;
+    if (own != 0) {
+        uint64_t left = own > attempt->age_ms ? own - attempt->age_ms : 0;
+        uint64_t until = attempt->started_ms + left;
+        if (until < attempt->deadline_ms)
+            attempt->deadline_ms = until;
+    }
+    attempt->tools = job->tools.count == 0
+                         ? json_incref(attempt->consumer->tools)
+                         : tools_offer(&job->tools, err);
+    if (attempt->tools == NULL)
+        return false;
+    if (job->kind == JOB_CODE)
+        return true;
+    attempt->endpoint =
+        endpoints_take(&attempt->consumer->endpoints, job->model, err);
+    return attempt->endpoint != NULL;
+}
+
+static bool read_journal(struct attempt *attempt, struct err *err)
+{
+    for (size_t i = 0; i < attempt->record_count; i++)
+        if (!conversation_apply(&attempt->conversation,
+                                buf_view(&attempt->records[i]), err))
+            return false;
+    return true;
+}
+
+static void on_size(void *owner, const redisReply *reply, const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (reply == NULL) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    const struct file_ref *files = attempt->job.files.items;
+    const struct file_ref *file = &files[attempt->files_checked++];
+    struct err err = { 0 };
+    if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
+        err_set(&err, ERR_REJECT, "missing_blob",
+                "files[%zu]: there is no blob %.*s of \"%.*s\": it must be "
+                "written before the job",
+                attempt->files_checked - 1, VIEW_ARG(file->blob),
+                VIEW_ARG(view_head(file->name, 64)));
+    else if (reply->integer > MAX_BLOB_BYTES)
+        err_set(&err, ERR_REJECT, "too_large",
+                "files[%zu]: the blob is %lld bytes, at most %d",
+                attempt->files_checked - 1, reply->integer, MAX_BLOB_BYTES);
+    if (err.kind != ERR_NONE && attempt->state < FINISHING) {
+        attempt->fault = err;
+        attempt_stop(attempt, STOP_FAULT);
+        return;
+    }
+    attempt_run(attempt);
+}
+
+static void check_files(struct attempt *attempt)
+{
+    const struct file_ref *files = attempt->job.files.items;
+    for (size_t i = 0; i < attempt->job.files.count; i++) {
+        struct key key = names_blob(&attempt->consumer->names, files[i].blob);
+        struct command command;
+        command_init(&command, "STRLEN");
+        command_add(&command, key_view(&key));
+        store_send(&attempt->store, &command, on_size, attempt);
+        command_finish(&command);
+    }
+}
+
+enum turn step_loading(struct attempt *attempt)
+{
+    struct err err;
+    if (!attempt->begun) {
+        attempt->begun = true;
+        if (!read_job(attempt, &err) || !read_journal(attempt, &err))
+            return attempt_fail(attempt, &err);
+        open_session(attempt);
+        if (!attempt->conversation.files_there)
+            check_files(attempt);
+        else
+            attempt->files_checked = attempt->job.files.count;
+    }
+    if (attempt->files_checked < attempt->job.files.count)
+        return WAIT;
+    return attempt_go(attempt, DECIDING);
+}
+
+/* ---------------------------------------------------------------- session */
+
+static void on_session_start(void *owner, bool again)
+{
+    output_start(&((struct attempt *)owner)->output, again);
+}
+
+static void on_session_output(void *owner, struct view stream,
+                              struct view bytes)
+{
+    output_stream(&((struct attempt *)owner)->output, stream, bytes);
+}
+
+static void on_session_display(void *owner, const struct list *bundle)
+{
+    output_display(&((struct attempt *)owner)->output, bundle);
+}
+
+static void on_session_cell(void *owner, const struct cell *cell,
+                            const struct list *files)
+{
+    output_cell(&((struct attempt *)owner)->output, cell, files);
+}
+
+static void on_session_done(void *owner)
+{
+    struct attempt *attempt = owner;
+    attempt->landed = true;
+    attempt_run(attempt);
+}
+
+static void open_session(struct attempt *attempt)
+{
+    struct consumer *consumer = attempt->consumer;
+    const struct settings *settings = &consumer->settings;
+    const struct job_limits *limits = &attempt->job.limits;
+    struct session_setup setup = {
+        .loop = consumer->loop,
+        .executor = consumer->executor,
+        .store = &attempt->store,
+        .names = &consumer->names,
+        .job = view_of(attempt->id),
+        .limits = { .memory_bytes =
+                        least(limits->memory_bytes, settings->memory_bytes) },
+        .files = attempt->job.files,
+        .away_ms = settings->away_ms,
+        .cell_ms = least(limits->cell_ms, settings->cell_ms),
+    };
+    static const struct session_events events = {
+        .on_start = on_session_start,
+        .on_output = on_session_output,
+        .on_display = on_session_display,
+        .on_cell = on_session_cell,
+        .on_done = on_session_done,
+    };
+    char name[80];
+    session_name(name, &attempt->job);
+    session_init(&attempt->session, &setup, name, events, attempt);
+    output_init(&attempt->output, &attempt->progress, &consumer->names,
+                settings->result_ttl_ms, attempt_written, attempt);
+}

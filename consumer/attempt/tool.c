@@ -1,0 +1,234 @@
+/* tool.c - an attempt's side towards the executor: run a call, observe it. */
+#include <string.h>
+
+#include "consumer/attempt/attempt.h"
+#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/observation.h"
+#include "consumer/conversation/tools.h"
+#include "schemas/message/limits.h"
+
+enum { EVENT_CODE_BYTES = 32 << 10 };
+
+static struct record record_of(const struct attempt *attempt,
+                               const struct call *call, int kind)
+{
+    return (struct record){
+        .kind = kind,
+        .attempt = attempt->number,
+        .turn = attempt->conversation.turn,
+        .call = view_of(call->id),
+        .call_id = view_head(view_of(call->call_id), MAX_NAME_BYTES),
+        .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
+    };
+}
+
+/* ------------------------------------------------------ calls not carried out
+ */
+
+/* The model is told why, so that it can do better. */
+static enum turn refuse(struct attempt *attempt, const struct call *call,
+                        const char *sentence)
+{
+    struct record record = record_of(attempt, call, RECORD_TOOL_RESULT);
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 2048);
+    buf_printf(&text, "Error: %s. The call was not run.", sentence);
+    record.observation = buf_view(&text);
+    output_begin(&attempt->output, view_of(call->id), 0, 0, 0);
+    return attempt_compose(attempt, &record) ? attempt_go(attempt, OBSERVED)
+                                             : AGAIN;
+}
+
+/* The code of the call, into attempt->code. */
+static bool read_code(struct attempt *attempt, const struct call *call,
+                      struct err *err)
+{
+    buf_finish(&attempt->code);
+    buf_init(&attempt->code, MAX_CODE_BYTES);
+    if (attempt->job.kind == JOB_CODE) {
+        buf_add(&attempt->code, call->arguments);
+        return true;
+    }
+    const struct tool *tool = tool_find(view_of(call->tool));
+    if (tool == NULL)
+        return err_set(err, ERR_REJECT, "unknown_tool",
+                       "there is no tool \"%.64s\"; there is: %s", call->tool,
+                       tools_known());
+    if (!arguments_text(call->arguments, tool->text, tool->raw, &attempt->code,
+                        err))
+        return false;
+    if (!buf_ok(&attempt->code))
+        return err_set(err, ERR_REJECT, "too_large",
+                       "the code is larger than %d bytes", MAX_CODE_BYTES);
+    return attempt->code.len > 0 ||
+           err_set(err, ERR_REJECT, "missing_field",
+                   "the argument \"%s\" is empty", tool->text);
+}
+
+/* ---------------------------------------------------------------- running */
+
+static struct wish wish_for(struct attempt *attempt, enum wish_kind kind)
+{
+    const struct call *call = conversation_call(&attempt->conversation);
+    return (struct wish){
+        .kind = kind,
+        .call = view_of(call->id),
+        .code = buf_view(&attempt->code),
+        .past = conversation_past(&attempt->conversation),
+        .files_there = attempt->conversation.files_there,
+    };
+}
+
+enum turn step_preparing(struct attempt *attempt)
+{
+    const struct call *call = conversation_call(&attempt->conversation);
+    struct err err;
+    if (!attempt->begun) {
+        attempt->begun = true;
+        if (!read_code(attempt, call, &err))
+            return refuse(attempt, call, err.text);
+        attempt->sent_before = call->intended;
+        if (call->intended)
+            return attempt_go(attempt, RUNNING);
+        struct wish wish = wish_for(attempt, WISH_READY);
+        session_want(&attempt->session, &wish);
+    }
+    if (!attempt->landed)
+        return WAIT;
+    if (attempt->session.fault.kind == ERR_NONE)
+        return attempt_go(attempt, CALLING);
+    return attempt_retry(attempt, &attempt->session.fault, 0, PREPARING);
+}
+
+enum turn step_calling(struct attempt *attempt)
+{
+    if (attempt->landed)
+        return attempt_go(attempt, RUNNING);
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    const struct call *call = conversation_call(&attempt->conversation);
+    struct record record = record_of(attempt, call, RECORD_TOOL_INTENT);
+    if (attempt->job.kind != JOB_CODE)
+        record.arguments = call->arguments;
+    if (!attempt_compose(attempt, &record))
+        return AGAIN;
+    struct event_data data = {
+        .turn = attempt->conversation.turn,
+        .call = view_of(call->id),
+        .tool = record.tool,
+        .code = view_head(buf_view(&attempt->code), EVENT_CODE_BYTES),
+    };
+    attempt_journal(attempt, "tool.started", &data);
+    return WAIT;
+}
+
+static size_t count_cells(const struct conversation *conversation)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        count += conversation->results[i].cell.code.len > 0;
+    return count;
+}
+
+static void begin_output(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    size_t images = 0;
+    size_t files = 0;
+    for (size_t i = 0; i < conversation->result_count; i++) {
+        images += conversation->results[i].images.count;
+        files += conversation->results[i].files.count;
+    }
+    output_begin(&attempt->output, view_of(conversation_call(conversation)->id),
+                 count_cells(conversation), images, files);
+}
+
+enum turn step_running(struct attempt *attempt)
+{
+    if (!attempt->begun) {
+        attempt->begun = true;
+        begin_output(attempt);
+        struct wish wish = wish_for(attempt, WISH_RUN);
+        wish.intended = attempt->sent_before || attempt->tries > 0;
+        attempt->asked_ms = attempt_now_ms(attempt);
+        session_want(&attempt->session, &wish);
+    }
+    if (!attempt->landed)
+        return WAIT;
+    if (attempt->session.fault.kind != ERR_NONE)
+        return attempt_retry(attempt, &attempt->session.fault, 0, RUNNING);
+    attempt->collected = 0;
+    return attempt_go(attempt, COLLECTING);
+}
+
+/* ------------------------------------------------------------- observing */
+
+static void compose_result(struct attempt *attempt)
+{
+    const struct call *call = conversation_call(&attempt->conversation);
+    struct record record = record_of(attempt, call, RECORD_TOOL_RESULT);
+    output_record(&attempt->output, buf_view(&attempt->code), &record);
+    record.ms = attempt_now_ms(attempt) - attempt->asked_ms;
+    CLEANUP(buf_finish) struct buf text;
+    observation_write(&text, &record, buf_view(&attempt->output.notes));
+    if (attempt->job.kind != JOB_CODE)
+        record.observation = buf_view(&text);
+    attempt_compose(attempt, &record);
+}
+
+/* The files that the cell wrote, one after the other. */
+enum turn step_collecting(struct attempt *attempt)
+{
+    struct output *output = &attempt->output;
+    const struct workspace_file *wanted = output->wanted.items;
+    if (attempt->begun && !attempt->landed)
+        return WAIT;
+    if (attempt->begun) {
+        output_file(output, &wanted[attempt->collected++],
+                    buf_view(&attempt->session.file), &attempt->session.fault);
+        attempt->begun = attempt->landed = false;
+    }
+    if (attempt->collected == output->wanted.count) {
+        compose_result(attempt);
+        return attempt_go(attempt, OBSERVED);
+    }
+    const struct workspace_file *file = &wanted[attempt->collected];
+    if (file->bytes > MAX_BLOB_BYTES) {
+        struct err why;
+        err_set(&why, ERR_REJECT, "too_large", "not kept: larger than %d bytes",
+                MAX_BLOB_BYTES);
+        output_file(output, file, (struct view){ 0 }, &why);
+        attempt->collected++;
+        return AGAIN;
+    }
+    struct wish wish = { .kind = WISH_GET, .name = file->name };
+    attempt->begun = true;
+    session_want(&attempt->session, &wish);
+    return attempt->landed ? AGAIN : WAIT;
+}
+
+enum turn step_observed(struct attempt *attempt)
+{
+    if (attempt->landed) {
+        if (attempt->output.ended)
+            session_forget(&attempt->session, attempt->output.call);
+        return attempt_go(attempt, DECIDING);
+    }
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    const struct call *call = conversation_call(&attempt->conversation);
+    const struct cell *cell = &attempt->output.cell;
+    bool ran = attempt->output.ended;
+    struct event_data data = {
+        .turn = attempt->conversation.turn,
+        .call = view_of(call->id),
+        .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
+        .status = view_of(ran ? cell_status_names[cell->status] : "refused"),
+        .state = view_of(ran ? cell_state_names[cell->state] : "kept"),
+        .ms = ran ? attempt_now_ms(attempt) - attempt->asked_ms : 0,
+    };
+    attempt_journal(attempt, "tool.completed", &data);
+    return WAIT;
+}

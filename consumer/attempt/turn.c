@@ -1,0 +1,151 @@
+/* turn.c - an attempt's side towards the model: ask, listen, journal. */
+#include <stdlib.h>
+
+#include "consumer/attempt/attempt.h"
+#include "consumer/conversation/prompt.h"
+#include "consumer/log.h"
+#include "schemas/message/limits.h"
+
+enum { EVENT_TEXT_BYTES = 48 << 10 };
+
+static uint64_t next_turn(const struct attempt *attempt)
+{
+    return attempt->conversation.turn + 1;
+}
+
+/* ---------------------------------------------------------------- hearing */
+
+static void on_text(void *owner, struct view text)
+{
+    struct attempt *attempt = owner;
+    struct event_data about = { .turn = next_turn(attempt) };
+    progress_text(&attempt->progress, "message.delta", &about, text);
+}
+
+static void on_reasoning(void *owner, struct view text)
+{
+    struct attempt *attempt = owner;
+    struct event_data about = { .turn = next_turn(attempt) };
+    progress_text(&attempt->progress, "reasoning.delta", &about, text);
+}
+
+/* The reply is borrowed: it becomes the journal's record at once. */
+static void compose_reply(struct attempt *attempt,
+                          const struct model_reply *reply)
+{
+    char *message = json_dumps(reply->message, JSON_COMPACT);
+    struct record record = {
+        .kind = RECORD_MODEL_REPLY,
+        .attempt = attempt->number,
+        .turn = next_turn(attempt),
+        .message = view_of(message),
+        .finish_reason = view_head(reply->finish_reason, MAX_NAME_BYTES),
+        .usage = reply->usage,
+        .ms = attempt_now_ms(attempt) - attempt->asked_ms,
+    };
+    record.usage.model_calls = 1;
+    if (reply->dropped_calls > 0)
+        record.observation = view_of(prompt_cut);
+    attempt_compose(attempt, &record);
+    free(message);
+    buf_finish(&attempt->said);
+    buf_init(&attempt->said, EVENT_TEXT_BYTES);
+    buf_add(&attempt->said, view_head(reply->text, EVENT_TEXT_BYTES));
+}
+
+static void on_model_done(void *owner, const struct model_reply *reply,
+                          const struct model_failure *failure)
+{
+    struct attempt *attempt = owner;
+    attempt->landed = true;
+    attempt->failure = (struct model_failure){ 0 };
+    if (failure != NULL)
+        attempt->failure = *failure;
+    else
+        compose_reply(attempt, reply);
+    attempt_run(attempt);
+}
+
+/* ----------------------------------------------------------------- asking */
+
+static bool make_call(struct attempt *attempt, struct err *err)
+{
+    static const struct model_events events = { .on_text = on_text,
+                                                .on_reasoning = on_reasoning,
+                                                .on_done = on_model_done };
+    uint64_t most = attempt->consumer->settings.max_tokens;
+    uint64_t wish = attempt->job.limits.max_tokens;
+    json_t *messages = conversation_request(&attempt->conversation);
+    struct model_request request = {
+        .messages = messages,
+        .tools = attempt->tools,
+        .max_tokens = wish == 0 || (most != 0 && wish > most) ? most : wish,
+    };
+    attempt->call = model_call_new(attempt->consumer->http, attempt->endpoint,
+                                   &request, events, attempt, err);
+    json_decref(messages);
+    return attempt->call != NULL;
+}
+
+enum turn step_asking(struct attempt *attempt)
+{
+    struct err err;
+    if (attempt->landed)
+        return attempt_go(attempt, ANSWERING);
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    if (!make_call(attempt, &err))
+        return attempt_fail(attempt, &err);
+    struct record intent = { .kind = RECORD_MODEL_INTENT,
+                             .attempt = attempt->number,
+                             .turn = next_turn(attempt),
+                             .hash = view_of(model_call_hash(attempt->call)) };
+    if (!attempt_compose(attempt, &intent))
+        return AGAIN;
+    struct event_data data = { .turn = next_turn(attempt) };
+    attempt_journal(attempt, "turn.started", &data);
+    return WAIT;
+}
+
+enum turn step_answering(struct attempt *attempt)
+{
+    struct err err;
+    if (!attempt->begun) {
+        attempt->begun = true;
+        if (attempt->call == NULL && !make_call(attempt, &err))
+            return attempt_fail(attempt, &err);
+        attempt->asked_ms = attempt_now_ms(attempt);
+        model_call_start(attempt->call);
+        return WAIT;
+    }
+    if (!attempt->landed)
+        return WAIT;
+    model_call_free(attempt->call);
+    attempt->call = NULL;
+    const struct model_failure *failure = &attempt->failure;
+    if (failure->why.kind == ERR_NONE)
+        return attempt_go(attempt, ANSWERED);
+    /* What may have been carried out is asked for anew: a second intent counts
+     * it, a second turn.started voids the pieces that were heard. */
+    return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
+                         failure->unknown ? ASKING : ANSWERING);
+}
+
+enum turn step_answered(struct attempt *attempt)
+{
+    if (attempt->landed)
+        return attempt_go(attempt, DECIDING);
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    struct event_data data = { .turn = next_turn(attempt),
+                               .text = buf_view(&attempt->said) };
+    attempt_journal(attempt, "message.completed", &data);
+    return WAIT;
+}
+
+enum turn step_pausing(struct attempt *attempt)
+{
+    return attempt->landed ? attempt_go(attempt, attempt->resume) : WAIT;
+}

@@ -1,0 +1,308 @@
+/* endpoint.c - the model endpoints that the operator has set up, by name. */
+#include "consumer/model/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/buf.h"
+
+static const char OPENAI_URL[] = "https://api.openai.com/v1";
+
+enum { MAX_KEY = 16 << 10, MAX_WAIT_MS = 24 * 3600 * 1000 };
+
+static char *copy(const char *text)
+{
+    return text ? view_dup(view_of(text)) : NULL;
+}
+
+struct model_endpoint *endpoint_take(struct model_endpoint *endpoint)
+{
+    endpoint->refs++;
+    return endpoint;
+}
+
+void endpoint_free(struct model_endpoint *endpoint)
+{
+    if (!endpoint || --endpoint->refs > 0)
+        return;
+    free(endpoint->name);
+    free(endpoint->url);
+    free(endpoint->key);
+    free(endpoint->model);
+    json_decref(endpoint->parameters);
+    free(endpoint);
+}
+
+static void cleanup_endpoint(struct model_endpoint **endpoint)
+{
+    endpoint_free(*endpoint);
+}
+
+static struct model_endpoint *endpoint_new(const char *name)
+{
+    struct model_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+
+    if (!endpoint)
+        abort();
+    endpoint->refs = 1;
+    endpoint->name = copy(name);
+    return endpoint;
+}
+
+static bool set_url(struct model_endpoint *endpoint, const char *url,
+                    struct err *err)
+{
+    struct view view = view_of(url);
+
+    if (!view_starts(view, "http://") && !view_starts(view, "https://"))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "url must start with http:// or https://");
+    while (view.data[view.len - 1] == '/')
+        view.len--;
+    endpoint->url = view_dup(view);
+    return true;
+}
+
+/* Without the line end that editors leave in such files. */
+static bool read_key(struct model_endpoint *endpoint, const char *path,
+                     struct err *err)
+{
+    FILE *file = fopen(path, "re");
+    char key[MAX_KEY];
+    size_t len;
+
+    if (!file)
+        return err_set(err, ERR_REJECT, "bad_setting", "key_file %s: %s", path,
+                       strerror(errno));
+    len = fread(key, 1, sizeof(key) - 1, file);
+    fclose(file);
+    key[len] = '\0';
+    key[strcspn(key, "\r\n")] = '\0';
+    if (!*key)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "key_file %s: no key in it", path);
+    free(endpoint->key);
+    endpoint->key = copy(key);
+    return true;
+}
+
+static bool bad_member(struct err *err, const char *name, const char *want)
+{
+    return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", name, want);
+}
+
+static bool set_text(struct model_endpoint *endpoint, const char *name,
+                     const json_t *value, struct err *err)
+{
+    const char *text = json_string_value(value);
+
+    if (!text || !*text)
+        return bad_member(err, name, "must be a text");
+    if (strcmp(name, "url") == 0)
+        return set_url(endpoint, text, err);
+    if (strcmp(name, "key_file") == 0)
+        return read_key(endpoint, text, err);
+    if (strcmp(name, "key") == 0)
+        endpoint->key = copy(text);
+    else
+        endpoint->model = copy(text);
+    return true;
+}
+
+static bool set_wait(uint64_t *wait_ms, const char *name, const json_t *value,
+                     struct err *err)
+{
+    json_int_t given = json_integer_value(value);
+
+    if (!json_is_integer(value) || given < 1 || given > MAX_WAIT_MS)
+        return bad_member(err, name,
+                          "must be milliseconds, 1 to 86400000 (a day)");
+    *wait_ms = (uint64_t)given;
+    return true;
+}
+
+static bool set_member(struct model_endpoint *endpoint, const char *name,
+                       json_t *value, struct err *err)
+{
+    static const char *const texts[] = { "url", "model", "key", "key_file" };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (strcmp(name, texts[i]) == 0)
+            return set_text(endpoint, name, value, err);
+    if (strcmp(name, "first_byte_ms") == 0)
+        return set_wait(&endpoint->first_byte_ms, name, value, err);
+    if (strcmp(name, "idle_ms") == 0)
+        return set_wait(&endpoint->idle_ms, name, value, err);
+    if (strcmp(name, "total_ms") == 0)
+        return set_wait(&endpoint->total_ms, name, value, err);
+    if (strcmp(name, "parameters") != 0)
+        return bad_member(err, name,
+                          "unknown; there are url, model, key, key_file, "
+                          "parameters, first_byte_ms, idle_ms, total_ms");
+    if (!json_is_object(value))
+        return bad_member(err, name, "must be an object");
+    endpoint->parameters = json_incref(value);
+    return true;
+}
+
+/* Takes the endpoint when it succeeds. */
+static bool add(struct endpoints *endpoints, struct model_endpoint **endpoint,
+                struct err *err)
+{
+    if (endpoints->count == MAX_ENDPOINTS)
+        return err_set(err, ERR_REJECT, "bad_setting", "more than %d endpoints",
+                       MAX_ENDPOINTS);
+    endpoints->items[endpoints->count++] = *endpoint;
+    *endpoint = NULL;
+    return true;
+}
+
+static bool add_entry(struct endpoints *endpoints, const char *name,
+                      json_t *entry, struct err *err)
+{
+    CLEANUP(cleanup_endpoint)
+    struct model_endpoint *endpoint = endpoint_new(name);
+    const char *member;
+    json_t *value;
+
+    if (!json_is_object(entry))
+        return err_set(err, ERR_REJECT, "bad_setting", "must be an object");
+    json_object_foreach(entry, member, value)
+        if (!set_member(endpoint, member, value, err))
+            return false;
+    if (!endpoint->url)
+        return err_set(err, ERR_REJECT, "bad_setting", "url is missing");
+    if (!endpoint->model)
+        endpoint->model = copy(name);
+    return add(endpoints, &endpoint, err);
+}
+
+static bool add_file(struct endpoints *endpoints, const char *path,
+                     struct err *err)
+{
+    json_error_t error;
+    json_t *entry, *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    const char *name;
+    bool good = json_is_object(file);
+
+    if (!file)
+        err_set(err, ERR_REJECT, "bad_setting", "%s:%d: %s", path, error.line,
+                error.text);
+    else if (!good)
+        err_set(err, ERR_REJECT, "bad_setting",
+                "%s: must be an object {name: {url, model, ...}}", path);
+    json_object_foreach(file, name, entry) {
+        good = add_entry(endpoints, name, entry, err);
+        if (!good) {
+            err_prefix(err, "%s: %s", path, name);
+            break;
+        }
+    }
+    json_decref(file);
+    return good;
+}
+
+static bool add_default(struct endpoints *endpoints,
+                        const struct endpoint_source *source, struct err *err)
+{
+    const char *url = source->base_url ? source->base_url : OPENAI_URL;
+    CLEANUP(cleanup_endpoint)
+    struct model_endpoint *endpoint = endpoint_new("default");
+
+    if (!set_url(endpoint, url, err))
+        return false;
+    endpoint->key = copy(source->key);
+    endpoint->model = copy(source->model ? source->model : "default");
+    return add(endpoints, &endpoint, err);
+}
+
+/* The position of that name; the count when there is none. */
+static size_t find(const struct endpoints *endpoints, struct view name)
+{
+    size_t i = 0;
+
+    while (i < endpoints->count && !view_is(name, endpoints->items[i]->name))
+        i++;
+    return i;
+}
+
+/* As find(), by what the endpoint calls its model. */
+static size_t find_model(const struct endpoints *endpoints, struct view model)
+{
+    size_t i = 0;
+
+    while (i < endpoints->count && !view_is(model, endpoints->items[i]->model))
+        i++;
+    return i;
+}
+
+static bool has_default(const struct endpoints *endpoints)
+{
+    return find(endpoints, VIEW("default")) < endpoints->count;
+}
+
+static void put_default_first(struct endpoints *endpoints)
+{
+    size_t at = find(endpoints, VIEW("default"));
+    struct model_endpoint *first = endpoints->items[0];
+
+    if (!has_default(endpoints))
+        return;
+    endpoints->items[0] = endpoints->items[at];
+    endpoints->items[at] = first;
+}
+
+bool endpoints_load(struct endpoints *endpoints,
+                    const struct endpoint_source *source, struct err *err)
+{
+    CLEANUP(endpoints_finish) struct endpoints loaded = { 0 };
+
+    if (source->file && !add_file(&loaded, source->file, err))
+        return false;
+    if ((source->base_url || source->key) && !has_default(&loaded) &&
+        !add_default(&loaded, source, err))
+        return false;
+    put_default_first(&loaded);
+    endpoints_finish(endpoints);
+    *endpoints = loaded;
+    loaded = (struct endpoints){ 0 };
+    return true;
+}
+
+void endpoints_finish(struct endpoints *endpoints)
+{
+    for (size_t i = 0; i < endpoints->count; i++)
+        endpoint_free(endpoints->items[i]);
+    *endpoints = (struct endpoints){ 0 };
+}
+
+static bool unknown_model(const struct endpoints *endpoints, struct view name,
+                          struct err *err)
+{
+    CLEANUP(buf_finish) struct buf names;
+
+    if (endpoints->count == 0)
+        return err_set(err, ERR_REJECT, "unknown_model",
+                       "no model is configured");
+    buf_init(&names, 256);
+    for (size_t i = 0; i < endpoints->count; i++)
+        buf_printf(&names, "%s%s", i > 0 ? ", " : "",
+                   endpoints->items[i]->name);
+    return err_set(err, ERR_REJECT, "unknown_model",
+                   "model %.*s is not configured; there are %.*s",
+                   VIEW_ARG(name), VIEW_ARG(buf_view(&names)));
+}
+
+struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
+                                      struct view name, struct err *err)
+{
+    size_t at = name.len > 0 ? find(endpoints, name) : 0;
+
+    if (at == endpoints->count)
+        at = find_model(endpoints, name);
+    if (at < endpoints->count)
+        return endpoint_take(endpoints->items[at]);
+    unknown_model(endpoints, name, err);
+    return NULL;
+}

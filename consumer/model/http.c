@@ -1,0 +1,407 @@
+/* http.c - HTTP requests on a libuv loop.
+ *
+ * curl keeps the time of the connection and of the whole; the times between
+ * payloads are ours, looked after by one timer for all calls, because curl
+ * counts bytes, and keep-alive comments are bytes too. */
+#include "consumer/model/http.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "consumer/model/http_multi.h"
+
+enum {
+    CONNECT_MS = 5000,
+    FIRST_BYTE_MS = 300 * 1000,
+    IDLE_MS = 120 * 1000,
+    TOTAL_MS = 600 * 1000,
+    LINGER_MS = 200, /* for the end of a body whose rest is not wanted */
+    SWEEP_MS = 100,
+    BUFFER_BYTES = 2 << 10, /* one per running call: thousands of them */
+    MAX_RETRY_AFTER_S = 7 * 24 * 3600,
+};
+
+struct http_call {
+    struct http *http;
+    struct http_call *next, *previous;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct http_events events;
+    void *owner;
+    bool added;     /* curl has it */
+    bool cancelled; /* from inside curl: freed after it */
+    bool stopped;   /* the rest is not wanted */
+    bool too_large;
+    const char *late; /* why our own timer ended it; NULL: it did not */
+    size_t bytes, max_bytes;
+    uint64_t due_ms; /* of loop time: the next payload */
+    uint64_t idle_ms;
+    char text[CURL_ERROR_SIZE];
+};
+
+struct http {
+    struct http_multi multi;
+    uv_timer_t sweep;
+    struct http_call *calls;
+    bool unsettled; /* calls were started or cancelled inside curl */
+    void (*closed)(void *owner);
+    void *owner;
+};
+
+static uint64_t now_ms(const struct http_call *call)
+{
+    return uv_now(call->http->multi.loop);
+}
+
+static void call_free(struct http_call *call)
+{
+    struct http *http = call->http;
+
+    if (call->added)
+        curl_multi_remove_handle(http->multi.curl, call->easy);
+    curl_easy_cleanup(call->easy);
+    curl_slist_free_all(call->headers);
+    if (call->next)
+        call->next->previous = call->previous;
+    if (call->previous)
+        call->previous->next = call->next;
+    else
+        http->calls = call->next;
+    free(call);
+}
+
+static uint64_t seconds_to_ms(double seconds)
+{
+    return seconds > 0 && seconds < MAX_RETRY_AFTER_S
+               ? (uint64_t)(seconds * 1000)
+               : 0;
+}
+
+static const char *header(CURL *easy, const char *name)
+{
+    struct curl_header *found;
+
+    return curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &found) ==
+                   CURLHE_OK
+               ? found->value
+               : NULL;
+}
+
+/* Milliseconds, seconds (with a fraction, too), or a date. */
+static uint64_t read_retry_after(CURL *easy)
+{
+    const char *ms = header(easy, "retry-after-ms");
+    const char *after = header(easy, "retry-after");
+    char *end;
+    double seconds;
+
+    if (ms)
+        return seconds_to_ms(strtod(ms, NULL) / 1000);
+    if (!after)
+        return 0;
+    seconds = strtod(after, &end);
+    if (end == after)
+        seconds = difftime(curl_getdate(after, NULL), time(NULL));
+    return seconds_to_ms(seconds);
+}
+
+static int read_should_retry(CURL *easy)
+{
+    const char *value = header(easy, "x-should-retry");
+
+    if (!value)
+        return 0;
+    return strcmp(value, "true") == 0 ? 1 : strcmp(value, "false") ? 0 : -1;
+}
+
+/* curl marks the time just before it sends: no mark, nothing was sent. */
+static bool was_sent(CURL *easy)
+{
+    curl_off_t sent_us = 0;
+
+    curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    return sent_us > 0;
+}
+
+static enum http_end end_of(const struct http_call *call, CURLcode code)
+{
+    if (code == CURLE_OK)
+        return HTTP_ANSWERED;
+    if (call->stopped)
+        return HTTP_STOPPED;
+    if (call->too_large)
+        return HTTP_TOO_LARGE;
+    if (!was_sent(call->easy))
+        return HTTP_NOT_SENT;
+    return call->late || code == CURLE_OPERATION_TIMEDOUT ? HTTP_TIMEOUT
+                                                          : HTTP_BROKEN;
+}
+
+static void report(struct http_call *call, CURLcode code)
+{
+    struct http_events events = call->events;
+    void *owner = call->owner;
+    struct http_response response = { .end = end_of(call, code) };
+    long status = 0;
+
+    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    response.status = (unsigned)status;
+    response.retry_after_ms = read_retry_after(call->easy);
+    response.should_retry = read_should_retry(call->easy);
+    if (call->too_large)
+        snprintf(response.text, sizeof(response.text),
+                 "the answer is longer than %zu bytes", call->max_bytes);
+    else if (response.end != HTTP_ANSWERED)
+        snprintf(response.text, sizeof(response.text), "%s",
+                 call->late    ? call->late
+                 : *call->text ? call->text
+                               : curl_easy_strerror(code));
+    call_free(call);
+    events.on_done(owner, &response);
+}
+
+/* curl's own signature. NOLINTNEXTLINE(readability-non-const-parameter) */
+static size_t on_body(char *data, size_t one, size_t len, void *owner)
+{
+    struct http_call *call = owner;
+    enum http_verdict verdict;
+    long status = 0;
+
+    (void)one;
+    call->bytes += len;
+    call->too_large = call->bytes > call->max_bytes;
+    if (call->too_large || call->cancelled)
+        return CURL_WRITEFUNC_ERROR;
+    if (call->stopped)
+        return len;
+    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    verdict = call->events.on_body(call->owner, (unsigned)status,
+                                   (struct view){ data, len });
+    if (verdict == HTTP_PAYLOAD)
+        call->due_ms = now_ms(call) + call->idle_ms;
+    if (verdict == HTTP_STOP) {
+        call->stopped = true;
+        call->due_ms = now_ms(call) + LINGER_MS;
+    }
+    return call->cancelled ? CURL_WRITEFUNC_ERROR : len;
+}
+
+/* Ends the calls whose payload is late. */
+static void on_sweep(uv_timer_t *timer)
+{
+    struct http *http = timer->data;
+    struct http_call *call = http->calls;
+
+    if (!call)
+        uv_timer_stop(timer);
+    while (call) {
+        bool late = call->added && now_ms(call) >= call->due_ms;
+
+        if (!late) {
+            call = call->next;
+            continue;
+        }
+        call->late =
+            call->bytes > 0 ? "nothing new came in time" : "no answer in time";
+        report(call, CURLE_OPERATION_TIMEDOUT);
+        call = http->calls; /* the owner may have ended any other call */
+    }
+}
+
+static void call_add(struct http_call *call)
+{
+    call->added = true;
+    curl_multi_add_handle(call->http->multi.curl, call->easy);
+}
+
+/* What was asked for while curl was busy. */
+static void settle(struct http *http)
+{
+    struct http_call *call = http->calls, *next;
+
+    http->unsettled = false;
+    for (; call; call = next) {
+        next = call->next;
+        if (call->cancelled)
+            call_free(call);
+        else if (!call->added)
+            call_add(call);
+    }
+}
+
+static void on_step(void *owner)
+{
+    struct http *http = owner;
+    struct CURLMsg *message;
+    int left;
+
+    if (http->unsettled)
+        settle(http);
+    while ((message = curl_multi_info_read(http->multi.curl, &left))) {
+        CURLcode code = message->data.result;
+        struct http_call *call;
+
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        report(call, code);
+    }
+}
+
+struct http *http_new(uv_loop_t *loop)
+{
+    struct http *http = calloc(1, sizeof(*http));
+
+    if (!http)
+        abort();
+    if (!http_multi_open(&http->multi, loop, on_step, http)) {
+        free(http);
+        return NULL;
+    }
+    uv_timer_init(loop, &http->sweep);
+    http->sweep.data = http;
+    return http;
+}
+
+static void on_closed(void *owner)
+{
+    struct http *http = owner;
+    void (*closed)(void *owner) = http->closed;
+
+    owner = http->owner;
+    free(http);
+    if (closed)
+        closed(owner);
+}
+
+static void on_sweep_closed(uv_handle_t *handle)
+{
+    struct http *http = handle->data;
+
+    http_multi_close(&http->multi, on_closed);
+}
+
+void http_free(struct http *http, void (*closed)(void *owner), void *owner)
+{
+    assert(!http->multi.busy);
+    http->closed = closed;
+    http->owner = owner;
+    while (http->calls)
+        call_free(http->calls);
+    uv_close((uv_handle_t *)&http->sweep, on_sweep_closed);
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+/* Where the system's own certificates are not wanted: as the curl command and
+ * OpenSSL call it. One file only, no folder beside it: then curl reads them
+ * once and not for every connection, which takes 20 ms. */
+static void set_certificates(CURL *easy)
+{
+    const char *path = getenv("CURL_CA_BUNDLE");
+
+    if (!path)
+        path = getenv("SSL_CERT_FILE");
+    if (!path)
+        path = curl_version_info(CURLVERSION_NOW)->cainfo;
+    if (!path || access(path, R_OK) != 0)
+        return;
+    curl_easy_setopt(easy, CURLOPT_CAINFO, path);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+}
+
+static void set_transport(CURL *easy, const struct http_request *request)
+{
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* Share a connection that is still being made: over TLS its protocol is
+     * known at once. Without, curl would wait for the first answer. */
+    if (view_starts(view_of(request->url), "https:"))
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "quern/" QUERN_VERSION);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)or_default(request->connect_ms, CONNECT_MS));
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                     (long)or_default(request->total_ms, TOTAL_MS));
+    set_certificates(easy);
+}
+
+/* curl waits for a "100 Continue" before long bodies; model endpoints never
+ * say it. */
+static struct curl_slist *make_headers(const char *const *lines)
+{
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+
+    for (; lines && *lines; lines++)
+        list = curl_slist_append(list, *lines);
+    return list;
+}
+
+static void set_content(struct http_call *call,
+                        const struct http_request *request)
+{
+    CURL *easy = call->easy;
+
+    call->headers = make_headers(request->headers);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+    if (request->body.len > 0) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)request->body.len);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data);
+    }
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->text);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+}
+
+struct http_call *http_start(struct http *http,
+                             const struct http_request *request,
+                             struct http_events events, void *owner)
+{
+    struct http_call *call = calloc(1, sizeof(*call));
+
+    if (!call || !(call->easy = curl_easy_init()))
+        abort();
+    call->http = http;
+    call->events = events;
+    call->owner = owner;
+    call->max_bytes = request->max_bytes;
+    call->idle_ms = or_default(request->idle_ms, IDLE_MS);
+    call->due_ms =
+        now_ms(call) + or_default(request->first_byte_ms, FIRST_BYTE_MS);
+    set_transport(call->easy, request);
+    set_content(call, request);
+    call->next = http->calls;
+    if (call->next)
+        call->next->previous = call;
+    http->calls = call;
+    if (http->multi.busy)
+        http->unsettled = true;
+    else
+        call_add(call);
+    if (!uv_is_active((uv_handle_t *)&http->sweep))
+        uv_timer_start(&http->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    return call;
+}
+
+void http_cancel(struct http_call *call)
+{
+    if (!call)
+        return;
+    call->cancelled = true;
+    if (call->http->multi.busy)
+        call->http->unsettled = true;
+    else
+        call_free(call);
+}

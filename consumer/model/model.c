@@ -1,0 +1,336 @@
+/* model.c - one request to a chat-completions endpoint, and what came of it. */
+#include "consumer/model/model.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/model/model_body.h"
+
+enum { MAX_ANSWER = 64 << 20, MAX_ERROR_BODY = 16 << 10 };
+
+enum state { READY, ASKING, JUDGING, DONE, STATES };
+enum turn { AGAIN, WAIT };
+
+struct model_call {
+    enum state state;
+    struct http *http;
+    struct model_endpoint *endpoint;
+    struct model_request request;
+    struct model_events events;
+    void *owner;
+    struct buf body;
+    char hash[65];
+    struct http_call *running;
+    struct http_response response; /* of the request that ended */
+    struct reply *reply;
+    struct buf error_body;
+    struct model_reply result;
+    struct model_failure failure; /* kind ERR_NONE: it went well */
+    unsigned held;                /* we are inside it, so often */
+    bool freed;                   /* by its owner, from inside a callback */
+};
+
+#define TO(state) (1u << (state))
+
+static const struct rule {
+    const char *name;
+    unsigned next;
+    enum turn (*step)(struct model_call *call);
+} table[STATES];
+
+static void enter(struct model_call *call, enum state next)
+{
+    assert(table[call->state].next & TO(next));
+    call->state = next;
+}
+
+static void call_destroy(struct model_call *call)
+{
+    reply_free(call->reply);
+    endpoint_free(call->endpoint);
+    json_decref(call->request.messages);
+    json_decref(call->request.tools);
+    buf_finish(&call->body);
+    buf_finish(&call->error_body);
+    free(call);
+}
+
+/* The owner may free the call from inside any callback: while we are in it, it
+ * stays. */
+static void hold(struct model_call *call)
+{
+    call->held++;
+}
+
+static void release(struct model_call *call)
+{
+    if (--call->held == 0 && call->freed)
+        call_destroy(call);
+}
+
+static void run(struct model_call *call)
+{
+    hold(call);
+    while (!call->freed && table[call->state].step(call) == AGAIN)
+        ;
+    release(call);
+}
+
+static void on_text(void *owner, struct view text)
+{
+    struct model_call *call = owner;
+
+    if (!call->freed && call->events.on_text)
+        call->events.on_text(call->owner, text);
+}
+
+static void on_reasoning(void *owner, struct view text)
+{
+    struct model_call *call = owner;
+
+    if (!call->freed && call->events.on_reasoning)
+        call->events.on_reasoning(call->owner, text);
+}
+
+/* Made when it is needed: thousands of calls wait for their first byte. */
+static struct reply *reply_of(struct model_call *call)
+{
+    struct reply_events events = { on_text, on_reasoning };
+
+    if (!call->reply)
+        call->reply = reply_new(events, call);
+    return call->reply;
+}
+
+static enum http_verdict feed_reply(struct model_call *call, struct view bytes)
+{
+    enum http_verdict verdict = HTTP_NOISE;
+
+    hold(call);
+    if (reply_feed(reply_of(call), bytes))
+        verdict = HTTP_PAYLOAD;
+    if (reply_is_over(call->reply))
+        verdict = HTTP_STOP;
+    release(call);
+    return verdict;
+}
+
+static bool is_success(unsigned status)
+{
+    return status >= 200 && status < 300;
+}
+
+static enum http_verdict on_body(void *owner, unsigned status,
+                                 struct view bytes)
+{
+    struct model_call *call = owner;
+
+    if (is_success(status))
+        return feed_reply(call, bytes);
+    buf_add(&call->error_body,
+            view_head(bytes, MAX_ERROR_BODY - call->error_body.len));
+    return HTTP_PAYLOAD;
+}
+
+static void on_done(void *owner, const struct http_response *response)
+{
+    struct model_call *call = owner;
+
+    call->running = NULL;
+    call->response = *response;
+    enter(call, JUDGING);
+    run(call);
+}
+
+static void send_body(struct model_call *call)
+{
+    const struct model_endpoint *endpoint = call->endpoint;
+    CLEANUP(cleanup_free) char *url = NULL;
+    CLEANUP(cleanup_free) char *authorization = NULL;
+    const char *headers[] = { "Content-Type: application/json",
+                              "Accept: text/event-stream, application/json",
+                              NULL, NULL };
+    struct http_request request = { .headers = headers,
+                                    .body = buf_view(&call->body),
+                                    .first_byte_ms = endpoint->first_byte_ms,
+                                    .idle_ms = endpoint->idle_ms,
+                                    .total_ms = endpoint->total_ms,
+                                    .max_bytes = MAX_ANSWER };
+
+    if (asprintf(&url, "%s/chat/completions", endpoint->url) < 0)
+        abort();
+    if (endpoint->key) {
+        if (asprintf(&authorization, "Authorization: Bearer %s",
+                     endpoint->key) < 0)
+            abort();
+        headers[2] = authorization;
+    }
+    request.url = url;
+    call->running = http_start(call->http, &request,
+                               (struct http_events){ on_body, on_done }, call);
+}
+
+/* A request is on its way, or was just made. */
+static enum turn step_asking(struct model_call *call)
+{
+    reply_free(call->reply);
+    call->reply = NULL;
+    buf_clear(&call->error_body);
+    send_body(call);
+    return WAIT;
+}
+
+/* Endpoints repeat what they were sent; the end of a sentence that was cut may
+ * be the start of the key. */
+static void hide_key(char *text, const char *key)
+{
+    size_t len = key ? strlen(key) : 0;
+    size_t end;
+
+    for (char *at = text; len > 0 && (at = strstr(at, key)); at += len)
+        memset(at, '*', len);
+    end = strlen(text);
+    for (size_t part = len < end ? len : end; part > 3; part--)
+        if (strncmp(text + end - part, key, part) == 0)
+            memset(text + end - part, '*', part);
+}
+
+/* False: the request is worth another try at once, without a parameter. */
+static bool judge_error(struct model_call *call)
+{
+    struct err *why = &call->failure.why;
+    unsigned status = call->response.status;
+    struct reply_error error;
+
+    reply_error_parse(&error, buf_view(&call->error_body));
+    if ((status == 400 || status == 422) &&
+        model_body_learn(call->endpoint, &error))
+        return false;
+    reply_error_judge(&error, status, call->response.should_retry, why);
+    err_prefix(why, "HTTP %u", status);
+    return true;
+}
+
+/* No answer, or half of one; what came may still be all that matters. */
+static void judge_break(struct model_call *call)
+{
+    const struct http_response *response = &call->response;
+    struct err *why = &call->failure.why;
+    bool late = response->end == HTTP_TIMEOUT;
+
+    if (response->end == HTTP_TOO_LARGE)
+        err_set(why, ERR_RETRY, "model_garbage", "%s", response->text);
+    else if (response->end == HTTP_NOT_SENT || response->status == 0)
+        err_set(why, ERR_RETRY, "model_unavailable", "%s", response->text);
+    else if (!reply_end(reply_of(call), false, &call->result, why) &&
+             strcmp(why->code, "model_cut") == 0)
+        err_set(why, ERR_RETRY, late ? "model_unavailable" : "model_cut",
+                "the reply broke off: %s", response->text);
+    call->failure.unknown = response->end != HTTP_NOT_SENT;
+}
+
+static void judge_answer(struct model_call *call)
+{
+    if (!reply_end(reply_of(call), true, &call->result, &call->failure.why))
+        call->failure.unknown = true;
+}
+
+static void name_endpoint(struct model_call *call)
+{
+    struct err *why = &call->failure.why;
+
+    hide_key(why->text, call->endpoint->key);
+    err_prefix(why, "model %s", call->endpoint->name);
+}
+
+static enum turn step_judging(struct model_call *call)
+{
+    const struct http_response *response = &call->response;
+
+    call->failure = (struct model_failure){
+        .http_status = response->status,
+        .retry_after_ms = response->retry_after_ms,
+    };
+    if (response->status > 0 && !is_success(response->status)) {
+        if (!judge_error(call) &&
+            model_body_make(&call->body, call->hash, call->endpoint,
+                            &call->request, &call->failure.why)) {
+            enter(call, ASKING);
+            return AGAIN;
+        }
+    } else if (response->end == HTTP_ANSWERED ||
+               response->end == HTTP_STOPPED) {
+        judge_answer(call);
+    } else {
+        judge_break(call);
+    }
+    if (call->failure.why.kind != ERR_NONE)
+        name_endpoint(call);
+    enter(call, DONE);
+    return AGAIN;
+}
+
+static enum turn step_done(struct model_call *call)
+{
+    bool failed = call->failure.why.kind != ERR_NONE;
+
+    call->events.on_done(call->owner, failed ? NULL : &call->result,
+                         failed ? &call->failure : NULL);
+    return WAIT;
+}
+
+/* READY waits for model_call_start(); the deadlines of ASKING are http's. */
+static const struct rule table[STATES] = {
+    [READY] = { "ready", TO(ASKING), NULL },
+    [ASKING] = { "asking", TO(JUDGING), step_asking },
+    [JUDGING] = { "judging", TO(ASKING) | TO(DONE), step_judging },
+    [DONE] = { "done", 0, step_done },
+};
+
+struct model_call *model_call_new(struct http *http,
+                                  struct model_endpoint *endpoint,
+                                  const struct model_request *request,
+                                  struct model_events events, void *owner,
+                                  struct err *err)
+{
+    struct model_call *call = calloc(1, sizeof(*call));
+
+    if (!call)
+        abort();
+    call->http = http;
+    call->endpoint = endpoint_take(endpoint);
+    call->request = *request;
+    json_incref(request->messages);
+    json_incref(request->tools);
+    call->events = events;
+    call->owner = owner;
+    buf_init(&call->error_body, MAX_ERROR_BODY);
+    if (model_body_make(&call->body, call->hash, endpoint, request, err))
+        return call;
+    call_destroy(call);
+    return NULL;
+}
+
+const char *model_call_hash(const struct model_call *call)
+{
+    return call->hash;
+}
+
+void model_call_start(struct model_call *call)
+{
+    enter(call, ASKING);
+    run(call);
+}
+
+void model_call_free(struct model_call *call)
+{
+    if (!call)
+        return;
+    http_cancel(call->running);
+    call->running = NULL;
+    call->freed = true;
+    if (call->held == 0)
+        call_destroy(call);
+}

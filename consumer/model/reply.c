@@ -1,0 +1,411 @@
+/* reply.c - the bytes of a chat-completions reply, as one assistant message. */
+#include "consumer/model/reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/model/reply_call.h"
+#include "consumer/model/reply_error.h"
+#include "consumer/model/reply_json.h"
+#include "consumer/model/sse.h"
+
+enum { MAX_REASON = 64, HEAD_BYTES = 160 };
+
+enum form { FORM_UNKNOWN, FORM_STREAM, FORM_PLAIN };
+
+struct reply {
+    struct reply_events events;
+    void *owner;
+    enum form form;
+    struct sse sse;
+    struct buf plain; /* the body when it is not a stream */
+    struct buf head;  /* its first bytes, for the sentence that rejects it */
+    bool payload;     /* the bytes fed last held some */
+    bool has_choice;  /* it is chat-completions */
+    bool done;        /* [DONE] */
+    bool at_end;      /* the transport has ended; an event may be half */
+    bool by_length;   /* the endpoint stopped it for its length */
+    struct err fault; /* the first thing wrong; kind ERR_NONE: nothing */
+    struct buf content, reasoning, refusal, finish_reason;
+    bool has_content; /* a string, even an empty one */
+    const char *reasoning_name;
+    struct reply_calls calls;
+    struct usage usage;
+    json_t *message; /* made at the end */
+};
+
+static sse_event take_event;
+
+struct reply *reply_new(struct reply_events events, void *owner)
+{
+    struct reply *reply = calloc(1, sizeof(*reply));
+
+    if (!reply)
+        abort();
+    reply->events = events;
+    reply->owner = owner;
+    sse_init(&reply->sse, take_event, reply);
+    buf_init(&reply->plain, REPLY_MAX_PLAIN);
+    buf_init(&reply->head, HEAD_BYTES);
+    buf_init(&reply->content, REPLY_MAX_TEXT);
+    buf_init(&reply->reasoning, REPLY_MAX_TEXT);
+    buf_init(&reply->refusal, REPLY_MAX_TEXT);
+    buf_init(&reply->finish_reason, MAX_REASON);
+    return reply;
+}
+
+void reply_free(struct reply *reply)
+{
+    if (!reply)
+        return;
+    sse_finish(&reply->sse);
+    buf_finish(&reply->plain);
+    buf_finish(&reply->head);
+    buf_finish(&reply->content);
+    buf_finish(&reply->reasoning);
+    buf_finish(&reply->refusal);
+    buf_finish(&reply->finish_reason);
+    reply_calls_finish(&reply->calls);
+    json_decref(reply->message);
+    free(reply);
+}
+
+static bool has_fault(const struct reply *reply)
+{
+    return reply->fault.kind != ERR_NONE;
+}
+
+static void set_garbage(struct reply *reply, const char *what, struct view text)
+{
+    text = view_head(text, HEAD_BYTES);
+    if (!has_fault(reply))
+        err_set(&reply->fault, ERR_RETRY, "model_garbage", "%s%.*s", what,
+                VIEW_ARG(text));
+}
+
+static void set_too_long(struct reply *reply)
+{
+    set_garbage(reply, "the reply is longer than a journal record can hold",
+                VIEW(""));
+}
+
+static void add_reasoning(struct reply *reply, struct view text)
+{
+    buf_add(&reply->reasoning, text);
+    if (text.len > 0 && reply->events.on_reasoning)
+        reply->events.on_reasoning(reply->owner, text);
+}
+
+static void add_text(struct reply *reply, struct view text)
+{
+    reply->has_content = true;
+    buf_add(&reply->content, text);
+    if (text.len > 0 && reply->events.on_text)
+        reply->events.on_text(reply->owner, text);
+}
+
+/* Content comes as a string, or as a list of parts: {type: text, text} and
+ * {type: thinking, thinking: [{text}]}. */
+static void add_part(struct reply *reply, const json_t *part)
+{
+    const json_t *thought, *thinking = json_object_get(part, "thinking");
+    size_t i;
+
+    if (json_is_string(json_object_get(part, "text")))
+        add_text(reply, reply_json_text(part, "text"));
+    json_array_foreach(thinking, i, thought)
+        add_reasoning(reply, reply_json_text(thought, "text"));
+    if (json_is_string(thinking))
+        add_reasoning(reply, reply_json_text(part, "thinking"));
+}
+
+static void take_content(struct reply *reply, const json_t *delta)
+{
+    const json_t *part, *content = json_object_get(delta, "content");
+    size_t i;
+
+    if (json_is_string(content))
+        add_text(reply, reply_json_text(delta, "content"));
+    json_array_foreach(content, i, part)
+        add_part(reply, part);
+}
+
+/* Two names; who sends both says the same twice. */
+static void take_reasoning(struct reply *reply, const json_t *delta)
+{
+    static const char *const names[] = { "reasoning_content", "reasoning" };
+
+    for (size_t i = 0; i < 2; i++) {
+        if (!json_is_string(json_object_get(delta, names[i])))
+            continue;
+        if (!reply->reasoning_name)
+            reply->reasoning_name = names[i];
+        add_reasoning(reply, reply_json_text(delta, names[i]));
+        return;
+    }
+}
+
+static void take_delta(struct reply *reply, const json_t *delta)
+{
+    bool alone = reply->form == FORM_PLAIN;
+    const json_t *function = json_object_get(delta, "function_call");
+    json_t *call;
+    size_t i;
+
+    take_reasoning(reply, delta);
+    take_content(reply, delta);
+    buf_add(&reply->refusal, reply_json_text(delta, "refusal"));
+    json_array_foreach(json_object_get(delta, "tool_calls"), i, call)
+        if (json_is_object(call))
+            reply_calls_add(&reply->calls, call, alone);
+    if (json_is_object(function))
+        reply_calls_add_legacy(&reply->calls, function);
+    if (!buf_ok(&reply->content) || !buf_ok(&reply->reasoning) ||
+        !buf_ok(&reply->refusal) || reply->calls.overflow)
+        set_too_long(reply);
+}
+
+static bool is_length(struct view reason)
+{
+    return view_is(reason, "length") || view_is(reason, "max_tokens") ||
+           view_is(reason, "model_length");
+}
+
+static void take_finish(struct reply *reply, struct view reason)
+{
+    if (reason.len == 0)
+        return;
+    buf_clear(&reply->finish_reason);
+    buf_add(&reply->finish_reason, view_head(reason, MAX_REASON));
+    reply->by_length = reply->by_length || is_length(reason);
+}
+
+static uint64_t tokens(const json_t *object, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(object, name));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* The last one counts: where several chunks have one, each holds the whole. */
+static void take_usage(struct reply *reply, const json_t *usage)
+{
+    const json_t *details = json_object_get(usage, "prompt_tokens_details");
+    uint64_t cached = tokens(details, "cached_tokens");
+
+    if (!json_is_object(usage))
+        return;
+    if (cached == 0)
+        cached = tokens(usage, "prompt_cache_hit_tokens");
+    if (cached == 0)
+        cached = tokens(usage, "cached_tokens");
+    reply->usage.input_tokens = tokens(usage, "prompt_tokens");
+    reply->usage.output_tokens = tokens(usage, "completion_tokens");
+    reply->usage.cached_tokens = cached;
+}
+
+/* Only the first of several choices: more than one is never asked for. */
+static void take_choice(struct reply *reply, const json_t *choice)
+{
+    const json_t *delta = json_object_get(choice, "delta");
+
+    if (json_integer_value(json_object_get(choice, "index")) != 0)
+        return;
+    reply->has_choice = true;
+    if (!json_is_object(delta))
+        delta = json_object_get(choice, "message");
+    take_delta(reply, delta);
+    take_finish(reply, reply_json_text(choice, "finish_reason"));
+    take_usage(reply, json_object_get(choice, "usage"));
+}
+
+static void take_error(struct reply *reply, const json_t *json)
+{
+    struct reply_error error;
+
+    reply_error_read(&error, json);
+    if (!has_fault(reply))
+        reply_error_judge(&error, 200, 0, &reply->fault);
+}
+
+/* A chunk of a stream, or a plain body: they differ in delta and message. */
+static void take_json(struct reply *reply, const json_t *json)
+{
+    const json_t *choice, *error = json_object_get(json, "error");
+    size_t i;
+
+    if (json_is_object(error) || json_is_string(error) || json_is_array(json)) {
+        take_error(reply, json);
+        return;
+    }
+    json_array_foreach(json_object_get(json, "choices"), i, choice)
+        take_choice(reply, choice);
+    take_usage(reply,
+               json_object_get(json_object_get(json, "x_groq"), "usage"));
+    take_usage(reply, json_object_get(json, "usage"));
+}
+
+static bool take_event(void *owner, struct view name, struct view data)
+{
+    struct reply *reply = owner;
+    json_t *json;
+
+    reply->payload = true;
+    if (view_starts(data, "[DONE]")) {
+        reply->done = true;
+        return false;
+    }
+    json = reply_json_parse(data);
+    if (json && view_is(name, "error"))
+        take_error(reply, json);
+    else if (json)
+        take_json(reply, json);
+    else if (!reply->at_end)
+        set_garbage(reply, "an event that is not JSON: ", data);
+    json_decref(json);
+    return !has_fault(reply);
+}
+
+static struct view skip_blanks(struct view bytes)
+{
+    while (bytes.len > 0 && strchr(" \t\r\n", *bytes.data) && *bytes.data) {
+        bytes.data++;
+        bytes.len--;
+    }
+    return bytes;
+}
+
+bool reply_feed(struct reply *reply, struct view bytes)
+{
+    reply->payload = false;
+    if (reply->form == FORM_UNKNOWN) /* blank lines may come for minutes */
+        bytes = skip_blanks(bytes);
+    if (bytes.len == 0 || reply_is_over(reply))
+        return false;
+    if (reply->form == FORM_UNKNOWN)
+        reply->form =
+            *bytes.data == '{' || *bytes.data == '[' ? FORM_PLAIN : FORM_STREAM;
+    buf_add(&reply->head, view_head(bytes, HEAD_BYTES - reply->head.len));
+    if (reply->form == FORM_PLAIN) {
+        if (!buf_add(&reply->plain, bytes))
+            set_too_long(reply);
+        return true;
+    }
+    sse_feed(&reply->sse, bytes);
+    if (sse_overflow(&reply->sse))
+        set_too_long(reply);
+    return reply->payload;
+}
+
+bool reply_is_over(const struct reply *reply)
+{
+    return reply->done || has_fault(reply);
+}
+
+/* What is left over when the bytes end. */
+static void drain(struct reply *reply)
+{
+    json_t *json;
+
+    reply->at_end = true;
+    if (reply->form == FORM_STREAM && !reply_is_over(reply))
+        sse_end(&reply->sse);
+    if (reply->form == FORM_PLAIN && !has_fault(reply)) {
+        json = reply_json_parse(buf_view(&reply->plain));
+        take_json(reply, json);
+        json_decref(json);
+    }
+    reply_calls_prune(&reply->calls);
+}
+
+/* A plain body is whole when it is JSON with a choice; a stream says so. */
+static bool is_finished(const struct reply *reply)
+{
+    return reply->has_choice && (reply->done || reply->form == FORM_PLAIN ||
+                                 reply->finish_reason.len > 0);
+}
+
+static bool judge(struct reply *reply, bool whole, struct err *err)
+{
+    struct view refusal = view_head(buf_view(&reply->refusal), 256);
+    struct view reason = buf_view(&reply->finish_reason);
+    bool cut = reply->has_choice || !whole;
+
+    if (has_fault(reply)) {
+        *err = reply->fault;
+        return false;
+    }
+    if (!is_finished(reply) && cut)
+        return err_set(err, ERR_RETRY, "model_cut",
+                       "the reply ended before its end, after %zu bytes of "
+                       "text",
+                       reply->content.len);
+    if (!is_finished(reply))
+        return err_set(err, ERR_RETRY, "model_garbage",
+                       "not a chat-completions reply: %.*s",
+                       (int)reply->head.len,
+                       reply->head.len > 0 ? reply->head.data : "");
+    if (refusal.len > 0)
+        return err_set(err, ERR_REJECT, "model_refused", "%.*s",
+                       VIEW_ARG(refusal));
+    if (view_is(reason, "content_filter"))
+        return err_set(err, ERR_REJECT, "model_refused",
+                       "the endpoint's content filter stopped the reply");
+    if (view_is(reason, "error"))
+        return err_set(err, ERR_RETRY, "model_unavailable",
+                       "the endpoint broke off with an error");
+    if (!reply_calls_are_named(&reply->calls))
+        return err_set(err, ERR_RETRY, "model_garbage",
+                       "a tool call without a name");
+    return true;
+}
+
+static json_t *text_json(const struct buf *text)
+{
+    return json_stringn(text->len > 0 ? text->data : "", text->len);
+}
+
+static json_t *make_message(const struct reply *reply, bool with_calls)
+{
+    json_t *message = json_pack("{s:s}", "role", "assistant");
+
+    json_object_set_new(message, "content",
+                        reply->has_content || !with_calls
+                            ? text_json(&reply->content)
+                            : json_null());
+    if (reply->reasoning_name)
+        json_object_set_new(message, reply->reasoning_name,
+                            text_json(&reply->reasoning));
+    if (with_calls)
+        json_object_set_new(message, "tool_calls",
+                            reply_calls_json(&reply->calls));
+    return message;
+}
+
+bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
+               struct err *err)
+{
+    bool truncated;
+
+    if (!reply->at_end)
+        drain(reply);
+    if (!judge(reply, whole, err))
+        return false;
+    truncated = reply->by_length || reply_calls_are_cut(&reply->calls);
+    json_decref(reply->message);
+    reply->message = make_message(reply, reply->calls.count > 0 && !truncated);
+    *result = (struct model_reply){
+        .message = reply->message,
+        .text = buf_view(&reply->content),
+        .finish_reason = buf_view(&reply->finish_reason),
+        .usage = reply->usage,
+        .truncated = truncated,
+        .dropped_calls = truncated ? reply->calls.count : 0,
+    };
+    result->usage.model_calls = 1;
+    if (json_dumpb(reply->message, NULL, 0, JSON_COMPACT) <= REPLY_MAX_MESSAGE)
+        return true;
+    set_too_long(reply);
+    *err = reply->fault;
+    return false;
+}

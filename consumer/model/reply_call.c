@@ -1,0 +1,227 @@
+/* reply_call.c - the tool calls of one reply, put together from their deltas.
+ */
+#include "consumer/model/reply_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/model/reply.h"
+
+enum { MAX_ID = 512 };
+
+static void call_finish(struct reply_call *call)
+{
+    json_decref(call->extra);
+    buf_finish(&call->id);
+    buf_finish(&call->name);
+    buf_finish(&call->arguments);
+}
+
+void reply_calls_finish(struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        call_finish(&calls->items[i]);
+    free(calls->items);
+    *calls = (struct reply_calls){ 0 };
+}
+
+static struct reply_call *open_call(struct reply_calls *calls,
+                                    const json_t *index)
+{
+    struct reply_call *call;
+
+    if (calls->count == REPLY_MAX_CALLS) {
+        calls->overflow = true;
+        return NULL;
+    }
+    calls->items =
+        realloc(calls->items, (calls->count + 1) * sizeof(*calls->items));
+    if (!calls->items)
+        abort();
+    call = &calls->items[calls->count++];
+    *call = (struct reply_call){ .has_index = json_is_integer(index),
+                                 .index = json_integer_value(index) };
+    buf_init(&call->id, MAX_ID);
+    buf_init(&call->name, MAX_ID);
+    buf_init(&call->arguments, REPLY_MAX_TEXT);
+    return call;
+}
+
+/* Some write their ids as numbers. */
+static void read_id(struct buf *id, const json_t *delta)
+{
+    const json_t *value = json_object_get(delta, "id");
+
+    if (json_is_integer(value))
+        buf_printf(id, "%lld", (long long)json_integer_value(value));
+    else
+        buf_add(id, reply_json_text(delta, "id"));
+}
+
+/* Null and "" bring nothing. */
+static bool brings_arguments(const json_t *function)
+{
+    const json_t *arguments = json_object_get(function, "arguments");
+
+    return arguments && !json_is_null(arguments) &&
+           !(json_is_string(arguments) && json_string_length(arguments) == 0);
+}
+
+static bool begins_another(const struct reply_call *call, struct view id,
+                           const json_t *function)
+{
+    if (id.len > 0 && call->id.len > 0 && !view_equal(id, buf_view(&call->id)))
+        return true;
+    return reply_json_text(function, "name").len > 0 &&
+           brings_arguments(function) && call->shape.is == SHAPE_CLOSED;
+}
+
+/* The last call that may be meant, whether or not the delta goes on with it. */
+static struct reply_call *find_call(const struct reply_calls *calls,
+                                    const json_t *index, struct view id)
+{
+    for (size_t i = calls->count; i > 0; i--) {
+        struct reply_call *call = &calls->items[i - 1];
+
+        if (json_is_integer(index)
+                ? call->has_index && call->index == json_integer_value(index)
+                : id.len == 0 || view_equal(id, buf_view(&call->id)))
+            return call;
+    }
+    return NULL;
+}
+
+static void add_arguments(struct reply_call *call, const json_t *function)
+{
+    const json_t *arguments = json_object_get(function, "arguments");
+    struct view text = reply_json_text(function, "arguments");
+    CLEANUP(cleanup_free) char *dumped = NULL;
+
+    if (brings_arguments(function) && !json_is_string(arguments)) {
+        dumped = json_dumps(arguments, JSON_COMPACT | JSON_ENCODE_ANY);
+        text = view_of(dumped);
+    }
+    buf_add(&call->arguments, text);
+    json_shape_feed(&call->shape, text);
+}
+
+static void add_extra(struct reply_call *call, json_t *delta)
+{
+    static const char *const known[] = { "index", "id", "type", "function" };
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(delta, name, value) {
+        bool is_known = json_is_null(value);
+
+        for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+            is_known = is_known || strcmp(name, known[i]) == 0;
+        if (is_known)
+            continue;
+        if (!call->extra)
+            call->extra = json_object();
+        json_object_set(call->extra, name, value);
+    }
+}
+
+static void add_function(struct reply_calls *calls, struct reply_call *call,
+                         const json_t *function)
+{
+    if (call->name.len == 0)
+        buf_add(&call->name, reply_json_text(function, "name"));
+    add_arguments(call, function);
+    if (!buf_ok(&call->id) || !buf_ok(&call->name) || !buf_ok(&call->arguments))
+        calls->overflow = true;
+}
+
+void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
+{
+    const json_t *function = json_object_get(delta, "function");
+    const json_t *index = json_object_get(delta, "index");
+    struct reply_call *call = NULL;
+    CLEANUP(buf_finish) struct buf id;
+
+    buf_init(&id, MAX_ID);
+    read_id(&id, delta);
+    if (!alone)
+        call = find_call(calls, index, buf_view(&id));
+    if (!call || begins_another(call, buf_view(&id), function))
+        call = open_call(calls, index);
+    if (!call)
+        return;
+    if (call->id.len == 0)
+        buf_add(&call->id, buf_view(&id));
+    add_extra(call, delta);
+    add_function(calls, call, function);
+}
+
+void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function)
+{
+    struct reply_call *call = calls->count > 0 ? &calls->items[calls->count - 1]
+                                               : open_call(calls, NULL);
+
+    add_function(calls, call, function);
+}
+
+void reply_calls_prune(struct reply_calls *calls)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < calls->count; i++) {
+        struct reply_call *call = &calls->items[i];
+
+        if (call->name.len > 0 || call->arguments.len > 0)
+            calls->items[kept++] = *call;
+        else
+            call_finish(call);
+    }
+    calls->count = kept;
+}
+
+bool reply_calls_are_cut(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].shape.is == SHAPE_OPEN)
+            return true;
+    return false;
+}
+
+bool reply_calls_are_named(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].name.len == 0)
+            return false;
+    return true;
+}
+
+static json_t *text_json(const struct buf *text)
+{
+    return json_stringn(text->len > 0 ? text->data : "", text->len);
+}
+
+/* A call without arguments may come as "" or null: nobody takes that back. */
+static json_t *arguments_json(const struct buf *arguments)
+{
+    return arguments->len > 0 ? text_json(arguments) : json_string("{}");
+}
+
+static json_t *call_json(const struct reply_call *call)
+{
+    json_t *json = json_pack("{s:o, s:s, s:{s:o, s:o}}", "id",
+                             text_json(&call->id), "type", "function",
+                             "function", "name", text_json(&call->name),
+                             "arguments", arguments_json(&call->arguments));
+
+    if (call->extra)
+        json_object_update(json, call->extra);
+    return json;
+}
+
+json_t *reply_calls_json(const struct reply_calls *calls)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < calls->count; i++)
+        json_array_append_new(list, call_json(&calls->items[i]));
+    return list;
+}

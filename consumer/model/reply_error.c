@@ -1,0 +1,144 @@
+/* reply_error.c - error bodies of model endpoints. */
+#include "consumer/model/reply_error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "consumer/model/reply_json.h"
+
+static void copy_text(char *to, size_t size, struct view text)
+{
+    text = view_head(text, size - 1);
+    if (text.len > 0)
+        memcpy(to, text.data, text.len);
+    to[text.len] = '\0';
+}
+
+/* Codes are words at some endpoints and numbers at others. */
+static void copy_word(char *to, size_t size, const json_t *object,
+                      const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_integer(value))
+        snprintf(to, size, "%lld", (long long)json_integer_value(value));
+    else
+        copy_text(to, size, reply_json_text(object, name));
+}
+
+static struct view sentence_of(const json_t *object)
+{
+    static const char *const names[] = { "message", "detail", "error", "msg",
+                                         "title" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct view text = reply_json_text(object, names[i]);
+
+        if (text.len > 0)
+            return text;
+    }
+    return (struct view){ "", 0 };
+}
+
+void reply_error_read(struct reply_error *error, const json_t *json)
+{
+    const json_t *inner;
+
+    *error = (struct reply_error){ 0 };
+    if (json_is_array(json)) /* Google wraps it in a list */
+        json = json_array_get(json, 0);
+    inner = json_object_get(json, "error");
+    if (json_is_object(inner))
+        json = inner;
+    copy_text(error->message, sizeof(error->message),
+              json_is_string(json) ? (struct view){ json_string_value(json),
+                                                    json_string_length(json) }
+                                   : sentence_of(json));
+    copy_word(error->type, sizeof(error->type), json, "type");
+    copy_word(error->code, sizeof(error->code), json, "code");
+    copy_word(error->param, sizeof(error->param), json, "param");
+}
+
+void reply_error_parse(struct reply_error *error, struct view body)
+{
+    json_t *json = reply_json_parse(body);
+
+    reply_error_read(error, json);
+    json_decref(json);
+    if (!*error->message)
+        copy_text(error->message, sizeof(error->message), body);
+}
+
+static bool says(const struct reply_error *error, const char *words)
+{
+    return strcasestr(error->code, words) || strcasestr(error->type, words) ||
+           strcasestr(error->message, words);
+}
+
+/* What an error means whatever status it came with. The first row that fits
+ * counts: throttling comes before lengths, as "Too many tokens, please wait"
+ * is the former. */
+static const struct rule {
+    const char *words;
+    enum err_kind kind;
+    const char *code;
+} rules[] = {
+    { "insufficient_quota", ERR_REJECT, "model_rejected" },
+    { "exceeded your current quota", ERR_REJECT, "model_rejected" },
+    { "spend_limit", ERR_REJECT, "model_rejected" },
+    { "tool_use_failed", ERR_RETRY, "model_garbage" },
+    { "content_filter", ERR_REJECT, "model_refused" },
+    { "content_policy", ERR_REJECT, "model_refused" },
+    { "ResponsibleAIPolicyViolation", ERR_REJECT, "model_refused" },
+    { "rate_limit", ERR_RETRY, "model_unavailable" },
+    { "too many requests", ERR_RETRY, "model_unavailable" },
+    { "tokens, please wait", ERR_RETRY, "model_unavailable" },
+    { "overloaded", ERR_RETRY, "model_unavailable" },
+};
+
+static const struct rule *find_rule(const struct reply_error *error)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        if (says(error, rules[i].words))
+            return &rules[i];
+    return NULL;
+}
+
+/* 200: an error inside an answer has no status; some put one into its code. */
+static unsigned status_of(const struct reply_error *error, unsigned status)
+{
+    unsigned long inner = strtoul(error->code, NULL, 10);
+
+    return status == 200 && inner >= 400 && inner < 600 ? (unsigned)inner
+                                                        : status;
+}
+
+static bool is_transient(const struct reply_error *error, unsigned status)
+{
+    if (status == 200)
+        return !says(error, "invalid_request") && !says(error, "invalid_api");
+    return status == 408 || status == 409 || status == 425 || status == 429 ||
+           status >= 500;
+}
+
+bool reply_error_judge(const struct reply_error *error, unsigned status,
+                       int should_retry, struct err *err)
+{
+    const struct rule *rule = find_rule(error);
+    const char *message = error->message;
+    bool again;
+
+    if (!*message)
+        message = status / 100 == 3 ? "a redirect, which is not followed"
+                                    : "no reason given";
+
+    status = status_of(error, status);
+    if (rule)
+        return err_set(err, rule->kind, rule->code, "%s", message);
+    again = should_retry ? should_retry > 0 : is_transient(error, status);
+    return err_set(err, again ? ERR_RETRY : ERR_REJECT,
+                   again ? "model_unavailable" : "model_rejected", "%s",
+                   message);
+}

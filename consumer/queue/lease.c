@@ -1,0 +1,176 @@
+/* lease.c - keeps what we hold. */
+#include "consumer/queue/lease.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/attempt/attempt.h"
+#include "consumer/log.h"
+#include "schemas/redis/transition.h"
+
+enum { BATCH = 512 };
+
+struct lease {
+    struct consumer *consumer;
+    struct link *ears; /* the control channel */
+    struct alarm *alarm;
+};
+
+/* One command's worth; outlives nothing but its reply. */
+struct batch {
+    struct consumer *consumer;
+    size_t count;
+    struct {
+        size_t slot;
+        uint64_t serial; /* the slot may have another attempt by then */
+    } held[BATCH];
+};
+
+static struct attempt *find(const struct batch *batch, size_t index)
+{
+    const struct consumer *consumer = batch->consumer;
+    struct attempt *attempt = consumer->slots[batch->held[index].slot];
+    bool same = attempt != NULL && attempt->serial == batch->held[index].serial;
+    return same ? attempt : NULL;
+}
+
+static void on_beaten(void *owner, const redisReply *reply,
+                      const struct err *why)
+{
+    CLEANUP(cleanup_free) struct batch *batch = owner;
+    struct beaten beaten[BATCH];
+    struct err err;
+    (void)why;
+    if (reply == NULL)
+        return; /* the next beat tells */
+    if (!transition_beaten(reply, beaten, batch->count, &err)) {
+        log_line("beat.refused", "{s:s}", "why", err.text);
+        return;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        struct attempt *attempt = find(batch, i);
+        if (attempt == NULL)
+            continue;
+        if (!beaten[i].held && attempt->state >= FINISHING) {
+            continue; /* it has ended, or its own write will tell */
+        } else if (!beaten[i].held) {
+            log_line("job.lost", "{s:s, s:I}", "job", attempt->id, "epoch",
+                     (json_int_t)attempt->epoch);
+            attempt_stop(attempt, STOP_LOST);
+        } else if (beaten[i].cancel) {
+            attempt_stop(attempt, STOP_CANCEL);
+        }
+    }
+}
+
+/* Also while its end is being written: Redis may be full for long. */
+static bool is_beaten(const struct attempt *attempt)
+{
+    return attempt != NULL && attempt->held && attempt->state != ENDED;
+}
+
+static void send_batch(struct consumer *consumer, struct batch *batch,
+                       const struct holding *holdings)
+{
+    struct command command;
+    transition_beat(&command, &consumer->names, PARTITION,
+                    view_of(consumer->name), holdings, batch->count);
+    if (!control_send(consumer->control, &command, on_beaten, batch))
+        free(batch);
+    command_finish(&command);
+}
+
+static void beat_all(struct consumer *consumer)
+{
+    struct holding holdings[BATCH];
+    struct batch *batch = NULL;
+    for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
+        const struct attempt *attempt = consumer->slots[slot];
+        if (is_beaten(attempt)) {
+            if (batch == NULL && (batch = calloc(1, sizeof(*batch))) == NULL)
+                abort();
+            batch->consumer = consumer;
+            batch->held[batch->count].slot = slot;
+            batch->held[batch->count].serial = attempt->serial;
+            holdings[batch->count++] = attempt_holding(attempt);
+        }
+        bool last = slot + 1 == consumer->settings.slots;
+        if (batch != NULL && (batch->count == BATCH || last)) {
+            send_batch(consumer, batch, holdings);
+            batch = NULL;
+        }
+    }
+}
+
+static void on_alarm(void *owner)
+{
+    struct lease *lease = owner;
+    alarm_set(lease->alarm, lease->consumer->settings.lease_ms / 3);
+    beat_all(lease->consumer);
+}
+
+/* [message, channel, "cancel <id>"] */
+static void on_push(void *owner, const redisReply *message)
+{
+    const struct lease *lease = owner;
+    const struct consumer *consumer = lease->consumer;
+    if (message->type != REDIS_REPLY_ARRAY || message->elements < 3 ||
+        message->element[2]->type != REDIS_REPLY_STRING)
+        return;
+    const redisReply *said = message->element[2];
+    struct view text = { said->str, said->len };
+    if (!view_starts(text, "cancel "))
+        return;
+    struct view id = { text.data + 7, text.len - 7 };
+    for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
+        const struct attempt *attempt = consumer->slots[slot];
+        if (is_beaten(attempt) && view_is(id, attempt->id)) {
+            struct batch *batch = calloc(1, sizeof(*batch));
+            if (batch == NULL)
+                abort();
+            batch->consumer = lease->consumer;
+            batch->count = 1;
+            batch->held[0].slot = slot;
+            batch->held[0].serial = attempt->serial;
+            struct holding holding = attempt_holding(attempt);
+            send_batch(lease->consumer, batch, &holding);
+        }
+    }
+}
+
+struct lease *lease_new(struct consumer *consumer,
+                        const struct address *address)
+{
+    struct lease *lease = calloc(1, sizeof(*lease));
+    if (lease == NULL)
+        abort();
+    lease->consumer = consumer;
+    lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
+    /* Deaf ears are no matter: beats carry the same news, later. */
+    struct link_events events = { .on_push = on_push };
+    lease->ears =
+        link_new(consumer->loop, address, "consumer-ears", events, lease);
+    return lease;
+}
+
+void lease_open(struct lease *lease)
+{
+    struct key channel = names_control(&lease->consumer->names, PARTITION);
+    link_subscribe(lease->ears, key_view(&channel));
+    link_open(lease->ears);
+    alarm_set(lease->alarm, lease->consumer->settings.lease_ms / 3);
+}
+
+static void on_closed(void *owner)
+{
+    free(owner);
+}
+
+void lease_free(struct lease *lease)
+{
+    if (lease == NULL)
+        return;
+    alarm_free(lease->alarm);
+    link_free(lease->ears, on_closed, lease);
+}

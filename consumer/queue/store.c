@@ -1,0 +1,314 @@
+/* store.c - what the consumer writes to Redis, in order, come what may. */
+#include "consumer/queue/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "schemas/redis/conn.h"
+#include "schemas/redis/transition.h"
+
+enum {
+    ANSWER_MS = 30000, /* a 32 MiB blob on a slow line */
+    AGAIN_MS = 200,    /* after "not just now" */
+};
+
+struct control {
+    struct link *link;
+    struct alarm *again;
+    struct control_events events;
+    void *owner;
+    struct store *stores;
+    bool ready;
+    bool welcome; /* it was ready once */
+    bool reset;   /* only a new connection will help */
+    bool closing;
+};
+
+/* One command, copied: argv and its bytes lie behind the struct. */
+struct write {
+    struct write *next;
+    struct store *store; /* NULL: nobody waits any more */
+    struct control *control;
+    store_done *done;
+    void *owner;
+    struct command command;
+};
+
+static void store_push(struct store *store);
+
+/* ------------------------------------------------------------- control */
+
+static void retry_later(struct control *control, bool reset)
+{
+    control->ready = false;
+    control->reset = control->reset || reset;
+    if (!control->closing && !alarm_is_set(control->again))
+        alarm_set(control->again, AGAIN_MS);
+}
+
+static void become_ready(struct control *control)
+{
+    control->ready = true;
+    control->welcome = true;
+    for (struct store *store = control->stores; store; store = store->next)
+        store_push(store);
+    control->events.on_ready(control->owner);
+}
+
+static void on_loaded(void *owner, const redisReply *reply,
+                      const struct err *why)
+{
+    struct control *control = owner;
+    struct err err;
+    if (reply == NULL)
+        return; /* the link says when it is back */
+    (void)why;
+    if (reply_ok(reply, &err)) {
+        log_line("library.loaded", "{s:I}", "build",
+                 (json_int_t)transition_build);
+        become_ready(control);
+        return;
+    }
+    log_line("library.refused", "{s:s}", "why", err.text);
+    retry_later(control, false);
+}
+
+static void on_build(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct control *control = owner;
+    (void)why;
+    if (reply == NULL)
+        return;
+    if (reply->type == REDIS_REPLY_INTEGER &&
+        reply->integer >= (long long)transition_build) {
+        become_ready(control);
+        return;
+    }
+    struct command command;
+    transition_load_command(&command);
+    link_send(control->link, &command, ANSWER_MS, on_loaded, control);
+    command_finish(&command);
+}
+
+static void check_library(struct control *control)
+{
+    struct command command;
+    transition_build_command(&command);
+    link_send(control->link, &command, ANSWER_MS, on_build, control);
+    command_finish(&command);
+}
+
+static void on_link_ready(void *owner)
+{
+    check_library(owner);
+}
+
+static void on_link_lost(void *owner, const struct err *why)
+{
+    struct control *control = owner;
+    control->ready = false;
+    log_line("redis.lost", "{s:s}", "why", why->text);
+    if (!control->welcome && strcmp(why->code, "redis_refused") == 0)
+        control->events.on_refused(control->owner, why);
+}
+
+static void on_again(void *owner)
+{
+    struct control *control = owner;
+    static const struct err why = { ERR_RETRY, "redis_unavailable",
+                                    "the server cannot take writes" };
+    if (control->reset)
+        link_reset(control->link, &why);
+    else if (link_is_ready(control->link))
+        check_library(control);
+    control->reset = false;
+}
+
+struct control *control_new(uv_loop_t *loop, const struct address *address,
+                            struct control_events events, void *owner)
+{
+    struct control *control = calloc(1, sizeof(*control));
+    if (control == NULL)
+        abort();
+    *control = (struct control){ .events = events, .owner = owner };
+    control->again = alarm_new(loop, on_again, control);
+    struct link_events heard = { .on_ready = on_link_ready,
+                                 .on_lost = on_link_lost };
+    control->link = link_new(loop, address, "consumer", heard, control);
+    return control;
+}
+
+void control_open(struct control *control)
+{
+    link_open(control->link);
+}
+
+bool control_is_ready(const struct control *control)
+{
+    return control->ready;
+}
+
+static void on_link_closed(void *owner)
+{
+    free(owner);
+}
+
+void control_free(struct control *control)
+{
+    if (control == NULL)
+        return;
+    control->ready = false;
+    control->closing = true;
+    alarm_free(control->again);
+    link_free(control->link, on_link_closed, control);
+}
+
+bool control_send(struct control *control, const struct command *command,
+                  link_done *done, void *owner)
+{
+    return control->ready &&
+           link_send(control->link, command, ANSWER_MS, done, owner);
+}
+
+/* --------------------------------------------------------------- store */
+
+static struct write *write_new(const struct command *command)
+{
+    size_t count = (size_t)command->argc;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += command->argvlen[i];
+    struct write *write = malloc(
+        sizeof(*write) + count * (sizeof(char *) + sizeof(size_t)) + bytes);
+    if (write == NULL)
+        abort();
+    memset(write, 0, sizeof(*write));
+    const char **argv = (const char **)(write + 1);
+    size_t *lengths = (size_t *)(argv + count);
+    char *at = (char *)(lengths + count);
+    for (size_t i = 0; i < count; i++) {
+        argv[i] = at;
+        lengths[i] = command->argvlen[i];
+        memcpy(at, command->argv[i], lengths[i]);
+        at += lengths[i];
+    }
+    write->command.argc = command->argc;
+    write->command.argv = argv;
+    write->command.argvlen = lengths;
+    return write;
+}
+
+/* Errors that a new connection cures: the server behind it has changed. */
+static bool wants_reset(const char *reply)
+{
+    static const char *const words[] = { "READONLY", "LOADING", "MASTERDOWN",
+                                         "UNBLOCKED", "CLUSTERDOWN" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strncmp(reply, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static void on_answer(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct write *write = owner;
+    struct store *store = write->store;
+    (void)lost;
+    if (store == NULL) {
+        free(write);
+        return;
+    }
+    store->sent = false;
+    if (reply == NULL)
+        return; /* it is sent again once the control is ready */
+    struct err err = { 0 };
+    bool ok = reply_ok(reply, &err);
+    if (!ok && err.kind == ERR_RETRY) {
+        log_line("redis.not_now", "{s:s}", "why", err.text);
+        retry_later(write->control, wants_reset(reply->str));
+        return;
+    }
+    store->first = write->next;
+    if (store->first == NULL)
+        store->last = NULL;
+    store_push(store);
+    /* From here on the store may be gone: done may end its attempt. */
+    if (write->done != NULL)
+        write->done(write->owner, ok ? reply : NULL, ok ? NULL : &err);
+    free(write);
+}
+
+static void store_push(struct store *store)
+{
+    if (store->sent || store->first == NULL || !store->control->ready)
+        return;
+    store->sent = control_send(store->control, &store->first->command,
+                               on_answer, store->first);
+}
+
+void store_init(struct store *store, struct control *control)
+{
+    *store = (struct store){ .control = control, .next = control->stores };
+    if (store->next != NULL)
+        store->next->previous = store;
+    control->stores = store;
+}
+
+void store_drop(struct store *store)
+{
+    struct write *write = store->first;
+    if (write != NULL && store->sent) {
+        struct write *rest = write->next;
+        write->next = NULL;
+        store->last = write;
+        write = rest;
+    } else {
+        store->first = store->last = NULL;
+    }
+    while (write != NULL) {
+        struct write *next = write->next;
+        free(write);
+        write = next;
+    }
+}
+
+void store_finish(struct store *store)
+{
+    if (store == NULL || store->control == NULL)
+        return;
+    store_drop(store);
+    if (store->first != NULL)
+        store->first->store = NULL; /* freed when it is answered */
+    if (store->next != NULL)
+        store->next->previous = store->previous;
+    if (store->previous != NULL)
+        store->previous->next = store->next;
+    else
+        store->control->stores = store->next;
+    *store = (struct store){ 0 };
+}
+
+void store_send(struct store *store, const struct command *command,
+                store_done *done, void *owner)
+{
+    struct write *write = write_new(command);
+    write->store = store;
+    write->control = store->control;
+    write->done = done;
+    write->owner = owner;
+    if (store->last != NULL)
+        store->last->next = write;
+    else
+        store->first = write;
+    store->last = write;
+    store_push(store);
+}
+
+bool store_is_empty(const struct store *store)
+{
+    return store->first == NULL;
+}

@@ -1,0 +1,124 @@
+/* sweep.c - puts back the jobs of consumers that died. */
+#include "consumer/queue/sweep.h"
+
+#include <stdlib.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "schemas/redis/transition.h"
+
+enum { STEP_ENTRIES = 100, MAX_CURSOR = 64 };
+
+struct sweep {
+    struct consumer *consumer;
+    struct alarm *alarm;
+    struct key *streams;
+    size_t count, at;
+    char cursor[MAX_CURSOR];
+    bool *alive; /* false: freed while a step was on its way */
+};
+
+/* A step's reply may come after the sweep is gone. */
+struct step {
+    struct sweep *sweep;
+    bool alive;
+};
+
+static void take_step(struct sweep *sweep);
+
+static void rest(struct sweep *sweep)
+{
+    uint64_t half = sweep->consumer->settings.lease_ms / 2;
+    alarm_set(sweep->alarm, half - half / 4 * (uint64_t)(rand() % 256) / 256);
+}
+
+static void on_step(void *owner, const redisReply *reply, const struct err *why)
+{
+    CLEANUP(cleanup_free) struct step *step = owner;
+    struct sweep *sweep = step->sweep;
+    struct err err;
+    struct view cursor;
+    uint64_t jobs = 0;
+    (void)why;
+    if (!step->alive)
+        return;
+    sweep->alive = NULL;
+    if (reply == NULL) {
+        rest(sweep);
+        return;
+    }
+    if (!transition_reclaimed(reply, &cursor, &jobs, &err)) {
+        log_line("sweep.refused", "{s:s}", "why", err.text);
+        rest(sweep);
+        return;
+    }
+    if (jobs > 0)
+        log_line("sweep.found", "{s:s%, s:I}", "stream",
+                 sweep->streams[sweep->at].text, sweep->streams[sweep->at].len,
+                 "jobs", (json_int_t)jobs);
+    snprintf(sweep->cursor, sizeof(sweep->cursor), "%.*s", VIEW_ARG(cursor));
+    if (view_is(cursor, "-") && ++sweep->at == sweep->count) {
+        sweep->at = 0;
+        rest(sweep);
+        return;
+    }
+    take_step(sweep);
+}
+
+static void take_step(struct sweep *sweep)
+{
+    const struct consumer *consumer = sweep->consumer;
+    struct reclaim reclaim = {
+        .stream = key_view(&sweep->streams[sweep->at]),
+        .lease_ms = consumer->settings.lease_ms,
+        .max_crashes = consumer->settings.max_crashes,
+        .count = STEP_ENTRIES,
+        .cursor = view_of(sweep->cursor),
+    };
+    struct step *step = malloc(sizeof(*step));
+    if (step == NULL)
+        abort();
+    *step = (struct step){ sweep, true };
+    struct command command;
+    transition_reclaim(&command, &consumer->names, PARTITION, &reclaim);
+    if (control_send(consumer->control, &command, on_step, step)) {
+        sweep->alive = &step->alive;
+    } else {
+        free(step);
+        rest(sweep);
+    }
+    command_finish(&command);
+}
+
+static void on_alarm(void *owner)
+{
+    take_step(owner);
+}
+
+struct sweep *sweep_new(struct consumer *consumer)
+{
+    struct sweep *sweep = calloc(1, sizeof(*sweep));
+    if (sweep == NULL)
+        abort();
+    sweep->consumer = consumer;
+    sweep->cursor[0] = '-';
+    sweep->streams = consumer_streams(consumer, &sweep->count);
+    sweep->alarm = alarm_new(consumer->loop, on_alarm, sweep);
+    return sweep;
+}
+
+void sweep_open(struct sweep *sweep)
+{
+    rest(sweep);
+}
+
+void sweep_free(struct sweep *sweep)
+{
+    if (sweep == NULL)
+        return;
+    if (sweep->alive != NULL)
+        *sweep->alive = false;
+    alarm_free(sweep->alarm);
+    free(sweep->streams);
+    free(sweep);
+}

@@ -1,0 +1,421 @@
+/* executor.c - the link to quern-executor: many sessions over one socket. */
+#include "consumer/session/executor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "schemas/message/limits.h"
+
+enum {
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 2000,
+    GREETING_MS = 5000,
+    READ_BYTES = 64 << 10,
+};
+
+enum state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
+
+#define TO(state) (1u << (state))
+static const struct {
+    const char *name;
+    unsigned int next;
+} table[] = {
+    [CLOSED] = { "closed", TO(CONNECTING) },
+    [CONNECTING] = { "connecting", TO(GREETING) | TO(BACKOFF) | TO(CLOSED) },
+    [GREETING] = { "greeting", TO(READY) | TO(BACKOFF) | TO(CLOSED) },
+    [READY] = { "ready", TO(BACKOFF) | TO(CLOSED) },
+    [BACKOFF] = { "backoff", TO(CONNECTING) | TO(CLOSED) },
+};
+
+/* ref = (times used << 24 | place) + 1: a late answer finds nobody. */
+struct request {
+    executor_answer *answer; /* NULL: free */
+    void *owner;
+    uint64_t times;
+};
+enum { PLACE_BITS = 24 };
+
+struct pipe { /* one connection; outlives it until libuv lets go */
+    uv_pipe_t handle;
+    uv_connect_t connect;
+    struct executor *executor; /* NULL: abandoned */
+};
+
+struct executor {
+    uv_loop_t *loop;
+    char *path;
+    enum state state;
+    struct alarm *alarm; /* the deadline of GREETING, the end of BACKOFF */
+    struct pipe *pipe;
+    struct buf input;
+    struct request *requests;
+    size_t room;
+    struct executor_watch *watches;
+    char isolation[512];
+    uint64_t backoff_ms;
+};
+
+static void try_connect(struct executor *executor);
+
+static void enter(struct executor *executor, enum state next)
+{
+    assert(table[executor->state].next & TO(next));
+    executor->state = next;
+    if (next == READY || next == CLOSED)
+        log_line("executor", "{s:s, s:s}", "state", table[next].name, "path",
+                 executor->path);
+}
+
+/* ----------------------------------------------------------- losing it */
+
+static void on_pipe_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void drop_pipe(struct executor *executor)
+{
+    if (executor->pipe == NULL)
+        return;
+    executor->pipe->executor = NULL;
+    uv_close((uv_handle_t *)&executor->pipe->handle, on_pipe_closed);
+    executor->pipe = NULL;
+}
+
+static void tell_watches(struct executor *executor, bool ready)
+{
+    /* A watch may unwatch itself while it is told. */
+    struct executor_watch *watch = executor->watches;
+    while (watch != NULL) {
+        struct executor_watch *next = watch->next;
+        watch->on_change(watch->owner, ready);
+        watch = next;
+    }
+}
+
+static void answer_all(struct executor *executor)
+{
+    for (size_t i = 0; i < executor->room; i++) {
+        struct request request = executor->requests[i];
+        executor->requests[i].answer = NULL;
+        if (request.answer != NULL)
+            request.answer(request.owner, NULL);
+    }
+}
+
+static void lose(struct executor *executor, const char *why)
+{
+    bool was_ready = executor->state == READY;
+    if (was_ready || executor->backoff_ms == BACKOFF_MIN_MS)
+        log_line("executor.lost", "{s:s}", "why", why);
+    drop_pipe(executor);
+    buf_clear(&executor->input);
+    enter(executor, BACKOFF);
+    alarm_set(executor->alarm, executor->backoff_ms);
+    executor->backoff_ms *= 2;
+    if (executor->backoff_ms > BACKOFF_MAX_MS)
+        executor->backoff_ms = BACKOFF_MAX_MS;
+    if (!was_ready)
+        return;
+    answer_all(executor);
+    tell_watches(executor, false);
+}
+
+/* -------------------------------------------------------------- sending */
+
+struct sending {
+    uv_write_t request;
+    struct buf bytes;
+};
+
+static void on_sent(uv_write_t *request, int status)
+{
+    struct sending *sending = request->data;
+    (void)status; /* a broken pipe is seen by the reader */
+    buf_finish(&sending->bytes);
+    free(sending);
+}
+
+static bool send_frame(struct executor *executor, const struct frame *frame)
+{
+    struct sending *sending = calloc(1, sizeof(*sending));
+    if (sending == NULL)
+        abort();
+    struct err err;
+    buf_init(&sending->bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    sending->request.data = sending;
+    if (!frame_encode(&schema_frame, frame, &sending->bytes, &err)) {
+        log_line("executor.refused", "{s:s, s:s}", "frame",
+                 frame_type_names[frame->type], "why", err.text);
+        buf_finish(&sending->bytes);
+        free(sending);
+        return false;
+    }
+    uv_buf_t bytes =
+        uv_buf_init(sending->bytes.data, (unsigned int)sending->bytes.len);
+    if (uv_write(&sending->request, (uv_stream_t *)&executor->pipe->handle,
+                 &bytes, 1, on_sent) < 0) {
+        on_sent(&sending->request, 0);
+        return false;
+    }
+    return true;
+}
+
+static uint64_t take_place(struct executor *executor, executor_answer *answer,
+                           void *owner)
+{
+    size_t place = 0;
+    while (place < executor->room && executor->requests[place].answer != NULL)
+        place++;
+    if (place == executor->room) {
+        size_t room = executor->room == 0 ? 16 : executor->room * 2;
+        struct request *requests =
+            reallocarray(executor->requests, room, sizeof(struct request));
+        if (requests == NULL)
+            abort();
+        memset(requests + executor->room, 0,
+               (room - executor->room) * sizeof(struct request));
+        executor->requests = requests;
+        executor->room = room;
+    }
+    struct request *request = &executor->requests[place];
+    request->answer = answer;
+    request->owner = owner;
+    request->times++;
+    return (request->times << PLACE_BITS | place) + 1;
+}
+
+static struct request *find_request(struct executor *executor, uint64_t ref)
+{
+    if (ref == 0)
+        return NULL;
+    size_t place = (ref - 1) & ((1u << PLACE_BITS) - 1);
+    if (place >= executor->room)
+        return NULL;
+    struct request *request = &executor->requests[place];
+    bool same = request->times == (ref - 1) >> PLACE_BITS;
+    return same && request->answer != NULL ? request : NULL;
+}
+
+static void ignore_answer(void *owner, const struct frame *frame)
+{
+    (void)owner;
+    (void)frame;
+}
+
+uint64_t executor_ask(struct executor *executor, struct frame *frame,
+                      executor_answer *answer, void *owner)
+{
+    if (executor->state != READY)
+        return 0;
+    frame->ref =
+        take_place(executor, answer == NULL ? ignore_answer : answer, owner);
+    bool sent = send_frame(executor, frame);
+    if (!sent || answer == NULL)
+        executor_dismiss(executor, frame->ref);
+    return sent ? frame->ref : 0;
+}
+
+bool executor_add(struct executor *executor, struct frame *frame, uint64_t ref)
+{
+    frame->ref = ref;
+    return executor->state == READY && send_frame(executor, frame);
+}
+
+void executor_dismiss(struct executor *executor, uint64_t ref)
+{
+    struct request *request = find_request(executor, ref);
+    if (request != NULL)
+        request->answer = NULL;
+}
+
+/* ------------------------------------------------------------ receiving */
+
+static void on_welcome(struct executor *executor, const struct frame *frame)
+{
+    snprintf(executor->isolation, sizeof(executor->isolation), "%.*s",
+             VIEW_ARG(frame->isolation));
+    alarm_stop(executor->alarm);
+    executor->backoff_ms = BACKOFF_MIN_MS;
+    enter(executor, READY);
+    tell_watches(executor, true);
+}
+
+static bool take_frame(struct executor *executor, struct view bytes,
+                       struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct frame frame;
+    if (!message_decode(&schema_frame, bytes, &frame, &arena, err))
+        return false;
+    if (executor->state == GREETING && frame.type == FRAME_WELCOME) {
+        on_welcome(executor, &frame);
+        return true;
+    }
+    if (executor->state != READY)
+        return err_set(err, ERR_RETRY, "executor_unavailable", "%.*s",
+                       VIEW_ARG(frame.error.message));
+    struct request *request = find_request(executor, frame.ref);
+    if (request != NULL)
+        request->answer(request->owner, &frame);
+    return true;
+}
+
+/* Every whole frame that is there. The link may break on the way. */
+static bool take_frames(struct executor *executor, struct err *err)
+{
+    size_t at = 0;
+    const struct pipe *pipe = executor->pipe;
+    while (executor->pipe == pipe && pipe != NULL) {
+        struct view rest = { executor->input.data + at,
+                             executor->input.len - at };
+        size_t total = 0;
+        if (!frame_length(rest, MAX_FRAME_BYTES, &total, err))
+            return false;
+        if (total == 0 || total > rest.len)
+            break;
+        struct view body = { rest.data + FRAME_HEADER_BYTES,
+                             total - FRAME_HEADER_BYTES };
+        if (!take_frame(executor, body, err))
+            return false;
+        at += total;
+    }
+    if (executor->pipe == pipe)
+        buf_drop(&executor->input, at);
+    return true;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
+{
+    struct pipe *pipe = handle->data;
+    (void)suggested;
+    *bytes = uv_buf_init(NULL, 0);
+    if (pipe->executor == NULL)
+        return;
+    char *room = buf_reserve(&pipe->executor->input, READ_BYTES);
+    if (room != NULL)
+        *bytes = uv_buf_init(room, READ_BYTES);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
+{
+    struct executor *executor = ((struct pipe *)stream->data)->executor;
+    (void)bytes;
+    if (executor == NULL || got == 0)
+        return;
+    if (got < 0) {
+        lose(executor, uv_strerror((int)got));
+        return;
+    }
+    executor->input.len += (size_t)got;
+    struct err err = { 0 };
+    if (!take_frames(executor, &err))
+        lose(executor, err.text);
+}
+
+/* ----------------------------------------------------------- connecting */
+
+static void on_connect(uv_connect_t *connect, int status)
+{
+    struct pipe *pipe = connect->handle->data;
+    struct executor *executor = pipe->executor;
+    if (executor == NULL)
+        return;
+    if (status < 0) {
+        lose(executor, uv_strerror(status));
+        return;
+    }
+    enter(executor, GREETING);
+    struct frame hello = { .type = FRAME_HELLO };
+    uv_read_start((uv_stream_t *)&pipe->handle, on_room, on_read);
+    if (!send_frame(executor, &hello))
+        lose(executor, "the greeting could not be sent");
+}
+
+static void try_connect(struct executor *executor)
+{
+    struct pipe *pipe = calloc(1, sizeof(*pipe));
+    if (pipe == NULL)
+        abort();
+    uv_pipe_init(executor->loop, &pipe->handle, 0);
+    pipe->handle.data = pipe;
+    pipe->executor = executor;
+    executor->pipe = pipe;
+    enter(executor, CONNECTING);
+    alarm_set(executor->alarm, GREETING_MS);
+    uv_pipe_connect(&pipe->connect, &pipe->handle, executor->path, on_connect);
+}
+
+static void on_alarm(void *owner)
+{
+    struct executor *executor = owner;
+    if (executor->state == BACKOFF)
+        try_connect(executor);
+    else
+        lose(executor, "no greeting within 5 seconds");
+}
+
+struct executor *executor_new(uv_loop_t *loop, const char *path)
+{
+    struct executor *executor = calloc(1, sizeof(*executor));
+    if (executor == NULL)
+        abort();
+    executor->loop = loop;
+    executor->path = view_dup(view_of(path));
+    executor->backoff_ms = BACKOFF_MIN_MS;
+    buf_init(&executor->input, MAX_FRAME_BYTES + 2 * READ_BYTES);
+    executor->alarm = alarm_new(loop, on_alarm, executor);
+    return executor;
+}
+
+void executor_open(struct executor *executor)
+{
+    try_connect(executor);
+}
+
+bool executor_is_ready(const struct executor *executor)
+{
+    return executor->state == READY;
+}
+
+const char *executor_isolation(const struct executor *executor)
+{
+    return executor->isolation;
+}
+
+void executor_free(struct executor *executor)
+{
+    if (executor == NULL)
+        return;
+    if (executor->state != CLOSED)
+        enter(executor, CLOSED);
+    drop_pipe(executor);
+    alarm_free(executor->alarm);
+    buf_finish(&executor->input);
+    free(executor->requests);
+    free(executor->path);
+    free(executor);
+}
+
+void executor_watch(struct executor *executor, struct executor_watch *watch)
+{
+    watch->previous = NULL;
+    watch->next = executor->watches;
+    if (watch->next != NULL)
+        watch->next->previous = watch;
+    executor->watches = watch;
+}
+
+void executor_unwatch(struct executor *executor, struct executor_watch *watch)
+{
+    if (watch->next != NULL)
+        watch->next->previous = watch->previous;
+    if (watch->previous != NULL)
+        watch->previous->next = watch->next;
+    else if (executor->watches == watch)
+        executor->watches = watch->next;
+    watch->next = watch->previous = NULL;
+}

@@ -1,0 +1,336 @@
+/* session.c - one Python session as an attempt sees it. */
+#include <assert.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/session/session_step.h"
+#include "schemas/message/limits.h"
+#include "schemas/redis/names.h"
+
+enum {
+    OPEN_MS = 30000,
+    FILE_MS = 60000,
+    GRACE_MS = 30000, /* the executor's own deadline comes first */
+    MAX_LOSSES = 2,
+};
+
+struct rule {
+    const char *name;
+    unsigned int next;
+    session_step *step;
+};
+static const struct rule table[SESSION_STATES];
+
+#define TO(state) (1u << (state))
+
+static uint64_t limit_ms(const struct session *session,
+                         enum session_state state)
+{
+    if (state == SESSION_AWAY)
+        return session->setup.away_ms;
+    if (state == SESSION_OPENING)
+        return OPEN_MS;
+    if (state == SESSION_REPLAYING || state == SESSION_RUNNING)
+        return session->setup.cell_ms + GRACE_MS;
+    return FILE_MS;
+}
+
+void session_enter(struct session *session, enum session_state next)
+{
+    assert(table[session->state].next & TO(next));
+    session->state = next;
+    session->begun = session->landed = false;
+    session->answer = (struct err){ 0 };
+    executor_dismiss(session->setup.executor, session->ref);
+    session->ref = 0;
+    if (next == SESSION_IDLE)
+        alarm_stop(session->alarm);
+    else
+        alarm_set(session->alarm, limit_ms(session, next));
+}
+
+enum turn session_done(struct session *session)
+{
+    session_enter(session, SESSION_IDLE);
+    session->events.on_done(session->owner);
+    return WAIT; /* the session may be gone */
+}
+
+enum turn session_fail(struct session *session, const struct err *why)
+{
+    session->fault = *why;
+    return session_done(session);
+}
+
+/* ------------------------------------------------------------- requests */
+
+void session_answered(void *owner, const struct frame *frame)
+{
+    struct session *session = owner;
+    if (frame == NULL)
+        return; /* the watch is told as well */
+    session->landed = true;
+    session->fresh = frame->fresh;
+    if (frame->type == FRAME_FAILED) {
+        bool retry = frame->error.retryable;
+        err_set(&session->answer, retry ? ERR_RETRY : ERR_REJECT,
+                "session_failed", "%.*s", VIEW_ARG(frame->error.message));
+    }
+    session_run(session);
+}
+
+/* Sends the state's request once. */
+enum turn session_ask(struct session *session, struct frame *frame,
+                      executor_answer *answer)
+{
+    frame->session = view_of(session->name);
+    session->begun = true;
+    session->ref =
+        executor_ask(session->setup.executor, frame, answer, session);
+    if (session->ref != 0 || !executor_is_ready(session->setup.executor))
+        return WAIT; /* not ready: the watch will tell */
+    struct err why;
+    err_set(&why, ERR_REJECT, "too_large",
+            "a request to the executor is larger than a frame");
+    return session_fail(session, &why);
+}
+
+static enum turn session_away(struct session *session)
+{
+    if (!executor_is_ready(session->setup.executor))
+        return WAIT;
+    session_enter(session, SESSION_OPENING);
+    return AGAIN;
+}
+
+/* What the wish needs next, in an open session. */
+enum turn session_settle(struct session *session)
+{
+    if (session->wish.kind == WISH_GET) {
+        session_enter(session, SESSION_GETTING);
+        return AGAIN;
+    }
+    if (session->files_due)
+        session_enter(session, SESSION_FETCHING);
+    else if (session->past_due)
+        session_enter(session, SESSION_REPLAYING);
+    else if (session->wish.kind == WISH_RUN)
+        session_enter(session, SESSION_RUNNING);
+    else
+        return session_done(session);
+    return AGAIN;
+}
+
+/* What was there before is not in it, or not all of it. */
+static enum turn restore(struct session *session, bool files_there)
+{
+    session->files_due = !files_there;
+    session->file_at = 0;
+    session->past_due = true;
+    session->past_at = 0;
+    session->losses += session->sent;
+    session->restored = session->restored || session->sent;
+    session->sent = false;
+    if (session->wish.kind == WISH_GET) {
+        struct err why;
+        err_set(&why, ERR_REJECT, "session_failed",
+                "the executor went away before the file was read");
+        return session_fail(session, &why);
+    }
+    return session->losses >= MAX_LOSSES ? session_give_up(session)
+                                         : session_settle(session);
+}
+
+static enum turn session_opening(struct session *session)
+{
+    struct frame open = { .type = FRAME_OPEN, .limits = session->setup.limits };
+    if (!session->begun)
+        return session_ask(session, &open, session_answered);
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session->opened = true;
+    if (session->fresh)
+        return restore(session, false);
+    if (session->wish.past.count == 0)
+        return session_settle(session);
+    session->check_first = false;
+    session_enter(session, SESSION_CHECKING);
+    return AGAIN;
+}
+
+static enum turn session_checking(struct session *session)
+{
+    const struct past_cell *cells = session->wish.past.items;
+    size_t at = session->check_first ? 0 : session->wish.past.count - 1;
+    struct call_name name = session_call_name(session, cells[at].call);
+    struct frame ask = { .type = FRAME_FORGET, .call = view_of(name.text) };
+    if (!session->begun)
+        return session_ask(session, &ask, session_answered);
+    if (!session->landed)
+        return WAIT;
+    bool seen = session->answer.kind == ERR_NONE;
+    if (!session->check_first && seen)
+        return session_settle(session);
+    if (!session->check_first) {
+        session->check_first = true;
+        session_enter(session, SESSION_CHECKING);
+        return AGAIN;
+    }
+    return restore(session, seen);
+}
+
+static enum turn session_idle(struct session *session)
+{
+    (void)session;
+    return WAIT;
+}
+
+/* -------------------------------------------------------------- machine */
+
+#define OPEN_WORK                                                              \
+    (TO(SESSION_FETCHING) | TO(SESSION_REPLAYING) | TO(SESSION_RUNNING) |      \
+     TO(SESSION_GETTING))
+#define ANY_TIME (TO(SESSION_IDLE) | TO(SESSION_AWAY))
+
+static const struct rule table[SESSION_STATES] = {
+    [SESSION_IDLE] = { "idle", ANY_TIME | OPEN_WORK, session_idle },
+    [SESSION_AWAY] = { "away", ANY_TIME | TO(SESSION_OPENING), session_away },
+    [SESSION_OPENING] = { "opening",
+                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                          session_opening },
+    [SESSION_CHECKING] = { "checking",
+                           ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                           session_checking },
+    [SESSION_FETCHING] = { "fetching",
+                           ANY_TIME | OPEN_WORK | TO(SESSION_PUTTING),
+                           session_fetching },
+    [SESSION_PUTTING] = { "putting", ANY_TIME | TO(SESSION_FETCHING),
+                          session_putting },
+    [SESSION_REPLAYING] = { "replaying", ANY_TIME | OPEN_WORK,
+                            session_replaying },
+    [SESSION_RUNNING] = { "running", ANY_TIME, session_running },
+    [SESSION_GETTING] = { "getting", ANY_TIME, session_getting },
+};
+
+void session_run(struct session *session)
+{
+    while (table[session->state].step(session) == AGAIN)
+        ;
+}
+
+static void on_change(void *owner, bool ready)
+{
+    struct session *session = owner;
+    if (!ready) {
+        session->opened = false;
+        if (session->state != SESSION_IDLE)
+            session_enter(session, SESSION_AWAY);
+    }
+    session_run(session);
+}
+
+static void on_overdue(void *owner)
+{
+    struct session *session = owner;
+    struct err why;
+    err_set(&why, ERR_RETRY, "executor_unavailable",
+            "the executor did not get past \"%s\" within %llu ms",
+            table[session->state].name,
+            (unsigned long long)limit_ms(session, session->state));
+    session_fail(session, &why);
+}
+
+void session_init(struct session *session, const struct session_setup *setup,
+                  const char *name, struct session_events events, void *owner)
+{
+    *session =
+        (struct session){ .setup = *setup, .events = events, .owner = owner };
+    snprintf(session->name, sizeof(session->name), "%s", name);
+    session->alarm = alarm_new(setup->loop, on_overdue, session);
+    session->watch.on_change = on_change;
+    session->watch.owner = session;
+    executor_watch(setup->executor, &session->watch);
+}
+
+void session_finish(struct session *session)
+{
+    if (session == NULL || session->alarm == NULL)
+        return;
+    executor_dismiss(session->setup.executor, session->ref);
+    executor_unwatch(session->setup.executor, &session->watch);
+    alarm_free(session->alarm);
+    buf_finish(&session->file);
+    *session = (struct session){ 0 };
+}
+
+void session_want(struct session *session, const struct wish *wish)
+{
+    assert(session->state == SESSION_IDLE);
+    session->wish = *wish;
+    session->fault = (struct err){ 0 };
+    if (wish->kind == WISH_RUN) {
+        session->sent = wish->intended;
+        session->losses = 0;
+    }
+    if (!session->opened) {
+        session->files_due = !wish->files_there;
+        session->file_at = 0;
+        session->past_due = false;
+        session_enter(session, SESSION_AWAY);
+        session_run(session);
+    } else if (session_settle(session) == AGAIN) {
+        session_run(session);
+    }
+}
+
+void session_abandon(struct session *session)
+{
+    if (session->alarm != NULL && session->state != SESSION_IDLE)
+        session_enter(session, SESSION_IDLE);
+}
+
+static void tell(struct session *session, enum frame_type type,
+                 struct view call)
+{
+    struct frame frame = { .type = (int)type,
+                           .session = view_of(session->name),
+                           .call = call };
+    if (session->alarm != NULL)
+        executor_ask(session->setup.executor, &frame, NULL, NULL);
+}
+
+void session_forget(struct session *session, struct view call)
+{
+    struct call_name name = session_call_name(session, call);
+    tell(session, FRAME_FORGET, view_of(name.text));
+}
+
+void session_interrupt(struct session *session)
+{
+    tell(session, FRAME_INTERRUPT, (struct view){ 0 });
+}
+
+void session_close(struct session *session)
+{
+    tell(session, FRAME_CLOSE, (struct view){ 0 });
+}
+
+void session_name(char name[80], const struct job *job)
+{
+    if (job->session.len == 0) {
+        snprintf(name, 80, "job-%.*s", VIEW_ARG(job->id));
+        return;
+    }
+    char whole[2 * MAX_NAME_BYTES + 2];
+    struct view tenant = job->tenant.len > 0 ? job->tenant : VIEW("default");
+    int len = snprintf(whole, sizeof(whole), "%.*s/%.*s", VIEW_ARG(tenant),
+                       VIEW_ARG(job->session));
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    EVP_Digest(whole, (size_t)len, hash, NULL, EVP_sha256(), NULL);
+    int at = snprintf(name, 80, "session-");
+    for (size_t i = 0; i < 32; i++)
+        at += snprintf(name + at, 3, "%02x", hash[i]);
+}

@@ -1,0 +1,132 @@
+/* session.h - one Python session as an attempt sees it: wishes that are
+ * carried out, whatever becomes of the executor meanwhile.
+ *
+ *   IDLE --> AWAY --> OPENING -----> FETCHING <-> PUTTING --> REPLAYING
+ *    ^        ^          |  `CHECKING-'   `---------+------------'|
+ *    |        |          +---> RUNNING, GETTING <---+-------------+
+ *    |        +--- any, when the link breaks          |
+ *    +------------------- done, or fault -------------+
+ *
+ * When the link comes back the session is opened again. Is it still there, the
+ * call is asked for by its id: what it put out comes again, it does not run
+ * again. Is it fresh (the executor died), it is given the job's files, the
+ * earlier cells run again unseen, then the call: its cell says so. A call that
+ * loses its session twice is given up as unknown.
+ *
+ * A session that is not fresh may have been left half restored, by an attempt
+ * that died over it. So it is checked: has it seen the last of the earlier
+ * cells? If not, what is missing follows: a cell that it has seen does not run
+ * again, and the first one tells whether the files were there. */
+#ifndef CONSUMER_SESSION_H
+#define CONSUMER_SESSION_H
+
+#include "consumer/alarm.h"
+#include "consumer/conversation/conversation.h"
+#include "consumer/queue/store.h"
+#include "consumer/session/executor.h"
+
+enum session_state {
+    SESSION_IDLE,
+    SESSION_AWAY,
+    SESSION_OPENING,
+    SESSION_CHECKING,
+    SESSION_FETCHING,
+    SESSION_PUTTING,
+    SESSION_REPLAYING,
+    SESSION_RUNNING,
+    SESSION_GETTING,
+    SESSION_STATES,
+};
+
+struct session_events {
+    /* The call's output starts: everything from its first byte. again: it is
+     * the same run, whose first part was seen before. */
+    void (*on_start)(void *owner, bool again);
+    void (*on_output)(void *owner, struct view stream, struct view bytes);
+    void (*on_display)(void *owner, const struct list *bundle);
+    /* The call has ended: borrowed. files: of struct workspace_file. */
+    void (*on_cell)(void *owner, const struct cell *cell,
+                    const struct list *files);
+    /* The wish is fulfilled, or session->fault says why not. */
+    void (*on_done)(void *owner);
+};
+
+struct session_setup {
+    uv_loop_t *loop;
+    struct executor *executor;
+    struct store *store; /* where the blobs of files are read */
+    const struct names *names;
+    struct view job; /* jobs share sessions: it makes calls unique there */
+    struct session_limits limits;
+    struct list files; /* of struct file_ref: the job's */
+    uint64_t away_ms, cell_ms;
+};
+
+enum wish_kind {
+    WISH_READY, /* open, files put, earlier cells run */
+    WISH_RUN,   /* call, code */
+    WISH_GET,   /* name: a file of the workspace, into session->file */
+};
+
+struct wish {
+    enum wish_kind kind;
+    struct view call, code;
+    bool intended; /* the call may have been sent before, by somebody else */
+    struct view name;
+    struct list past; /* of struct past_cell */
+    bool files_there;
+};
+
+struct session {
+    struct session_setup setup;
+    struct session_events events;
+    void *owner;
+    char name[80];
+    enum session_state state;
+    struct executor_watch watch;
+    struct alarm *alarm;
+    struct wish wish;
+    struct err fault; /* of the last wish; ERR_NONE: fulfilled */
+    struct buf file;
+
+    bool begun, landed; /* in this state: the request is out; answered */
+    uint64_t ref;
+    struct err answer; /* FAILED */
+    bool fresh;        /* OPENED said so */
+
+    bool opened;               /* on this connection */
+    bool files_due;            /* to be put */
+    size_t file_at;            /* the next one */
+    size_t fetches, fetched;   /* asked of the store, answered by it */
+    bool past_due;             /* earlier cells are to be run again */
+    bool check_first;          /* CHECKING asks for the first, not the last */
+    size_t rerun;              /* earlier cells that did run again */
+    size_t past_at;            /* the next one */
+    bool sent;                 /* the call has reached the executor */
+    unsigned int losses;       /* of the session, by this call */
+    bool restored, unrestored; /* to be said of the next cell */
+};
+
+/* name: at most 79 bytes, see session_name(). Copies; borrows the lists. */
+void session_init(struct session *session, const struct session_setup *setup,
+                  const char *name, struct session_events events, void *owner);
+/* Nothing is called after. The executor keeps the session. */
+void session_finish(struct session *session);
+
+/* One wish at a time. on_done comes from the loop or, when there is nothing
+ * to do, at once. The wish's views are borrowed until then. */
+void session_want(struct session *session, const struct wish *wish);
+
+/* Gives the wish up: nothing is called after. */
+void session_abandon(struct session *session);
+
+void session_forget(struct session *session, struct view call);
+void session_interrupt(struct session *session);
+void session_close(struct session *session); /* ends it at the executor */
+
+/* What the executor calls the session: job-<id>, or for a session that
+ * outlives jobs a hash of tenant and name, so that no tenant can name
+ * another's. */
+void session_name(char name[80], const struct job *job);
+
+#endif

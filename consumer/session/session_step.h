@@ -1,0 +1,41 @@
+/* session_step.h - what the steps of a session's machine share.
+ *
+ * For session.c (the machine), session_file.c and session_cell.c only. */
+#ifndef CONSUMER_SESSION_STEP_H
+#define CONSUMER_SESSION_STEP_H
+
+#include "consumer/session/session.h"
+#include "schemas/message/limits.h"
+
+enum turn { AGAIN, WAIT };
+typedef enum turn session_step(struct session *session);
+
+session_step session_fetching, session_putting, session_getting;
+session_step session_replaying, session_running;
+
+/* The only one that changes the state. */
+void session_enter(struct session *session, enum session_state next);
+void session_run(struct session *session);
+
+/* The wish is fulfilled; it is not. The session may be gone after either. */
+enum turn session_done(struct session *session);
+enum turn session_fail(struct session *session, const struct err *why);
+
+/* What the wish needs next, in an open session. */
+enum turn session_settle(struct session *session);
+/* The call has lost its session too often: unknown, and said so. */
+enum turn session_give_up(struct session *session);
+
+/* Sends the state's one request; the answer lands. */
+enum turn session_ask(struct session *session, struct frame *frame,
+                      executor_answer *answer);
+executor_answer session_answered;
+
+/* What the executor calls a call: unique among all jobs of the session. */
+struct call_name {
+    char text[MAX_NAME_BYTES + 1];
+};
+struct call_name session_call_name(const struct session *session,
+                                   struct view call);
+
+#endif
