@@ -130,8 +130,8 @@ static enum turn restore(struct session *session, bool files_there)
     session->past_due = true;
     session->past_at = 0;
     session->losses += session->sent;
-    session->restored = session->restored || session->sent;
-    session->sent = false;
+    session->restored = session->restored || session->sent_here;
+    session->sent = session->sent_here = false;
     if (session->wish.kind == WISH_GET) {
         struct err why;
         err_set(&why, ERR_REJECT, "session_failed",
@@ -273,6 +273,7 @@ void session_want(struct session *session, const struct wish *wish)
     session->fault = (struct err){ 0 };
     if (wish->kind == WISH_RUN) {
         session->sent = wish->intended;
+        session->sent_here = false;
         session->losses = 0;
     }
     if (!session->opened) {

@@ -102,7 +102,8 @@ struct session {
     bool check_first;          /* CHECKING asks for the first, not the last */
     size_t rerun;              /* earlier cells that did run again */
     size_t past_at;            /* the next one */
-    bool sent;                 /* the call has reached the executor */
+    bool sent;                 /* the call may have reached the executor */
+    bool sent_here;            /* it has: we sent it */
     unsigned int losses;       /* of the session, by this call */
     bool restored, unrestored; /* to be said of the next cell */
 };

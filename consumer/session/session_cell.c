@@ -74,7 +74,8 @@ static void report(struct session *session, const struct frame *frame)
     }
     if (cell.state == CELL_LOST && !session->unrestored)
         session->files_due = true;
-    session->restored = session->unrestored = session->sent = false;
+    session->restored = session->unrestored = false;
+    session->sent = session->sent_here = false;
     session->rerun = 0;
     session->events.on_cell(session->owner, &cell, &frame->files);
 }
@@ -104,7 +105,7 @@ enum turn session_running(struct session *session)
                            .cell_ms = session->setup.cell_ms };
     if (!session->begun) {
         session->events.on_start(session->owner, session->sent);
-        session->sent = true;
+        session->sent = session->sent_here = true;
         return session_ask(session, &frame, on_running);
     }
     if (!session->landed)
