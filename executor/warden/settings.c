@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,29 +105,51 @@ static const struct number {
       MAX_DEADLINE_MS },
 };
 
-static bool read_number(struct settings *settings, int option, const char *text)
+/* Says what is wrong with a flag's value, and what would be right. */
+static bool refuse(int option, const char *text, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool refuse(int option, const char *text, const char *format, ...)
 {
-    const struct number *row = numbers;
-    const struct number *end = numbers + sizeof(numbers) / sizeof(numbers[0]);
-    while (row < end && (int)row->option != option)
+    const struct option *row = options;
+    va_list arguments;
+    while (row->val != option)
         row++;
+    fprintf(stderr, "quern-executor: --%s is \"%s\", must be ", row->name,
+            text);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return false;
+}
+
+static const struct number *find_number(int option)
+{
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if ((int)numbers[i].option == option)
+            return &numbers[i];
+    return NULL;
+}
+
+static bool read_number(struct settings *settings, const struct number *row,
+                        const char *text)
+{
     char *rest;
     errno = 0;
     uint64_t value = strtoull(text, &rest, 10);
-    if (row == end || errno || *rest || *text < '0' || *text > '9' ||
-        value < row->least || value > row->most) {
-        fprintf(stderr, "quern-executor: %s: must be %llu to %llu\n", text,
-                (unsigned long long)(row < end ? row->least : 0),
-                (unsigned long long)(row < end ? row->most : 0));
-        return false;
-    }
+    if (errno || *rest || *text < '0' || *text > '9' || value < row->least ||
+        value > row->most)
+        return refuse((int)row->option, text, "%llu to %llu",
+                      (unsigned long long)row->least,
+                      (unsigned long long)row->most);
     value <<= row->shift;
     memcpy((char *)settings + row->offset, &value, sizeof(value));
     return true;
 }
 
-static bool read_word(struct settings *settings, int option, char *text)
+static bool read_value(struct settings *settings, int option, char *text)
 {
+    const struct number *number = find_number(option);
     char *rest;
     switch (option) {
     case OPTION_SOCKET:
@@ -140,15 +163,18 @@ static bool read_word(struct settings *settings, int option, char *text)
         return true;
     case OPTION_PROFILE:
         settings->profile = text;
-        return strcmp(text, "science") == 0 || strcmp(text, "bare") == 0;
+        return strcmp(text, "science") == 0 || strcmp(text, "bare") == 0 ||
+               refuse(option, text, "science or bare");
     case OPTION_LEVEL:
         settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
-        return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0;
+        return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0 ||
+               refuse(option, text, "boxed or full");
     case OPTION_MODE:
         settings->mode = (unsigned int)strtoul(text, &rest, 8);
-        return *text && *rest == '\0' && settings->mode <= 0777;
+        return (*text && *rest == '\0' && settings->mode <= 0777) ||
+               refuse(option, text, "octal, 0 to 0777");
     default:
-        return false;
+        return number && read_number(settings, number, text);
     }
 }
 
@@ -184,10 +210,10 @@ static bool finish_reading(struct settings *settings, const char *box,
     return settings->box_path && settings->guest_path;
 }
 
-static bool usage(FILE *stream, int code, int *status)
+static bool bad_usage(int *status)
 {
-    fputs(usage_text, stream);
-    *status = code;
+    fputs("See quern-executor --help\n", stderr);
+    *status = EX_USAGE;
     return false;
 }
 
@@ -208,7 +234,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == OPTION_HELP)
-            return usage(stdout, EX_OK, status);
+            return *status = fputs(usage_text, stdout) < 0, false;
         else if (option == OPTION_VERSION)
             return *status = puts("quern-executor " QUERN_VERSION) < 0, false;
         else if (option == OPTION_CHECK)
@@ -219,11 +245,12 @@ bool settings_read(struct settings *settings, int argc, char **argv,
             box = optarg;
         else if (option == OPTION_GUEST)
             guest = optarg;
-        else if (option == '?' || (!read_word(settings, option, optarg) &&
-                                   !read_number(settings, option, optarg)))
-            return usage(stderr, EX_USAGE, status);
-    if (optind < argc)
-        return usage(stderr, EX_USAGE, status);
+        else if (option == '?' || !read_value(settings, option, optarg))
+            return bad_usage(status);
+    if (optind < argc) {
+        fprintf(stderr, "quern-executor: %s: takes flags only\n", argv[optind]);
+        return bad_usage(status);
+    }
     *status = EX_UNAVAILABLE;
     return finish_reading(settings, box, guest);
 }
