@@ -70,7 +70,7 @@ def preload():
     folder = tempfile.mkdtemp(prefix="quern-guest-")
     os.environ["MPLCONFIGDIR"] = folder  # sessions make their own of that name
     try:
-        for warm in (warm_tables, warm_figures):
+        for warm in (warm_tables, warm_figures, warm_machine):
             try:
                 warm()
             except ImportError:
@@ -104,3 +104,9 @@ def warm_figures():
     pyplot.close("all")
     # Fonts keep their files open, which a session must not inherit.
     font_manager._get_font.cache_clear()
+
+
+def warm_machine():
+    """scikit-learn brings psutil along where it is installed, which complains at
+    length when it is first imported where /proc shows processes only."""
+    importlib.import_module("psutil")
