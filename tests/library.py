@@ -19,8 +19,12 @@ class Refused(Exception):
     """A refusal; its first word is what tells them apart."""
 
     def __init__(self, error):
-        self.word, _, self.text = str(error).partition(" ")
-        super().__init__(str(error))
+        text = str(error)
+        # redis-py 5 takes the first word from errors that it has a class for.
+        if text.startswith("command not allowed when used memory"):
+            text = "OOM " + text
+        self.word, _, self.text = text.partition(" ")
+        super().__init__(text)
 
 
 def job_id(number, partition=0):

@@ -76,7 +76,7 @@ static void call_free(struct http_call *call)
 
 static uint64_t seconds_to_ms(double seconds)
 {
-    return seconds > 0 && seconds < MAX_RETRY_AFTER_S
+    return seconds > 0 && seconds < (double)MAX_RETRY_AFTER_S
                ? (uint64_t)(seconds * 1000)
                : 0;
 }

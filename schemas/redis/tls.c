@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <stdint.h>
 
 bool tls_available(void)
 {
@@ -32,7 +33,7 @@ static bool bind_name(SSL *ssl, const char *host)
     X509_VERIFY_PARAM_set_hostflags(param,
                                     X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return SSL_set1_host(ssl, host) == 1 &&
-           SSL_set_tlsext_host_name(ssl, host) == 1;
+           SSL_set_tlsext_host_name(ssl, (void *)(uintptr_t)host) == 1;
 }
 
 bool tls_start(redisContext *wire, const char *host, struct err *err)

@@ -118,7 +118,7 @@ def test_a_table_from_a_file_to_a_chart(session):
         session,
         [
             "import pandas as pd\ndf = pd.read_csv('sales.csv')\ndf",
-            "ax = df.plot(x='month', y='销售', title='销售')\ndf['销售'].sum()",
+            "ax = df.plot(x='month', y='销售', title='销售')\nint(df['销售'].sum())",
         ],
     )
     assert (cell.result, len(cell.displays), cell.stderr) == ("40", 1, "")

@@ -17,7 +17,7 @@ MODULES = (
 ).split()
 MOST = 60  # docstrings of a module
 # The prompt shows every expression within a loop; an address is never the same.
-DIFFERENT = re.compile(r"(for|with|if) |.*\bids\(\)|.*\b_\b", re.S)
+DIFFERENT = re.compile(r"(for|with|if) |.*\bids?\(|.*; \w|.*\b_\b", re.S)
 
 
 def sources_of(name):
