@@ -36,7 +36,8 @@ struct http_call {
     bool cancelled; /* from inside curl: freed after it */
     bool stopped;   /* the rest is not wanted */
     bool too_large;
-    const char *late; /* why our own timer ended it; NULL: it did not */
+    const char *late;   /* why our own timer ended it; NULL: it did not */
+    struct view unsent; /* of the request's body */
     size_t bytes, max_bytes;
     uint64_t due_ms; /* of loop time: the next payload */
     uint64_t idle_ms;
@@ -162,6 +163,22 @@ static void report(struct http_call *call, CURLcode code)
                                : curl_easy_strerror(code));
     call_free(call);
     events.on_done(owner, &response);
+}
+
+/* The request's body, once: on a connection that it had kept and lost, curl
+ * would send a POST again by itself, and a model's answer is paid for twice.
+ * What it cannot rewind it reports, unless no byte of it was sent. */
+static size_t on_read(char *room, size_t one, size_t len, void *owner)
+{
+    struct http_call *call = owner;
+
+    (void)one;
+    if (len > call->unsent.len)
+        len = call->unsent.len;
+    memcpy(room, call->unsent.data, len);
+    call->unsent.data += len;
+    call->unsent.len -= len;
+    return len;
 }
 
 /* curl's own signature. NOLINTNEXTLINE(readability-non-const-parameter) */
@@ -355,9 +372,12 @@ static void set_content(struct http_call *call,
     call->headers = make_headers(request->headers);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
     if (request->body.len > 0) {
+        call->unsent = request->body;
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                          (curl_off_t)request->body.len);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(easy, CURLOPT_READDATA, call);
     }
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);

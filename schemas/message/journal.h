@@ -36,7 +36,8 @@ struct record {
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */
     struct view arguments;   /* tool_intent: as the model wrote them */
-    struct view observation; /* tool_result: what the model is shown */
+    struct view observation; /* what the model is shown: of a call, or that its
+                                reply was cut off */
     struct cell cell;        /* tool_result of execute_python_code */
     struct list images;      /* of struct image_ref */
     struct list files;       /* of struct file_ref */

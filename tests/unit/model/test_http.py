@@ -5,6 +5,7 @@ import email.utils
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -203,6 +204,35 @@ def test_a_connection_that_was_closed_meanwhile():
     with raw_server(whole, whole) as url:
         results = attempt(url, times=2, pause=300)
     assert [r["end"] for r in results] == ["answered"] * 2
+
+
+def read_request(connection):
+    stream = connection.makefile("rb")
+    head = b"".join(iter(stream.readline, b"\r\n"))
+    (size,) = re.findall(rb"Content-Length: (\d+)", head)
+    return head + stream.read(int(size))
+
+
+def test_a_post_is_never_sent_again_unasked():
+    """The kept connection takes the second request and is closed without an
+    answer: whether it was carried out is not for curl to guess."""
+    requests = []
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+    def serve(listener):
+        for answers in ([whole, b""], [whole]):
+            connection, _ = listener.accept()
+            with connection:
+                for answer in answers:
+                    requests.append(read_request(connection))
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=[listener], daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        results = attempt(url, times=2, post=100)
+    assert [r["end"] for r in results] == ["answered", "broken"]
+    assert len(requests) == 2
 
 
 def test_nonsense():
