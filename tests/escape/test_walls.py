@@ -42,6 +42,26 @@ def test_without_a_proc_of_its_own_a_box_still_holds():
     assert "--level full" in process.text()
 
 
+# An ordinary user in a place where no namespace may be made.
+NO_NAMESPACES = """
+echo 0 >/proc/sys/user/max_user_namespaces
+exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$@"
+"""
+ORDINARY = ["setpriv", "--reuid", "61184", "--regid", "61184", "--clear-groups"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user: needs root")
+def test_without_user_namespaces_nobody_is_served_and_the_remedy_is_told():
+    place = ["unshare", "-U", "--map-current-user", "--keep-caps"]
+    executor = [binary("quern-executor"), "--check", "--profile", "bare"]
+    shell = ["sh", "-c", NO_NAMESPACES, "sh"]
+    process = Process([*ORDINARY, *place, *shell, *executor]).start()
+    assert process.wait(60) == 69, process.text()
+    assert "cannot be boxed here" in process.text()
+    assert "sysctl user.max_user_namespaces=" in process.text()
+    assert "--insecure" in process.text()
+
+
 FORKS = """
 import os, time
 n = 0
