@@ -189,6 +189,7 @@ static enum turn fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the wish's own */
     log_line("session.failed", session->name, "%s", why.text);
+    session->again = false;
     session_drop_interpreter(session);
     if (session->first)
         session_fail_first(session, &why);
@@ -202,6 +203,14 @@ static enum turn step_opening(struct session *session)
     struct sessions *all = session->sessions;
     if (session->seen.closing)
         return session_end(session);
+    /* The zygote may have died over it: once more, in a box of its own. */
+    if (session->seen.dead && !session->again) {
+        log_line("session.again", session->name, "%s",
+                 runner_cause(session->runner));
+        session->again = true;
+        session_drop_interpreter(session);
+        return AGAIN;
+    }
     if (session->seen.late || session->seen.dead) {
         err_set(&err, ERR_RETRY, "session_failed", "no interpreter: %s",
                 session->seen.dead ? runner_cause(session->runner)
@@ -212,6 +221,7 @@ static enum turn step_opening(struct session *session)
         if (!session->seen.ready)
             return WAIT;
         session->files_stale = true;
+        session->again = false;
         session_enter(session, SESSION_IDLE);
         return AGAIN;
     }

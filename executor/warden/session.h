@@ -81,6 +81,7 @@ struct session {
     uint64_t cells;
     struct listing files; /* as the last cell left them */
     bool files_stale;
+    bool again;          /* an interpreter of this opening died: the last try */
     uint64_t failed_put; /* ref: its other pieces are ignored */
 
     int sending; /* file that goes out; -1: none */

@@ -228,14 +228,15 @@ static void ask_next(struct zygote *zygote)
         birth = birth->next;
     if (!birth || zygote->asked || !zygote->channel)
         return;
-    birth->asked = true;
     birth->number = ++zygote->numbers;
-    zygote->asked = birth;
     struct err err;
-    if (send_fork(zygote, birth, &err))
-        alarm_set(zygote->alarm, ANSWER_MS);
-    else
-        go_down(zygote, err.text);
+    if (!send_fork(zygote, birth, &err)) {
+        go_down(zygote, err.text); /* the next zygote is asked */
+        return;
+    }
+    birth->asked = true;
+    zygote->asked = birth;
+    alarm_set(zygote->alarm, ANSWER_MS);
 }
 
 void zygote_fork(struct zygote *zygote, struct birth *birth)
