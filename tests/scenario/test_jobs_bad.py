@@ -2,6 +2,7 @@
 
 import msgpack
 import pytest
+from servers import wait_until
 from stack import ROOT, Stack, job_id
 
 
@@ -136,6 +137,48 @@ def test_entries_that_are_no_jobs(stack):
         stack.db.xadd(stream, fields)
     assert stack.run(prompt="after them")["status"] == "completed"
     assert stack.is_quiet()
+
+
+def another_type(db, key):
+    db.delete(key)
+    db.sadd(key, "x")
+
+
+# What somebody may do to a job's keys, and the job's state in the end. None:
+# nobody can say any more whose entry it was; it is kept under its own name.
+BROKEN = [
+    ("facts of another type", "job", another_type, None),
+    ("facts without a state", "job", lambda db, key: db.hdel(key, "state"), None),
+    ("no number", "job", lambda db, key: db.hset(key, "epoch", "x"), "completed"),
+    ("numbered anew", "job", lambda db, key: db.hset(key, "seq", 0), "completed"),
+    ("events of another type", "events", another_type, "completed"),
+    ("a journal of another type", "journal", another_type, "failed"),
+    ("noise in the journal", "journal", lambda db, key: db.rpush(key, "x"), "failed"),
+    ("no body", "body", lambda db, key: db.delete(key), "failed"),
+    ("a body of another type", "body", another_type, "failed"),
+]
+
+
+def test_broken_keys_are_in_nobodys_way():
+    """All of them were claimed by a consumer that died, and a good one last."""
+    with Stack(executor=False, lease_ms=400, max_crashes=1) as stack:
+        jobs = {}
+        for what, key, damage, _ in BROKEN:
+            jobs[what] = stack.submit(prompt="x")
+            damage(stack.db, f"{ROOT}{key}:{jobs[what]}")
+        good = stack.submit(prompt="behind them")
+        stream = f"{ROOT}work:default:normal"
+        read = stack.db.xreadgroup("consumers", "dead", {stream: ">"}, count=100)
+        assert len(read[0][1]) == len(BROKEN) + 1
+        stack.consumer()
+        assert stack.result(good)["status"] == "completed"
+        wait_until(stack.is_quiet, what="every entry is out of the way")
+        for what, key, _, state in BROKEN:
+            if state is not None:
+                assert stack.state(jobs[what]) == state, what
+        unknown = sum(row[3] is None for row in BROKEN)
+        buried = stack.db.zrange(f"{ROOT}dead:default", 0, -1)
+        assert sum(id.startswith(b"entry-") for id in buried) == unknown
 
 
 def test_after_all_of_them_it_still_works(stack):

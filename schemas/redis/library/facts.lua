@@ -21,7 +21,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 4 -- raise with every change; transition.c reads it from here
+local BUILD = 5 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 local PRIORITIES = { high = true, normal = true, low = true }
@@ -132,15 +132,16 @@ local function body_key(job)
 end
 
 -- The facts of those names as a table, or nil. Changes go through set() and
--- save().
+-- save(). What somebody else has put there must not raise an error: one broken
+-- job would stop the walk over all that wait behind it.
 local function load(root, id, names)
     local key = root .. "job:" .. id
-    local values = redis.call("HMGET", key, unpack(names))
+    local values = redis.pcall("HMGET", key, unpack(names))
     if not values[1] then return nil end
     local job = { root = root, id = id, key = key, changes = {} }
     for i, name in ipairs(names) do
-        local value = values[i]
-        job[name] = NUMBERS[name] and tonumber(value or 0) or value or ""
+        local value = values[i] or ""
+        job[name] = NUMBERS[name] and (tonumber(value) or 0) or value
     end
     return job
 end
@@ -175,6 +176,11 @@ end
 
 -- ------------------------------------------------------------------ events
 
+local function append(stream, seq, event)
+    return redis.pcall("XADD", stream, "MAXLEN", "~", MAX_EVENTS,
+        string.format("%d-0", seq), "event", event)
+end
+
 -- Appended for those who replay, published for those who follow. The header
 -- is packed here, data is the caller's map; together they are one map of six.
 local function emit(job, now, type, data)
@@ -182,8 +188,10 @@ local function emit(job, now, type, data)
     local event = "\134" .. cmsgpack.pack("v", 1, "seq", job.seq, "at", now,
         "attempt", job.attempts, "type", type, "data") .. data
     local stream = job.root .. "events:" .. job.id
-    redis.call("XADD", stream, "MAXLEN", "~", MAX_EVENTS,
-        string.format("%d-0", job.seq), "event", event)
+    if append(stream, job.seq, event).err then
+        redis.call("DEL", stream) -- somebody else's, or ahead of us
+        append(stream, job.seq, event)
+    end
     redis.call("PUBLISH", stream, event)
 end
 
