@@ -25,7 +25,6 @@ struct service;
 struct sweep;
 
 enum {
-    PARTITION = 0, /* today there is one */
     CONSUMER_MAX_QUEUES = 16,
 };
 

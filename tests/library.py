@@ -1,6 +1,7 @@
 """The Redis functions of schemas/redis/library, as a plain client calls
 them, and what must hold in Redis between any two calls."""
 
+import hashlib
 import os
 import time
 
@@ -25,6 +26,16 @@ class Refused(Exception):
             text = "OOM " + text
         self.word, _, self.text = text.partition(" ")
         super().__init__(text)
+
+
+def refused(word, call, *args, **pairs):
+    """Asserts that the call is refused so; gives the sentence."""
+    try:
+        call(*args, **pairs)
+    except Refused as error:
+        assert error.word == word, error
+        return error.text
+    raise AssertionError(f"{word} was expected")
 
 
 def job_id(number, partition=0):
@@ -60,8 +71,10 @@ class Library:
 
     # ------------------------------------------------------------- the calls
 
-    def submit(self, id, job=b"\x80", **pairs):
+    def submit(self, id, job=b"\x80", blobs=(), **pairs):
         args = ["id", id, "job", job]
+        for sha256 in blobs:
+            args += ["blob", sha256]
         for name, value in pairs.items():
             args += [name, value]
         got, verdict = self.call("submit", *args)
@@ -124,6 +137,16 @@ class Library:
         )
         return cursor.decode(), jobs
 
+    def put(self, data, seconds=86400):
+        """A blob, as producers write it; gives its name."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        self.client.set(f"{self.root}blob:{sha256}", data, ex=seconds, nx=True)
+        return sha256
+
+    def blob_ttl(self, sha256):
+        """Seconds; -1: for ever, -2: there is none."""
+        return self.client.ttl(f"{self.root}blob:{sha256}")
+
     def cancel(self, id, reason=""):
         return self.call("cancel", id, reason).decode()
 
@@ -176,6 +199,7 @@ class Library:
             self.check_job(key.rpartition("job:")[2], entries)
         for key in self.keys("idem") + self.keys("dead") + self.keys("result"):
             assert self.client.pttl(key) > 0, f"{key} lives for ever"
+        self.check_blobs()
 
     def check_streams(self):
         """XLEN is waiting and running; each entry is the entry of its job."""
@@ -212,6 +236,22 @@ class Library:
             for kind in ("job", "body", "events", "journal"):
                 assert self.client.pttl(f"{self.root}{kind}:{id}") != -1
         self.check_events(id, facts)
+
+    def check_blobs(self):
+        """They live for ever as long as a job needs them, and no longer."""
+        wanted = {}
+        for key in self.keys("job"):
+            id = key.rpartition("job:")[2]
+            facts = self.facts(id)
+            if facts["state"] in ONGOING:
+                for sha256 in facts.get("blobs", "").split():
+                    wanted.setdefault(sha256, set()).add(id)
+        for key in self.keys("blob") + self.keys("refs"):
+            needs = wanted.get(key.rpartition(":")[2])
+            assert (self.client.pttl(key) == -1) == bool(needs), (key, needs)
+        for key in self.keys("refs"):
+            jobs = {id.decode() for id in self.client.zrange(key, 0, -1)} - {"ended"}
+            assert jobs == wanted.get(key.rpartition(":")[2], set()), key
 
     def check_events(self, id, facts):
         """Contiguous; the terminal one is there when the job is, and last."""

@@ -122,7 +122,7 @@ class Stack:
 
     def blob(self, data):
         name = hashlib.sha256(data).hexdigest()
-        self.db.set(f"quern:blob:{name}", data, ex=3600)
+        self.db.set(f"quern:{{000}}:blob:{name}", data, ex=3600)
         return name
 
     def file(self, name, data, mime="text/csv"):
@@ -180,7 +180,7 @@ class Stack:
 
     def bytes_of(self, ref):
         """The blob that an image or file names, checked against its name."""
-        data = self.db.get(f"quern:blob:{ref['blob']}")
+        data = self.db.get(f"quern:{{000}}:blob:{ref['blob']}")
         assert data is not None, ref
         assert hashlib.sha256(data).hexdigest() == ref["blob"]
         assert len(data) == ref.get("bytes", 0)

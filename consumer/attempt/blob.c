@@ -20,13 +20,21 @@ void blob_put(struct store *store, const struct names *names, struct view bytes,
               char name[BLOB_NAME_LEN + 1])
 {
     blob_name(bytes, name);
-    struct key key = names_blob(names, view_of(name));
+    struct key key = names_blob(names, PARTITION, view_of(name));
     struct command command;
+    /* Never cut a longer life short: the bytes may be some job's file too. */
+    command_init(&command, "PEXPIRE");
+    command_add(&command, key_view(&key));
+    command_add_uint(&command, ttl_ms);
+    command_add_text(&command, "GT");
+    store_send(store, &command, NULL, NULL);
+    command_finish(&command);
     command_init(&command, "SET");
     command_add(&command, key_view(&key));
     command_add(&command, bytes);
     command_add_text(&command, "PX");
     command_add_uint(&command, ttl_ms);
+    command_add_text(&command, "NX");
     store_send(store, &command, done, owner);
     command_finish(&command);
 }

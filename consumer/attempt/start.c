@@ -196,7 +196,8 @@ static void check_files(struct attempt *attempt)
 {
     const struct file_ref *files = attempt->job.files.items;
     for (size_t i = 0; i < attempt->job.files.count; i++) {
-        struct key key = names_blob(&attempt->consumer->names, files[i].blob);
+        struct key key =
+            names_blob(&attempt->consumer->names, PARTITION, files[i].blob);
         struct command command;
         command_init(&command, "STRLEN");
         command_add(&command, key_view(&key));

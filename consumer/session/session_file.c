@@ -67,8 +67,8 @@ enum turn session_fetching(struct session *session)
     }
     session->begun = true;
     session->fetches++;
-    struct key key =
-        names_blob(session->setup.names, current_file(session)->blob);
+    struct key key = names_blob(session->setup.names, PARTITION,
+                                current_file(session)->blob);
     struct command command;
     command_init(&command, "GET");
     command_add(&command, key_view(&key));

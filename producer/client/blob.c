@@ -82,7 +82,7 @@ bool blob_upload(struct quern *quern, struct view bytes, struct sha256 *hash,
                        "%zu bytes, a file may have %d", bytes.len,
                        MAX_FILE_BYTES);
     *hash = sha256_of(bytes);
-    key = names_blob(&quern->names, view_of(hash->text));
+    key = names_blob(&quern->names, PARTITION, view_of(hash->text));
     return blob_extend(quern, key_view(&key), &there, err) &&
            (there || blob_set(quern, key_view(&key), bytes, err));
 }
@@ -191,7 +191,7 @@ static redisReply *blob_fetch(struct quern *quern, struct view sha256,
                 VIEW_ARG(view_head(sha256, 70)));
         return NULL;
     }
-    key = names_blob(&quern->names, sha256);
+    key = names_blob(&quern->names, PARTITION, sha256);
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
     reply = handle_call(quern, &command, err);

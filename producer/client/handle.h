@@ -14,7 +14,6 @@ enum {
     DEFAULT_TIMEOUT_MS = 10000,
     FIRST_BACKOFF_MS = 50, /* doubled up to the last */
     LAST_BACKOFF_MS = 1000,
-    PARTITION = 0, /* of new jobs */
 };
 
 struct quern {

@@ -70,6 +70,7 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
         .idempotency_key = job->idempotency_key,
         .deadline_ms = job->limits.deadline_ms,
         .max_depth = max_depth,
+        .files = job->files,
         .body = body,
     };
     struct command command;

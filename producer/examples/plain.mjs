@@ -19,14 +19,15 @@ function newId() {
 async function put(path) {
   const data = readFileSync(path);
   const blob = createHash("sha256").update(data).digest("hex");
-  await redis.set(`quern:blob:${blob}`, data, "EX", 86400);
+  await redis.set(`${ROOT}blob:${blob}`, data, "EX", 86400, "NX");
   return { name: basename(path), blob, bytes: data.length };
 }
 
 async function submit(job) {
   const id = newId();
   const bytes = Buffer.from(encode({ v: 1, id, ...job }));
-  await redis.call("FCALL", "quern_v1_submit", 1, ROOT, "id", id, "job", bytes);
+  const blobs = job.files.flatMap((file) => ["blob", file.blob]); // to live as long as the job
+  await redis.call("FCALL", "quern_v1_submit", 1, ROOT, "id", id, "job", bytes, ...blobs);
   return id;
 }
 
@@ -56,6 +57,6 @@ const id = await submit({ prompt: question, files });
 await follow(id, (event) => console.error(event.seq, event.type, event.data.text ?? ""));
 const result = decode(await redis.getBuffer(`${ROOT}result:${id}`));
 for (const image of result.images ?? [])
-  writeFileSync(basename(image.name), await redis.getBuffer(`quern:blob:${image.blob}`));
+  writeFileSync(basename(image.name), await redis.getBuffer(`${ROOT}blob:${image.blob}`));
 console.log(result.answer ?? result.error.message);
 redis.disconnect();

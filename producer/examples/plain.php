@@ -20,15 +20,18 @@ function put(Redis $redis, string $path): array
 {
     $data = file_get_contents($path);
     $sha = hash('sha256', $data);
-    $redis->setex("quern:blob:$sha", 86400, $data);
+    $redis->set(ROOT . "blob:$sha", $data, ['nx', 'ex' => 86400]);
     return ['name' => basename($path), 'blob' => $sha, 'bytes' => strlen($data)];
 }
 
 function submit(Redis $redis, array $job): string
 {
     $job = ['v' => 1, 'id' => new_id()] + $job;
-    $reply = $redis->rawCommand('FCALL', 'quern_v1_submit', 1, ROOT,
-        'id', $job['id'], 'job', msgpack_pack($job));
+    $pairs = ['id', $job['id'], 'job', msgpack_pack($job)];
+    foreach ($job['files'] as $file) {
+        array_push($pairs, 'blob', $file['blob']); // to live as long as the job
+    }
+    $reply = $redis->rawCommand('FCALL', 'quern_v1_submit', 1, ROOT, ...$pairs);
     return is_array($reply) ? $reply[0] : throw new Exception($redis->getLastError());
 }
 
@@ -53,6 +56,6 @@ foreach (follow($redis, $id) as $event) {
 }
 $result = msgpack_unpack($redis->get(ROOT . "result:$id"));
 foreach ($result['images'] ?? [] as $image) {
-    file_put_contents(basename($image['name']), $redis->get("quern:blob:$image[blob]"));
+    file_put_contents(basename($image['name']), $redis->get(ROOT . "blob:$image[blob]"));
 }
 echo $result['answer'] ?? $result['error']['message'], "\n";

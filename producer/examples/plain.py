@@ -23,15 +23,16 @@ def new_id():
 def put(path):
     data = open(path, "rb").read()
     sha = hashlib.sha256(data).hexdigest()
-    r.set(f"quern:blob:{sha}", data, ex=86400)
+    r.set(f"{ROOT}blob:{sha}", data, ex=86400, nx=True)
     return {"name": os.path.basename(path), "blob": sha, "bytes": len(data)}
 
 
 def submit(**job):
     job = {"v": 1, "id": new_id(), **job}
-    r.execute_command(
-        "FCALL", "quern_v1_submit", 1, ROOT, "id", job["id"], "job", msgpack.packb(job)
-    )
+    pairs = ["id", job["id"], "job", msgpack.packb(job)]
+    for file in job["files"]:
+        pairs += ["blob", file["blob"]]  # to live as long as the job
+    r.execute_command("FCALL", "quern_v1_submit", 1, ROOT, *pairs)
     return job["id"]
 
 
@@ -65,6 +66,6 @@ for event in follow(id):
     print(event["seq"], event["type"], event["data"].get("text", ""), file=sys.stderr)
 result = msgpack.unpackb(r.get(f"{ROOT}result:{id}"))
 for image in result.get("images", []):
-    png = r.get(f"quern:blob:{image['blob']}")
+    png = r.get(f"{ROOT}blob:{image['blob']}")
     open(os.path.basename(image["name"]), "wb").write(png)
 print(result.get("answer") or result["error"]["message"])

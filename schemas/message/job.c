@@ -27,8 +27,9 @@ const struct schema schema_text = {
 static const struct field file_ref_fields[] = {
     TEXT(file_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
          "Base name: no slash, no control characters, not . or .."),
-    TEXT_OF_LENGTH(file_ref, blob, 0, SHA256_BYTES,
-                   "SHA-256 of the bytes, which are at <prefix>blob:<sha256>"),
+    TEXT_OF_LENGTH(
+        file_ref, blob, 0, SHA256_BYTES,
+        "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
     UINT(file_ref, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
     TEXT(file_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
     TEXT(file_ref, note, FIELD_RAW, MAX_SENTENCE_BYTES,

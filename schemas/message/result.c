@@ -28,8 +28,9 @@ static const struct field image_ref_fields[] = {
     TEXT(image_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
          "File name, figure-1.png"),
     TEXT(image_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
-    TEXT_OF_LENGTH(image_ref, blob, 0, SHA256_BYTES,
-                   "SHA-256 of the bytes, which are at <prefix>blob:<sha256>"),
+    TEXT_OF_LENGTH(
+        image_ref, blob, 0, SHA256_BYTES,
+        "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
     UINT(image_ref, bytes, 0, MAX_BLOB_BYTES, "Length in bytes"),
     UINT(image_ref, width, 0, MAX_PIXELS, "Pixels"),
     UINT(image_ref, height, 0, MAX_PIXELS, "Pixels"),

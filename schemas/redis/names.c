@@ -75,10 +75,12 @@ struct key names_control(const struct names *names, unsigned int partition)
     return key_make("%s{%03x}:control", names->prefix, partition);
 }
 
-struct key names_blob(const struct names *names, struct view sha256)
+struct key names_blob(const struct names *names, unsigned int partition,
+                      struct view sha256)
 {
     assert(id_is_sha256(sha256));
-    return key_make("%sblob:%.*s", names->prefix, VIEW_ARG(sha256));
+    return key_make("%s{%03x}:blob:%.*s", names->prefix, partition,
+                    VIEW_ARG(sha256));
 }
 
 static struct key of_job(const struct names *names, const char *what,

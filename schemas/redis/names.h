@@ -14,7 +14,8 @@
  *   ROOT idem:<tenant>:<key>      string: the job's id
  *   ROOT dead:<queue>             sorted set of ids by time: failed for good
  *   ROOT control                  channel: "cancel <id>", wakes beats early
- *   <prefix>blob:<sha256>         string: bytes of a file or image
+ *   ROOT blob:<sha256>            string: bytes of a file or image
+ *   ROOT refs:<sha256>            sorted set of the jobs that need that blob
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -25,7 +26,11 @@
 
 #define NAMES_GROUP "consumers"
 
-enum { NAMES_MAX_PREFIX = 64, NAMES_MAX_KEY = 512 };
+enum {
+    NAMES_MAX_PREFIX = 64,
+    NAMES_MAX_KEY = 512,
+    PARTITION = 0, /* of new jobs: today there is one */
+};
 
 /* One key, NUL-terminated: short enough to live on the stack. */
 struct key {
@@ -47,7 +52,8 @@ struct key names_work(const struct names *names, unsigned int partition,
 struct key names_dead(const struct names *names, unsigned int partition,
                       struct view queue);
 struct key names_control(const struct names *names, unsigned int partition);
-struct key names_blob(const struct names *names, struct view sha256);
+struct key names_blob(const struct names *names, unsigned int partition,
+                      struct view sha256);
 /* The rest take a job id, which names its partition; id_parse() it first. */
 struct key names_job(const struct names *names, struct view id);
 struct key names_journal(const struct names *names, struct view id);

@@ -121,6 +121,7 @@ static void add_number(struct command *command, const char *name,
 void transition_submit(struct command *command, const struct names *names,
                        const struct submit *submit)
 {
+    const struct file_ref *files = submit->files.items;
     unsigned int partition = 0;
 
     id_parse(submit->id, &partition);
@@ -135,6 +136,8 @@ void transition_submit(struct command *command, const struct names *names,
     add_number(command, "idempotency_ttl_ms", submit->idempotency_ttl_ms);
     add_number(command, "deadline_ms", submit->deadline_ms);
     add_number(command, "max_depth", submit->max_depth);
+    for (size_t i = 0; i < submit->files.count; i++)
+        add_pair(command, "blob", files[i].blob);
 }
 
 bool transition_submitted(const redisReply *reply, struct view *id,

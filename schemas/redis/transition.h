@@ -11,9 +11,10 @@
  *   reclaim: a lease that ended -> start ...     cancel: any time
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
- * job), QUEUEFULL, TOOBIG, BADARG, MISPLACED (journal index). reply_ok() turns
- * them into err: codes stale, unknown_job, queue_full, too_large, bad_argument,
- * misplaced. queue_full is ERR_RETRY, the rest ERR_REJECT.
+ * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index).
+ * reply_ok() turns them into err: codes stale, unknown_job, queue_full,
+ * too_large, missing_blob, bad_argument, misplaced. queue_full is ERR_RETRY,
+ * the rest ERR_REJECT.
  *
  * Builders fill a command (borrowing every view); readers take its reply. */
 #ifndef SCHEMAS_REDIS_TRANSITION_H
@@ -42,6 +43,7 @@ struct submit {
     uint64_t idempotency_ttl_ms; /* zero: a day */
     uint64_t deadline_ms;        /* from now; zero: none */
     uint64_t max_depth; /* waiting and running in the queue; zero: none */
+    struct list files;  /* of struct file_ref: their blobs are kept for it */
     struct view body;   /* schemas/message/job.h, any bytes */
 };
 void transition_submit(struct command *command, const struct names *names,

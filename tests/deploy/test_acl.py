@@ -12,7 +12,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = pathlib.Path(BUILD, "schemas/redis/library.lua").read_text()
 ROOT = "quern:{000}:"
 WORK = ROOT + "work:default:normal"
-BLOB = "quern:blob:" + "0" * 64
+BLOB = "quern:{000}:blob:" + "0" * 64
 
 
 def new_id():
@@ -87,6 +87,9 @@ def test_producer_submits_and_cancels(producer):
 def test_producer_brings_and_fetches_files(producer):
     assert producer.call("SET", BLOB, "bytes", "EX", 60)
     assert producer.call("GET", BLOB) == b"bytes"
+    job, _ = producer.submit("blob", BLOB[-64:])
+    assert producer.call("HGET", f"{ROOT}job:{job}", "blobs") == BLOB[-64:].encode()
+    assert producer.transition("cancel", job) == b"cancelled"
 
 
 def test_consumer_takes_a_job_to_its_end(producer, consumer):

@@ -51,7 +51,7 @@ def server():
 def redis(server):
     with server.client() as client:
         client.flushall()
-        client.set(f"quern:blob:{SHA}", PNG)
+        client.set(f"quern:{{000}}:blob:{SHA}", PNG)
         yield client
 
 
@@ -116,8 +116,8 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
             "memory_bytes": 512 << 20,
         },
     }
-    assert consumer.redis.get(f"quern:blob:{sha}") == b"a,b\n1,2\n"
-    assert 0 < consumer.redis.ttl(f"quern:blob:{sha}") <= 86400
+    assert consumer.redis.get(f"quern:{{000}}:blob:{sha}") == b"a,b\n1,2\n"
+    assert consumer.redis.ttl(f"quern:{{000}}:blob:{sha}") == -1  # as the job lives
 
 
 def test_a_job_as_json(quern, consumer):
@@ -457,7 +457,7 @@ def test_images_are_saved_beside_what_is_there(quern, consumer, tmp_path):
 
 
 def test_bytes_that_are_not_what_their_name_says_are_not_saved(quern, consumer, redis):
-    redis.set(f"quern:blob:{SHA}", b"something else")
+    redis.set(f"quern:{{000}}:blob:{SHA}", b"something else")
     child = quern.start("run", "q")
     consumer.take().finish(answer="see", images=[IMAGE])
     err = child.communicate(timeout=10)[1]
@@ -577,7 +577,7 @@ USAGE = [
 @pytest.mark.parametrize("words, said", USAGE)
 def test_usage(words, said, quern, redis):
     assert said in quern(*words.split(), code=64)
-    assert redis.keys(f"{ROOT}*") == []
+    assert redis.keys(f"{ROOT}job:*") == []
 
 
 INPUT = [
@@ -593,7 +593,7 @@ INPUT = [
 @pytest.mark.parametrize("words, said", INPUT)
 def test_bad_input(words, said, quern, redis):
     assert said in quern(*words.split(), code=65)
-    assert redis.keys(f"{ROOT}*") == []
+    assert redis.keys(f"{ROOT}job:*") == []
 
 
 JOBS = [
@@ -611,7 +611,7 @@ JOBS = [
 @pytest.mark.parametrize("job, said", JOBS)
 def test_bad_jobs(job, said, quern, redis):
     assert said in quern("submit", "--job", "-", stdin=job, code=65)
-    assert redis.keys(f"{ROOT}*") == []
+    assert redis.keys(f"{ROOT}job:*") == []
 
 
 @pytest.mark.parametrize("verb", ["run", "get", "wait", "watch", "cancel"])

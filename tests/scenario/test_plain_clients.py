@@ -27,7 +27,7 @@ def consumer(server):
     with server.client() as client:
         client.flushall()
         client.function_load(library(), replace=True)
-        client.set(f"quern:blob:{SHA}", PNG)
+        client.set(f"quern:{{000}}:blob:{SHA}", PNG)
         yield StandIn(client)
 
 
@@ -49,7 +49,9 @@ def test_asks_follows_and_reads(language, server, consumer, tmp_path):
     assert job.job["prompt"] == "what sells?"
     (file,) = job.job["files"]
     assert (file["name"], file["bytes"]) == ("sales.csv", 8)
-    assert consumer.redis.get(f"quern:blob:{file['blob']}") == b"a,b\n1,2\n"
+    blob = f"quern:{{000}}:blob:{file['blob']}"
+    assert consumer.redis.get(blob) == b"a,b\n1,2\n"
+    assert consumer.redis.ttl(blob) == -1  # as long as the job
     for n in range(300):
         job.event("message.delta", turn=1, text=f"w{n}")
     image = {"name": "figure-1.png", "mime": "image/png", "blob": SHA, "bytes": 264}

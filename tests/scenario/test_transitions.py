@@ -3,36 +3,11 @@
 import msgpack
 import pytest
 
-from library import Library, Refused, job_id, pack
-from servers import RedisServer
+from library import job_id, pack, refused
 
 A, B = job_id(1), job_id(2)
 WEEK_MS = 7 * 24 * 3600 * 1000
 DAY_MS = 24 * 3600 * 1000
-
-
-@pytest.fixture(scope="module")
-def server():
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture
-def queue(server):
-    """An empty server with the library; what a test leaves must be sound."""
-    client = server.client()
-    client.flushall()
-    queue = Library(client).load()
-    yield queue
-    queue.check()
-    client.close()
-
-
-def refused(word, call, *args, **pairs):
-    with pytest.raises(Refused) as caught:
-        call(*args, **pairs)
-    assert caught.value.word == word, caught.value
-    return caught.value.text
 
 
 # ---------------------------------------------------------------- the way

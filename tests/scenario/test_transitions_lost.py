@@ -3,32 +3,10 @@
 import msgpack
 import pytest
 
-from library import GROUP, Library, Refused, job_id, pack
+from library import GROUP, Library, job_id, pack, refused
 from servers import RedisServer
 
 A, B = job_id(1), job_id(2)
-
-
-@pytest.fixture(scope="module")
-def server():
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture
-def queue(server):
-    client = server.client()
-    client.flushall()
-    queue = Library(client).load()
-    yield queue
-    queue.check()
-    client.close()
-
-
-def refused(word, call, *args, **pairs):
-    with pytest.raises(Refused) as caught:
-        call(*args, **pairs)
-    assert caught.value.word == word, caught.value
 
 
 # ------------------------------------------------------------------ reclaim
@@ -296,7 +274,7 @@ def test_when_memory_is_out_running_jobs_end_and_new_ones_are_refused(queue):
         queue.client.config_set("maxmemory", "0")
 
 
-def test_two_partitions_do_not_meet(queue, server):
+def test_two_partitions_do_not_meet(queue):
     other = Library(queue.client, partition=0xABC)
     id = job_id(1, partition=0xABC)
     other.submit(id)

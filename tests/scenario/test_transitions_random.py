@@ -66,7 +66,10 @@ class Walk:
     # Each is one thing that somebody might do.
 
     def submit(self):
-        self.send("submit", "id", self.some_job(), "job", "x", "max_depth", 9)
+        id = self.some_job()
+        blobs = [self.queue.put(b"%d" % (int(id[-1]) % 3))] if int(id[-1]) % 2 else []
+        args = [part for sha256 in blobs for part in ("blob", sha256)]
+        self.send("submit", "id", id, "job", "x", "max_depth", 9, *args)
 
     def take(self):
         consumer = self.random.choice(CONSUMERS)

@@ -31,11 +31,18 @@ local function pull(job)
     if job.entry ~= "" then drop(job.stream, job.entry) end
 end
 
+-- The oldest leave the dead when their facts have expired, each in its time.
 local function bury(root, queue, id, now, ttl_ms)
     local dead = root .. "dead:" .. queue
     redis.call("ZADD", dead, now, id)
-    redis.call("ZREMRANGEBYSCORE", dead, "-inf", now - ttl_ms)
-    redis.call("PEXPIRE", dead, ttl_ms)
+    for _, old in ipairs(redis.call("ZRANGE", dead, 0, 9)) do
+        if redis.call("EXISTS", root .. "job:" .. old) == 0 then
+            redis.call("ZREM", dead, old)
+        end
+    end
+    if redis.call("PTTL", dead) < ttl_ms then
+        redis.call("PEXPIRE", dead, ttl_ms)
+    end
 end
 
 -- ----------------------------------------------------------------- the end
@@ -50,6 +57,7 @@ local function finish_job(job, now, end_)
 
     redis.call("SET", job.root .. "result:" .. job.id, end_.result,
         "PX", ttl_ms)
+    let_blobs_go(job, now, ttl_ms)
     pull(job)
     set(job, { state = end_.state, finished_at = now })
     if end_.error_code ~= "" then set(job, { error_code = end_.error_code }) end

@@ -1,9 +1,9 @@
 #!lua name=quern_v1
 --[[ facts.lua - what callers send, a job's facts, and its events.
 
-The files of this folder are one library, put together in the order facts, ends,
-submit, run, leave, register: every change of a job's facts, each one an atomic
-step.
+The files of this folder are one library, put together in the order facts, blobs,
+ends, submit, run, leave, register: every change of a job's facts, each one an
+atomic step.
 
    scheduled --> queued --> in_progress --> completed | incomplete | failed
       waiting ---^  ^-----------+  +------> cancelled
@@ -37,6 +37,7 @@ local MAX_EVENT_BYTES = 64 * KIB
 local MAX_REASON_BYTES = 256
 local MAX_EVENTS = 10000 -- kept of one job, about
 local MAX_BATCH = 512
+local MAX_FILES = 64 -- of one job
 
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS
@@ -90,6 +91,10 @@ local HEX = "[0-9a-f]"
 local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
     .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
 
+local function is_sha256(text)
+    return #text == 64 and text:find("^" .. HEX .. "+$") ~= nil
+end
+
 -- A job's id names its partition, which must be the root's.
 local function is_id(root, id)
     local partition = id and id:match(UUID7)
@@ -100,6 +105,11 @@ local function is_map(bytes)
     local first = bytes:byte()
     return first and (first >= 0x80 and first <= 0x8f
         or first == 0xde or first == 0xdf)
+end
+
+-- A stream of work of this root, and nothing else that may be there.
+local function is_work(root, stream)
+    return stream ~= nil and stream:sub(1, #root + 5) == root .. "work:"
 end
 
 local function now_ms()
@@ -119,7 +129,7 @@ local NUMBERS = {
 local ALL = {
     "state", "epoch", "attempts", "crashes", "seq", "queue", "priority",
     "stream", "entry", "owner", "lease_ms", "submitted_at", "started_at",
-    "deadline_at", "cancel", "cancel_reason",
+    "deadline_at", "cancel", "cancel_reason", "blobs",
 }
 local RUNNING = {
     "state", "epoch", "attempts", "seq", "told", "stream", "entry", "cancel",

@@ -83,6 +83,9 @@ local function reclaim(keys, args)
         return refuse("BADARG", "reclaim: lease '%s', crashes '%s', count '%s'",
             args[2] or "", args[3] or "", args[4] or "")
     end
+    if not is_work(root, stream) then
+        return refuse("BADARG", "reclaim: '%s' is no work stream", stream)
+    end
     if cursor ~= "-" then cursor = "(" .. cursor end
     local rows = redis.pcall("XPENDING", stream, GROUP, "IDLE", lease_ms,
         cursor, "+", count)

@@ -27,6 +27,9 @@ local function start(keys, args)
             "start: consumer '%s', lease '%s', crashes '%s'",
             consumer or "", args[4] or "", args[5] or "")
     end
+    if not is_work(root, stream) then
+        return refuse("BADARG", "start: '%s' is no work stream", stream)
+    end
     if not is_pending(stream, entry, consumer) then
         return { 0, "taken", "" }
     end

@@ -3,19 +3,25 @@
 local SUBMIT_NAMES = { "queue", "tenant", "session" }
 local SUBMIT_NUMBERS = { "deadline_ms", "max_depth", "idempotency_ttl_ms" }
 
--- Pairs of name and value, in any order; names that we do not know are a
--- newer producer's.
+-- Pairs of name and value, in any order, blob once per file; names that we do
+-- not know are a newer producer's.
 local function read_submit(root, args)
     local job = {
         queue = "default", priority = "normal", tenant = "default",
         deadline_ms = "0", max_depth = "0", idempotency_ttl_ms = "0",
     }
+    local blobs = {}
     if #args % 2 == 1 then
         return nil, refuse("BADARG", "'%s' has no value", args[#args])
     end
     for i = 1, #args, 2 do
-        if args[i + 1] ~= "" then job[args[i]] = args[i + 1] end
+        if args[i] == "blob" then
+            blobs[#blobs + 1] = args[i + 1]
+        elseif args[i + 1] ~= "" then
+            job[args[i]] = args[i + 1]
+        end
     end
+    job.blobs = blobs
     if not is_id(root, job.id) then
         return nil, refuse("BADARG",
             "id must be a UUIDv7 of partition %s: '%s'",
@@ -51,6 +57,24 @@ local function read_submit(root, args)
     return job
 end
 
+-- Written before submit, and there: else the refusal.
+local function bad_blobs(root, blobs)
+    if #blobs > MAX_FILES then
+        return refuse("TOOBIG", "%d blobs, at most %d", #blobs, MAX_FILES)
+    end
+    for _, sha256 in ipairs(blobs) do
+        if not is_sha256(sha256) then
+            return refuse("BADARG",
+                "blob must be a SHA-256 in 64 lower-case digits: '%s'", sha256)
+        end
+        if redis.call("EXISTS", root .. "blob:" .. sha256) == 0 then
+            return refuse("NOBLOB",
+                "blob %s is not there: write it before the job", sha256)
+        end
+    end
+    return nil
+end
+
 local function depth(root, queue)
     local sum = 0
     for priority in pairs(PRIORITIES) do
@@ -81,6 +105,8 @@ local function submit(keys, args)
     id, refusal = standing(root, given, idem)
     if refusal then return refusal end
     if id then return { id, "exists" } end
+    refusal = bad_blobs(root, given.blobs)
+    if refusal then return refusal end
     if given.max_depth > 0 then
         local jobs = depth(root, given.queue)
         if jobs >= given.max_depth then
@@ -105,6 +131,10 @@ local function submit(keys, args)
         priority = given.priority, tenant = given.tenant, submitted_at = now,
     })
     if given.session then set(job, { session = given.session }) end
+    if #given.blobs > 0 then
+        set(job, { blobs = table.concat(given.blobs, " ") })
+        keep_blobs(job)
+    end
     if given.deadline_ms > 0 then
         set(job, { deadline_at = now + given.deadline_ms })
     end

@@ -35,9 +35,9 @@ static void keys_are_as_published(void **state)
         { "quern:{0ab}:journal:" ID, names_journal(&names, id) },
         { "quern:{0ab}:events:" ID, names_events(&names, id) },
         { "quern:{0ab}:result:" ID, names_result(&names, id) },
-        { "quern:blob:0123456789abcdef0123456789abcdef"
+        { "quern:{0ab}:blob:0123456789abcdef0123456789abcdef"
           "0123456789abcdef0123456789abcdef",
-          names_blob(&names, sha) },
+          names_blob(&names, 0xab, sha) },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_string_equal(rows[i].want, rows[i].key.text);
