@@ -211,13 +211,15 @@ static int count_connected(struct doctor *doctor)
     return count;
 }
 
-/* Redis 7.0 lists a consumer only once it has taken a job. */
+/* Redis 7.0 lists a consumer only once it has taken a job, and any version also
+ * one that has left. */
 bool check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
     struct err err = { 0 };
     long long jobs = 0;
+    int connected = count_connected(doctor);
     int seen = 0;
 
     for (int i = 0; priority_names[i]; i++) {
@@ -229,15 +231,17 @@ bool check_consumers(struct doctor *doctor)
         jobs += length ? length->integer : 0;
         seen = now > seen ? now : seen;
     }
+    if (connected >= 0 && seen > connected)
+        seen = connected;
     if (seen > 0)
         find(doctor, FINE, "consumers", NULL,
              "%d at queue %.*s, %lld jobs waiting or running", seen,
              VIEW_ARG(queue), jobs);
-    else if ((seen = count_connected(doctor)) > 0)
+    else if (connected > 0)
         find(doctor, FINE, "consumers", NULL,
-             "%d connected, none has taken a job of queue %.*s lately", seen,
-             VIEW_ARG(queue));
-    else if (seen < 0)
+             "%d connected, none has taken a job of queue %.*s lately",
+             connected, VIEW_ARG(queue));
+    else if (connected < 0)
         find(doctor, NOTE, "consumers", "ask as Redis's operator",
              "this login may not look for them; %lld jobs at queue %.*s", jobs,
              VIEW_ARG(queue));

@@ -19,6 +19,7 @@ class StandIn:
 
     def take(self, timeout_ms=10000):
         """Waits for a job and starts it."""
+        self.redis.client_setname("quern-consumer-claim")  # doctor counts these
         streams = self.redis.xreadgroup(
             "consumers", self.name, {self.stream: ">"}, count=1, block=timeout_ms
         )

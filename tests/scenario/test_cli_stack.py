@@ -105,13 +105,26 @@ def test_a_running_job_can_be_cancelled(quern):
 ENDLESS = {"kind": "code", "cells": ["while True: pass"]}
 
 
-def test_doctor_is_content(quern):
-    out, err, code = quern.run("doctor", "--json")
-    found = {line["check"]: line for line in map(json.loads, out.splitlines())}
-    assert code == 0, (out, err)
-    assert found["consumers"]["level"] == "ok"
+def test_doctor_is_content(stack, quern):
+    def doctor(**env):
+        child = quern.start("doctor", "--json", **env)
+        out, err = child.communicate(timeout=30)
+        assert child.returncode == 0, (out, err)
+        return {line["check"]: line for line in map(json.loads, out.splitlines())}
+
+    found = doctor(QUERN_EXECUTOR=stack.socket)
     assert found["executor"]["level"] == "ok"
-    assert "1 " in found["consumers"]["text"]
+    assert "seccomp" in found["executor"]["text"]
+    assert found["consumers"]["level"] == "ok"
+    assert found["consumers"]["text"].startswith("1 ")
+    stack.consumer()  # two that have taken jobs, ...
+    for _ in range(20):
+        quern("exec", "-", stdin="1")
+    assert stack.dismiss(stack.consumers.pop()) == 0  # ... and one that left
+    assert doctor()["consumers"]["text"].startswith("1 ")
+    found = doctor(QUERN_EXECUTOR="/nowhere")
+    assert found["executor"]["level"] == "note"
+    assert found["executor"]["text"].startswith("none answers at /nowhere")
 
 
 @pytest.mark.parametrize("language", ["python", "node", "php"])
