@@ -56,7 +56,6 @@ static const struct {
     { "/proc", FS_READ },
     { "/var/cache/fontconfig", FS_READ },
     { "/dev/null", FS_READ_FILE | FS_WRITE_FILE },
-    { "/dev/zero", FS_READ_FILE | FS_WRITE_FILE },
     { "/dev/full", FS_READ_FILE | FS_WRITE_FILE },
     { "/dev/random", FS_READ_FILE },
     { "/dev/urandom", FS_READ_FILE },
@@ -76,6 +75,8 @@ int landlock_abi(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
                        LANDLOCK_CREATE_RULESET_VERSION);
+    if (abi >= LANDLOCK_SCOPES && !wall_wanted("scopes"))
+        return LANDLOCK_SCOPES - 1;
     return abi < 0 ? 0 : (int)abi;
 }
 
@@ -90,7 +91,7 @@ static struct ruleset ruleset_of(int abi)
         ruleset.net = NET_TCP;
     if (abi >= 5)
         ruleset.fs |= FS_IOCTL_DEV;
-    if (abi >= 6)
+    if (abi >= LANDLOCK_SCOPES)
         ruleset.scoped = SCOPE_BOTH;
     return ruleset;
 }

@@ -3,7 +3,8 @@
  *   /                 tmpfs, read-only once built
  *   /usr /bin /lib... the system's, read-only, no devices, no setuid
  *   /etc              a handful of files
- *   /dev              null zero full random urandom
+ *   /dev              null full random urandom; a shared mapping of zero would
+ *                     be memory that nobody counts
  *   /proc             processes of the box only (subset=pid), nothing to tune
  *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
  *
@@ -43,7 +44,10 @@ static const char *const system_paths[] = {
 };
 
 static const char *const devices[] = {
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+    "/dev/null",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
 };
 
 static const struct {

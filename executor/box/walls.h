@@ -27,6 +27,7 @@ bool seccomp_enter(struct err *err);
 bool wall_wanted(const char *name);
 
 /* What this kernel has. The ABI of Landlock; 0: none. */
+enum { LANDLOCK_SCOPES = 6 }; /* signals and abstract sockets, Linux 6.12 */
 int landlock_abi(void);
 bool seccomp_available(void);
 

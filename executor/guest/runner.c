@@ -50,6 +50,7 @@ static void prepare(const struct session_limits *limits,
     sigset_t none;
 
     runner.pid = getpid();
+    setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);
     close_range(CHANNEL_FD + 1, ~0U, 0);

@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.util
 import os
 import pathlib
+import selectors
 import shutil
 import sys
 import tempfile
@@ -38,6 +39,7 @@ def zygote(profile):
 
 def session():
     gc.enable()
+    selectors.DefaultSelector = selectors.PollSelector  # no epoll in a box
     sys.path.insert(0, "")
     streams.repair()
     if numpy := sys.modules.get("numpy"):
