@@ -9,24 +9,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
+
+const struct namespace_kind namespace_kinds[BOX_NAMESPACES] = {
+    [FORK_USER_NS] = { "user", CLONE_NEWUSER },
+    [FORK_MNT_NS] = { "mnt", CLONE_NEWNS },
+    [FORK_NET_NS] = { "net", CLONE_NEWNET },
+    [FORK_IPC_NS] = { "ipc", CLONE_NEWIPC },
+    [FORK_UTS_NS] = { "uts", CLONE_NEWUTS },
+    [FORK_CGROUP_NS] = { "cgroup", CLONE_NEWCGROUP },
+    [FORK_PID_NS] = { "pid", CLONE_NEWPID },
+};
+
+static bool enter_one(const int namespaces[BOX_NAMESPACES], enum fork_fd which)
+{
+    const struct namespace_kind *namespace = &namespace_kinds[which];
+    return !wall_wanted(namespace->name) ||
+           setns(namespaces[which], namespace->type) == 0;
+}
+
 /* In the child, which has entered the user and the pid namespace. */
 static void enter_rest(const int namespaces[BOX_NAMESPACES])
 {
-    static const struct {
-        enum fork_fd which;
-        int type;
-        const char *name;
-    } rest[] = {
-        { FORK_NET_NS, CLONE_NEWNET, "net" },
-        { FORK_IPC_NS, CLONE_NEWIPC, "ipc" },
-        { FORK_UTS_NS, CLONE_NEWUTS, "uts" },
-        { FORK_CGROUP_NS, CLONE_NEWCGROUP, "cgroup" },
-        { FORK_MNT_NS, CLONE_NEWNS, "mnt" },
-    };
-    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-        if (setns(namespaces[rest[i].which], rest[i].type) < 0) {
-            dprintf(STDERR_FILENO, "%s namespace: %s\n", rest[i].name,
-                    strerror(errno));
+    for (enum fork_fd i = FORK_USER_NS + 1; i < FORK_PID_NS; i++)
+        if (!enter_one(namespaces, i)) {
+            dprintf(STDERR_FILENO, "%s namespace: %s\n",
+                    namespace_kinds[i].name, strerror(errno));
             _exit(BOX_ENTER_FAILED);
         }
 }
@@ -50,8 +58,8 @@ pid_t box_fork(const int namespaces[BOX_NAMESPACES])
     if (passing < 0)
         return -1;
     if (passing == 0) {
-        if (setns(namespaces[FORK_USER_NS], CLONE_NEWUSER) == 0 &&
-            setns(namespaces[FORK_PID_NS], CLONE_NEWPID) == 0)
+        if (enter_one(namespaces, FORK_USER_NS) &&
+            enter_one(namespaces, FORK_PID_NS))
             child = fork();
         if (child == 0) {
             enter_rest(namespaces);

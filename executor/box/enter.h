@@ -15,6 +15,12 @@
 /* FORK_USER_NS to FORK_PID_NS. */
 enum { BOX_NAMESPACES = FORK_CHANNEL };
 
+struct namespace_kind {
+    const char *name; /* in /proc/PID/ns */
+    int type;         /* CLONE_NEW... */
+};
+extern const struct namespace_kind namespace_kinds[BOX_NAMESPACES];
+
 /* The first process that enters a box has this pid inside, its init has 1. */
 enum { BOX_RUNNER_PID = 2 };
 

@@ -71,15 +71,10 @@ static void map_user(uid_t uid, gid_t gid)
 /* While the outer /proc is still there: the box may have none. */
 static void open_namespaces(void)
 {
-    static const char *const names[BOX_NAMESPACES] = {
-        [FORK_USER_NS] = "user", [FORK_MNT_NS] = "mnt",
-        [FORK_NET_NS] = "net",   [FORK_IPC_NS] = "ipc",
-        [FORK_UTS_NS] = "uts",   [FORK_CGROUP_NS] = "cgroup",
-        [FORK_PID_NS] = "pid",
-    };
     for (int i = 0; i < BOX_NAMESPACES; i++) {
         char path[32];
-        snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+        snprintf(path, sizeof(path), "/proc/self/ns/%s",
+                 namespace_kinds[i].name);
         fds[i] = open(path, O_RDONLY | O_CLOEXEC);
         if (fds[i] < 0)
             box_die(path);
@@ -129,7 +124,8 @@ static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes)
     map_user(uid, gid);
     open_namespaces();
     root_build(disk_bytes);
-    set_names();
+    if (wall_wanted("uts"))
+        set_names();
     harden();
     hand_over();
 }
@@ -137,12 +133,10 @@ static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes)
 /* The child becomes the warden's own: it gets the signal and the status. */
 static pid_t clone_init(void)
 {
-    struct clone_args args = {
-        .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-                 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PARENT,
-    };
-    if (!wall_wanted("net"))
-        args.flags &= ~(unsigned long long)CLONE_NEWNET;
+    struct clone_args args = { .flags = CLONE_PARENT };
+    for (size_t i = 0; i < BOX_NAMESPACES; i++)
+        if (wall_wanted(namespace_kinds[i].name))
+            args.flags |= (unsigned int)namespace_kinds[i].type;
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 

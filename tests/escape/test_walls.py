@@ -19,11 +19,22 @@ def test_the_self_test_passes_with_all_walls():
     assert "landlock" in said and "seccomp" in said
 
 
-@pytest.mark.parametrize("wall", ["seccomp", "landlock", "net"])
-def test_nobody_is_served_without(wall):
+# Without it, this is what is told.
+NEEDED = [
+    ("seccomp", "no network"),
+    ("landlock", "what /proc shows"),
+    ("user", "no box could be made: clone"),
+    ("mnt", "no box could be made: root"),
+    ("pid", "no other process is seen"),
+]
+
+
+@pytest.mark.parametrize("wall, told", NEEDED, ids=[r[0] for r in NEEDED])
+def test_nobody_is_served_without(wall, told):
     code, said = check(without=wall)
     assert code == 69, said
     assert "cannot be boxed here" in said
+    assert told in said.split("cannot be boxed here")[1]
 
 
 # As container engines do with parts of /proc: the kernel then refuses a new one.
@@ -77,8 +88,17 @@ n < 64
 """
 BOUNDING = "open('/proc/self/status').read().split('CapBnd:')[1].split()[0].strip('0')"
 
+OURS = "import os; os.readlink('/proc/self/ns/{0}') == '{1}'"
+
 # wall, code, its value while the wall stands
-TELLING = [("rlimits", FORKS, "True"), ("caps", BOUNDING, "''")]
+TELLING = [
+    ("rlimits", FORKS, "True"),
+    ("caps", BOUNDING, "''"),
+    *[
+        (name, OURS.format(name, os.readlink(f"/proc/self/ns/{name}")), "False")
+        for name in ("net", "ipc", "uts", "cgroup")
+    ],
+]
 
 
 @pytest.mark.parametrize("wall, code, value", TELLING, ids=[r[0] for r in TELLING])
@@ -88,6 +108,31 @@ def test_an_attack_tells_whether_it_stands(wall, code, value, standing):
     with Executor("--profile", "bare", env=env) as executor:
         done = executor.open("a").run(code)
         assert (done.result == value) is standing, done
+
+
+# Reaches whoever is in the same process group, in whatever pid namespace.
+GROUP = """
+import os, signal
+os.setpriority(os.PRIO_PGRP, 0, 7)
+signal.signal(signal.SIGUSR1, lambda *_: print("mine"))
+os.kill(0, signal.SIGUSR1)
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["--insecure"]], ids=["boxed", "insecure"])
+def test_a_group_of_processes_ends_at_the_session(flags):
+    """On kernels before 6.12, where Landlock does not keep signals inside."""
+    env = {"QUERN_WITHOUT_WALL": "scopes"}
+    with Executor("--profile", "bare", *flags, env=env) as executor:
+        assert "landlock 5" in executor.connection.welcome["isolation"]
+        neighbour = executor.open("neighbour")
+        neighbour.run("import os")
+        there = descendants(executor.process.pid)
+        done = executor.open("a").run(GROUP)
+        assert (done.status, done.stdout) == ("ok", "mine\n"), done
+        alive = [executor.process.pid, *filter(is_alive, there)]
+        assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in alive} == {0}
+        assert neighbour.run("os.nice(0)").result == "0"
 
 
 def test_no_secret_of_the_environment_gets_in():
