@@ -6,7 +6,9 @@ import time
 
 import pytest
 import redis
+from command import Command
 from servers import BUILD, RedisServer
+from stack import Stack
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = pathlib.Path(BUILD, "schemas/redis/library.lua").read_text()
@@ -39,15 +41,19 @@ class As:
         return self.call("HGET", f"{ROOT}job:{job}", "state")
 
 
+def add_users(admin):
+    for line in (TREE / "deploy/redis/users.acl").read_text().splitlines():
+        _, user, *rules = line.split()
+        rules = [">secret" if r.startswith(">@") else r for r in rules]
+        if user != "default":
+            admin.execute_command("ACL", "SETUSER", user, *rules)
+
+
 @pytest.fixture(scope="module")
 def server():
     with RedisServer() as server:
         admin = server.client()
-        for line in (TREE / "deploy/redis/users.acl").read_text().splitlines():
-            _, user, *rules = line.split()
-            rules = [">secret" if r.startswith(">@") else r for r in rules]
-            if user != "default":
-                admin.execute_command("ACL", "SETUSER", user, *rules)
+        add_users(admin)
         admin.execute_command("ACL", "SETUSER", "default", "off")
         yield server
 
@@ -122,6 +128,29 @@ def test_dashboard_follows(server, producer):
     assert subscription.get_message(timeout=5)["type"] == "subscribe"
     producer.transition("cancel", job)
     assert subscription.get_message(timeout=5)["type"] == "message"
+
+
+QUESTION = """Plot it:
+```python
+import matplotlib.pyplot as plt
+print(open("sales.csv").read())
+plt.plot([1, 3, 2])
+```"""
+
+
+def test_the_programs_need_no_more_than_their_users_may(tmp_path):
+    (tmp_path / "sales.csv").write_text("month,sold\n1,3\n")
+    with Stack() as stack:
+        socket = stack.redis.socket
+        add_users(stack.db)
+        stack.db.function_flush()  # the consumer's user loads it
+        stack.redis.url = f"unix://consumer:secret@{socket}"
+        stack.consumer()
+        quern = Command(f"unix://producer:secret@{socket}", tmp_path)
+        out, err, code = quern.run("run", QUESTION, "--file", "sales.csv")
+        assert code == 0, err
+        assert "month,sold" in out
+        assert (tmp_path / "quern-out" / "figure-1.png").exists()
 
 
 # (who, what they try)
