@@ -2,12 +2,12 @@
 
 import pathlib
 import secrets
+import subprocess
 import time
 
 import pytest
 import redis
-from command import Command
-from servers import BUILD, RedisServer
+from servers import BUILD, RedisServer, binary
 from stack import Stack
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -146,10 +146,16 @@ def test_the_programs_need_no_more_than_their_users_may(tmp_path):
         stack.db.function_flush()  # the consumer's user loads it
         stack.redis.url = f"unix://consumer:secret@{socket}"
         stack.consumer()
-        quern = Command(f"unix://producer:secret@{socket}", tmp_path)
-        out, err, code = quern.run("run", QUESTION, "--file", "sales.csv")
-        assert code == 0, err
-        assert "month,sold" in out
+        done = subprocess.run(
+            [binary("quern"), "run", QUESTION, "--file", "sales.csv"],
+            env={"REDIS_URL": f"unix://producer:secret@{socket}"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "month,sold" in done.stdout
         assert (tmp_path / "quern-out" / "figure-1.png").exists()
 
 
