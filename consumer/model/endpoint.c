@@ -282,10 +282,10 @@ static bool unknown_model(const struct endpoints *endpoints, struct view name,
 {
     CLEANUP(buf_finish) struct buf names;
 
+    buf_init(&names, 256);
     if (endpoints->count == 0)
         return err_set(err, ERR_REJECT, "unknown_model",
                        "no model is configured");
-    buf_init(&names, 256);
     for (size_t i = 0; i < endpoints->count; i++)
         buf_printf(&names, "%s%s", i > 0 ? ", " : "",
                    endpoints->items[i]->name);
