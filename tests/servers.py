@@ -98,6 +98,10 @@ class Process:
         with open(self.log, "rb") as log:
             return log.read().decode(errors="replace")
 
+    def end(self):
+        """How it ended and what it said, as a sentence."""
+        return f"{self.args[0]} ended with {self.code}:\n{self.text()}"
+
     def wait_for(self, what, timeout=10.0):
         """Waits for a line that contains what, in all it ever said."""
 
@@ -106,7 +110,7 @@ class Process:
                 if what in line:
                     return line
             if not self.alive():
-                raise AssertionError(f"{self.args[0]} ended:\n{self.text()}")
+                raise AssertionError(self.end())
             return None
 
         return wait_until(said, timeout, f"{self.args[0]} says {what!r}")
@@ -114,7 +118,7 @@ class Process:
     def wait_socket(self, path, timeout=10.0):
         def there():
             if not self.alive():
-                raise AssertionError(f"{self.args[0]} ended:\n{self.text()}")
+                raise AssertionError(self.end())
             return os.path.exists(path)
 
         wait_until(there, timeout, f"{self.args[0]} listens on {path}")
