@@ -10,7 +10,8 @@ from stack import Stack, call_of
 # Says how often it has run in this session.
 COUNT = "open('log', 'a').write('x'); len(open('log').read())"
 SLOW_COUNT = (
-    "open('log', 'a').write('x')\nimport time; time.sleep(1)\nlen(open('log').read())"
+    "open('log', 'a').write('x')\nprint('on')\n"
+    "import time; time.sleep(1)\nlen(open('log').read())"
 )
 
 
@@ -90,7 +91,7 @@ def test_when_the_cell_has_run_and_nobody_knows(stack):
     script(stack)
     consumer = stack.consumer()
     job = stack.submit(prompt="go")
-    fetch(stack, job, "tool.started")
+    fetch(stack, job, "tool.output")  # started is said before it is sent
     consumer.kill()
     stack.executor.wait_for('"job-' + job)  # the cell is done
     time.sleep(1.5)
