@@ -239,12 +239,16 @@ static void on_signal_closed(uv_handle_t *handle)
 
 void service_free(struct service *service)
 {
+    sigset_t set;
     if (service == NULL)
         return;
     alarm_free(service->drain);
     alarm_free(service->watchdog);
-    for (size_t i = 0; i < SIGNALS; i++) {
+    /* We leave: one more changes nothing, also when libuv has let go of it. */
+    sigemptyset(&set);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&service->signals[i], on_signal_closed);
-        signal(numbers[i], SIG_IGN); /* we leave: one more changes nothing */
-    }
 }

@@ -16,7 +16,9 @@
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
 
-enum { SETTLE_MS = 2000 };
+enum { SETTLE_MS = 2000, SIGNALS = 2 };
+
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
 
 struct warden {
     uv_loop_t loop;
@@ -24,7 +26,7 @@ struct warden {
     struct sessions sessions;
     struct server *server;
     struct selftest *selftest;
-    uv_signal_t signals[2];
+    uv_signal_t signals[SIGNALS];
     char isolation[ISOLATION_BYTES];
     int listener; /* until the server has it */
     int status;   /* what the process ends with */
@@ -100,10 +102,9 @@ static bool prepare(struct warden *warden, struct err *err)
 
 static void start(struct warden *warden)
 {
-    static const int numbers[] = { SIGTERM, SIGINT };
     uv_loop_t *loop = &warden->loop;
     uv_loop_init(loop);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < SIGNALS; i++) {
         uv_signal_init(loop, &warden->signals[i]);
         warden->signals[i].data = warden;
         uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
@@ -129,15 +130,26 @@ static void settle(uv_loop_t *loop, const struct boxes *boxes)
     }
 }
 
+/* One more changes nothing, also when libuv has let go of it. */
+static void ignore_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static void finish(struct warden *warden)
 {
+    ignore_signals();
     server_free(warden->server);
     selftest_free(warden->selftest);
     sessions_finish(&warden->sessions);
     settle(&warden->loop, warden->sessions.boxes);
     zygote_free(warden->sessions.zygote);
     boxes_free(warden->sessions.boxes);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
     settle(&warden->loop, NULL);
     uv_loop_close(&warden->loop);
