@@ -4,6 +4,7 @@
  * hand. */
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
     }
     set_environment();
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */
     close_range(CHANNEL_FD + 1, ~0U, 0);
     if (!interp_start(settings.python, settings.profile, &err) ||
         !zygote_run(&err)) {

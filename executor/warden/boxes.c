@@ -272,7 +272,7 @@ static void start_box(struct boxes *boxes)
     snprintf(disk, sizeof(disk), "%llu",
              (unsigned long long)boxes->settings->limits.disk_bytes);
     char *argv[] = { boxes->settings->box_path, disk, NULL };
-    bool spawned = spawn(boxes->loop, argv, pair[1], NULL, NULL);
+    bool spawned = spawn(boxes->loop, argv, pair[1]) > 0;
     close(pair[1]);
     if (spawned)
         watch_want(box->channel, UV_READABLE);

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPEN_FOLDERS = 16 };
+#include "executor/warden/log.h"
+
+enum { OPEN_FOLDERS = 16, MAX_ROUNDS = 64 };
 
 char *folder_make(int *fd)
 {
@@ -29,8 +31,9 @@ static int remove_entry(const char *path, const struct stat *status, int type,
                         struct FTW *place)
 {
     (void)status;
-    (void)type;
     (void)place;
+    if (type == FTW_DNR) /* a cell may have closed it; the next round looks */
+        fchmodat(AT_FDCWD, path, S_IRWXU, AT_SYMLINK_NOFOLLOW);
     remove(path);
     return 0;
 }
@@ -39,6 +42,10 @@ void folder_remove(char *path)
 {
     if (!path)
         return;
-    nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    for (int i = 0; i < MAX_ROUNDS && access(path, F_OK) == 0; i++)
+        nftw(path, remove_entry, OPEN_FOLDERS,
+             FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (access(path, F_OK) == 0)
+        log_line("folder.left", path, "it could not be removed");
     free(path);
 }

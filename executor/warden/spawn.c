@@ -7,29 +7,20 @@
 #include "executor/warden/log.h"
 #include "executor/warden/loop.h"
 
-struct spawned {
-    uv_process_t process;
-    void (*on_end)(void *owner);
-    void *owner;
-};
-
 static void on_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    free(handle);
 }
 
+/* libuv has waited for it. */
 static void on_exit_status(uv_process_t *process, int64_t status, int signal)
 {
-    struct spawned *spawned = process->data;
     (void)status;
     (void)signal;
-    if (spawned->on_end)
-        spawned->on_end(spawned->owner);
     uv_close((uv_handle_t *)process, on_closed);
 }
 
-bool spawn(uv_loop_t *loop, char **argv, int channel,
-           void (*on_end)(void *owner), void *owner)
+int spawn(uv_loop_t *loop, char **argv, int channel)
 {
     char *environment[] = { NULL, NULL };
 #ifdef QUERN_TESTING
@@ -54,14 +45,11 @@ bool spawn(uv_loop_t *loop, char **argv, int channel,
         .stdio = stdio,
         .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
     };
-    struct spawned *spawned = allocate(sizeof(*spawned));
-    spawned->on_end = on_end;
-    spawned->owner = owner;
-    spawned->process.data = spawned;
-    int failed = uv_spawn(loop, &spawned->process, &options);
+    uv_process_t *process = allocate(sizeof(*process));
+    int failed = uv_spawn(loop, process, &options);
     if (failed == 0)
-        return true;
+        return process->pid;
     log_line("spawn.failed", argv[0], "%s", uv_strerror(failed));
-    uv_close((uv_handle_t *)&spawned->process, on_closed);
-    return false;
+    uv_close((uv_handle_t *)process, on_closed);
+    return -1;
 }

@@ -2,9 +2,12 @@
 #include "executor/warden/zygote.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "executor/warden/log.h"
@@ -15,6 +18,8 @@
 enum {
     ANSWER_MS = 30000, /* the first answer comes after all imports */
     RESTART_MS = 500,
+    LOOK_MS = 200, /* for orphans */
+    MAX_LOOKS = 20,
     READ_BYTES = 4096,
     MAX_WORD_FRAME_BYTES = 64 << 10,
 };
@@ -23,12 +28,16 @@ struct zygote {
     uv_loop_t *loop;
     const struct settings *settings;
     struct watch *channel; /* NULL: down */
+    int process;           /* pidfd, while it is up */
     struct alarm *alarm;   /* an answer is due; or: start again */
     struct birth *births;  /* wanted and alive, in the order of asking */
     struct birth *asked;   /* the one whose answer is due */
     uint64_t numbers;
     struct buf input;
     int passenger; /* the pidfd of the FORKED that is coming in */
+    struct alarm *looking;
+    unsigned int looks;
+    pid_t zombie; /* that the last look saw */
 };
 
 static void ask_next(struct zygote *zygote);
@@ -42,13 +51,41 @@ static void answer_asked(struct zygote *zygote, int pidfd)
     birth->on_born(birth->owner, pidfd);
 }
 
+/* An interpreter that was born while its zygote died is our child now, and
+ * nobody knows of it; its box cannot end while it is a zombie. Whoever is
+ * known is waited for at once, so a zombie that two looks see is nobody's. */
+static void on_look(void *owner)
+{
+    struct zygote *zygote = owner;
+    siginfo_t info = { 0 };
+    waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid > 0 && info.si_pid == zygote->zombie) {
+        waitpid(info.si_pid, NULL, WNOHANG);
+        zygote->looks = 0;
+    }
+    zygote->zombie = info.si_pid;
+    if (++zygote->looks < MAX_LOOKS)
+        alarm_set(zygote->looking, LOOK_MS);
+}
+
+/* It may hang, and then it does not see that its channel is closed. */
+static void end_process(struct zygote *zygote)
+{
+    if (zygote->process >= 0)
+        syscall(SYS_pidfd_send_signal, zygote->process, SIGKILL, NULL, 0);
+    close_fd(&zygote->process);
+}
+
 static void go_down(struct zygote *zygote, const char *why)
 {
     if (!zygote->channel)
         return;
     log_line("zygote.down", NULL, "%s", why);
-    watch_free(zygote->channel); /* it ends when it sees this */
+    watch_free(zygote->channel);
     zygote->channel = NULL;
+    end_process(zygote);
+    zygote->looks = 0;
+    alarm_set(zygote->looking, LOOK_MS);
     buf_clear(&zygote->input);
     close_fd(&zygote->passenger);
     alarm_set(zygote->alarm, RESTART_MS);
@@ -152,9 +189,13 @@ static void go_up(struct zygote *zygote)
                      zygote->settings->profile, NULL };
     zygote->channel = watch_new(zygote->loop, pair[0], on_channel, zygote);
     watch_want(zygote->channel, UV_READABLE);
-    if (!spawn(zygote->loop, argv, pair[1], NULL, NULL))
-        go_down(zygote, "it could not be started");
+    int pid = spawn(zygote->loop, argv, pair[1]);
     close(pair[1]);
+    if (pid < 0) {
+        go_down(zygote, "it could not be started");
+        return;
+    }
+    zygote->process = (int)syscall(SYS_pidfd_open, pid, 0);
     ask_next(zygote);
 }
 
@@ -173,6 +214,8 @@ struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings)
     zygote->loop = loop;
     zygote->settings = settings;
     zygote->passenger = -1;
+    zygote->process = -1;
+    zygote->looking = alarm_new(loop, on_look, zygote);
     buf_init(&zygote->input, MAX_WORD_FRAME_BYTES + READ_BYTES);
     zygote->alarm = alarm_new(loop, on_alarm, zygote);
     go_up(zygote);
@@ -184,7 +227,9 @@ void zygote_free(struct zygote *zygote)
     if (!zygote)
         return;
     watch_free(zygote->channel);
+    end_process(zygote);
     alarm_free(zygote->alarm);
+    alarm_free(zygote->looking);
     buf_finish(&zygote->input);
     close_fd(&zygote->passenger);
     free(zygote);

@@ -57,6 +57,30 @@ def test_sessions_outlive_the_zygote(executor):
     wait_until(lambda: not children(pid, "quern-guest", "Z"), what="none is a zombie")
 
 
+def test_nobody_is_left_of_births_that_failed(executor):
+    """The zygote may die when it has forked and not said so yet."""
+    pid = executor.process.pid
+    for round in range(40):
+        refs = []
+        for i in range(4):
+            name = f"birth-{round}-{i}"
+            refs.append(executor.connection.send(type="open", session=name))
+        time.sleep(round * 0.0003)
+        for zygote in zygotes(executor):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(zygote, signal.SIGKILL)
+        for i, ref in enumerate(refs):
+            with contextlib.suppress(Failed):
+                executor.connection.answer(ref)
+            executor.connection.ask(type="close", session=f"birth-{round}-{i}")
+
+    def settled():
+        boxes = len(children(pid, "quern-box", "RSDTtZ"))
+        return boxes == 2 and not children(pid, "quern-guest", "Z")
+
+    wait_until(settled, timeout=20, what="boxes and interpreters end")
+
+
 def test_a_session_whose_box_dies_says_so(executor):
     session = executor.open("boxed")
     session.run("x = 1")
