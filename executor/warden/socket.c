@@ -76,6 +76,16 @@ static bool somebody_answers(const struct sockaddr_un *address)
     return connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
 }
 
+/* What an executor that was killed has left behind; nothing else. */
+static bool make_way(const char *path, struct err *err)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--socket %s: is there already and no socket", path);
+    return unlink(path) == 0 || errno == ENOENT || fail(err, path);
+}
+
 static bool hand_over(const struct settings *settings, struct ids ids,
                       struct err *err)
 {
@@ -103,7 +113,9 @@ int socket_bind(const struct settings *settings, struct err *err)
         return -1;
     CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (!make_folder(path, ids) || fd < 0) {
-        fail(err, path);
+        err_set(err, ERR_REJECT, "bad_setting",
+                "--socket %s: its folder cannot be made: %s", path,
+                strerror(errno));
         return -1;
     }
     if (somebody_answers(&address)) {
@@ -111,7 +123,8 @@ int socket_bind(const struct settings *settings, struct err *err)
                 "%s: another executor answers there", path);
         return -1;
     }
-    unlink(path);
+    if (!make_way(path, err))
+        return -1;
     mode_t before = umask(0177); /* nobody connects before hand_over() */
     int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
     umask(before);

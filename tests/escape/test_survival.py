@@ -8,7 +8,7 @@ import time
 
 import pytest
 from executor_client import Executor, Failed
-from servers import wait_until
+from servers import binary, wait_until
 
 
 def children(pid, name, states="RSDTt"):
@@ -195,3 +195,12 @@ def test_two_executors_do_not_share_a_socket():
         assert second.returncode == 69
         assert "another executor" in second.stderr
         assert executor.open("a").run("1").result == "1"
+
+
+def test_a_file_that_is_no_socket_stays(tmp_path):
+    (tmp_path / "file").write_text("dear")
+    args = [binary("quern-executor"), "--socket", tmp_path / "file"]
+    ended = subprocess.run(args, capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 69
+    assert "no socket" in ended.stderr
+    assert (tmp_path / "file").read_text() == "dear"
