@@ -62,9 +62,12 @@ class Library:
         return self
 
     def call(self, name, *args):
+        return self.call_with(name, [self.root], *args)
+
+    def call_with(self, name, keys, *args):
         try:
             return self.client.execute_command(
-                "FCALL", f"quern_v1_{name}", 1, self.root, *args
+                "FCALL", f"quern_v1_{name}", len(keys), *keys, *args
             )
         except redis.ResponseError as error:
             raise Refused(error) from error

@@ -398,6 +398,19 @@ def test_the_dead_are_forgotten_with_their_facts(queue):
     assert queue.client.pttl(f"{queue.root}dead:default") > WEEK_MS
 
 
+def test_each_of_the_dead_is_kept_for_its_own_time(queue):
+    queue.submit(A)
+    queue.begin()
+    queue.finish(A, 1, "failed", dead_ttl_ms=9 * WEEK_MS)
+    # One that is kept for a shorter time, when the first is old already.
+    queue.client.zadd(f"{queue.root}dead:default", {A: 1})
+    queue.submit(B)
+    queue.begin()
+    queue.finish(B, 1, "failed", dead_ttl_ms=1000)
+    assert queue.dead() == [A, B]
+    assert queue.client.pttl(f"{queue.root}dead:default") > 9 * WEEK_MS
+
+
 def test_a_deadline_that_passed_in_the_queue_ends_the_job(queue):
     queue.submit(A, b"body", deadline_ms=1)
     queue.wait_idle(5)
@@ -487,3 +500,20 @@ def test_an_event_that_comes_again_is_known_by_its_number(queue):
     before = len(queue.types(A))
     queue.event(A, 3, 1, "message.delta", pack(text="another attempt counts anew"))
     assert len(queue.types(A)) == before + 1
+
+
+@pytest.mark.parametrize("keys", [[], [""], ["quern:"], ["{zzz}:"], ["{000}:", "x"]])
+def test_the_one_key_is_a_partitions_root(queue, keys):
+    for name, args in {
+        "submit": ["id", A, "job", "x"],
+        "start": [queue.work(), "1-0", "c", 1, 1],
+        "beat": ["c", A, 1],
+        "journal": [A, 1, 0, "r"],
+        "event": [A, 1],
+        "finish": [A, 1, "failed", "r", "", "", 0, 0],
+        "release": [A, 1],
+        "reclaim": [queue.work(), 0, 1, 1, "-"],
+        "cancel": [A],
+    }.items():
+        refused("BADARG", queue.call_with, name, keys, *args)
+    assert queue.client.dbsize() == 0

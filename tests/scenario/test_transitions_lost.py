@@ -252,10 +252,13 @@ def test_bad_arguments_of_start_and_reclaim(queue):
     (entry,) = queue.take()
     refused("BADARG", queue.start, entry, lease_ms="x")
     refused("BADARG", queue.start, entry, consumer="a b")
+    refused("BADARG", queue.start, entry, stream="quern:{abc}:work:default:normal")
+    refused("BADARG", queue.reclaim, stream="other")
     refused("BADARG", queue.reclaim, lease_ms="x")
     refused("BADARG", queue.reclaim, count=0)
     refused("BADARG", queue.reclaim, count=513)
     refused("BADARG", queue.call, "reclaim", queue.work(), 1, 1, 1)
+    assert not queue.client.exists("other")
 
 
 # ------------------------------------------------------------------- memory

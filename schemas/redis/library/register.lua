@@ -4,10 +4,20 @@
 -- the end is what frees memory. New work is refused then.
 local ALWAYS = { "allow-oom" }
 
+local function on_root(callback)
+    return function(keys, args)
+        if #keys == 1 and keys[1]:find("{%x%x%x}:$") then
+            return callback(keys, args)
+        end
+        return refuse("BADARG", "one key is wanted, a partition's root: '%s'",
+            keys[1] or "")
+    end
+end
+
 local function register(name, callback, flags)
     redis.register_function({
         function_name = "quern_v1_" .. name,
-        callback = callback,
+        callback = name == "build" and callback or on_root(callback),
         flags = flags,
     })
 end
