@@ -23,6 +23,7 @@ struct app {
     struct options options;
     struct term term;
     struct quern *quern; /* open for verbs that need it */
+    int unsaved; /* exit code when an image or file could not be saved */
 };
 
 struct verb {

@@ -211,42 +211,53 @@ static int count_connected(struct doctor *doctor)
     return count;
 }
 
+static long long ask_count(struct doctor *doctor, const char *command,
+                           const struct key *key)
+{
+    struct err err = { 0 };
+    CLEANUP(cleanup_answer)
+    redisReply *reply = ASK(doctor, &err, command, key->text);
+
+    return reply ? reply->integer : 0;
+}
+
 /* Redis 7.0 lists a consumer only once it has taken a job, and any version also
  * one that has left. */
 bool check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
-    struct err err = { 0 };
+    struct key dead = names_dead(&doctor->names, PARTITION, queue);
+    char holds[80];
     long long jobs = 0;
     int connected = count_connected(doctor);
     int seen = 0;
 
     for (int i = 0; priority_names[i]; i++) {
-        struct key key = names_work(&doctor->names, 0, queue, i);
-        CLEANUP(cleanup_answer)
-        redisReply *length = ASK(doctor, &err, "XLEN", key.text);
+        struct key key = names_work(&doctor->names, PARTITION, queue, i);
         int now = count_seen(doctor, key.text);
 
-        jobs += length ? length->integer : 0;
+        jobs += ask_count(doctor, "XLEN", &key);
         seen = now > seen ? now : seen;
     }
+    snprintf(holds, sizeof(holds), "%lld jobs wait or run, %lld are dead", jobs,
+             ask_count(doctor, "ZCARD", &dead));
     if (connected >= 0 && seen > connected)
         seen = connected;
     if (seen > 0)
-        find(doctor, FINE, "consumers", NULL,
-             "%d at queue %.*s, %lld jobs waiting or running", seen,
-             VIEW_ARG(queue), jobs);
+        find(doctor, FINE, "consumers", NULL, "%d at queue %.*s, where %s",
+             seen, VIEW_ARG(queue), holds);
     else if (connected > 0)
         find(doctor, FINE, "consumers", NULL,
-             "%d connected, none has taken a job of queue %.*s lately",
-             connected, VIEW_ARG(queue));
+             "%d connected, none has taken a job of queue %.*s lately, where "
+             "%s",
+             connected, VIEW_ARG(queue), holds);
     else if (connected < 0)
         find(doctor, NOTE, "consumers", "ask as Redis's operator",
-             "this login may not look for them; %lld jobs at queue %.*s", jobs,
-             VIEW_ARG(queue));
+             "this login may not look for them; at queue %.*s %s",
+             VIEW_ARG(queue), holds);
     else
         find(doctor, FAULT, "consumers", "start one: quern-consumer",
-             "none at queue %.*s, where %lld jobs wait", VIEW_ARG(queue), jobs);
+             "none at queue %.*s, where %s", VIEW_ARG(queue), holds);
     return true;
 }

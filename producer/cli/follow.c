@@ -27,33 +27,43 @@ struct follow {
     struct saver saver;
 };
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* the signal's number */
 
 static void on_interrupt(int signal)
 {
-    (void)signal;
-    interrupted = 1;
+    interrupted = signal;
 }
 
-/* Once: the second Ctrl-C has its usual effect. */
-static void catch_interrupt(void)
+/* Once: the second Ctrl-C has its usual effect. What is ignored stays so: a
+ * shell has put us into the background. */
+static void catch_signal(int number)
 {
     struct sigaction action = { .sa_handler = on_interrupt,
                                 .sa_flags = (int)SA_RESETHAND };
+    struct sigaction before;
 
-    interrupted = 0;
-    sigaction(SIGINT, &action, NULL);
+    if (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
 }
 
-static void tell_how_to_go_on(struct follow *follow)
+/* A person is told how to go on, and leaves by the second Ctrl-C. A script that
+ * is ended has had its say, but must not lose the job's id. */
+static void heed_interrupt(struct follow *follow)
 {
-    struct pane *err = term_notice(&follow->app->term);
+    bool asks = interrupted == SIGINT && follow->app->term.err.tty;
+    int number = interrupted;
 
     interrupted = 0;
-    pane_printf(err, BOLD,
-                "Ctrl-C again to leave; the job goes on. Then:\n"
-                "  quern watch %s\n  quern cancel %s\n",
-                follow->id, follow->id);
+    if (!follow->app->term.json)
+        pane_printf(term_notice(&follow->app->term), BOLD,
+                    "%she job goes on. Then:\n"
+                    "  quern watch %s\n  quern cancel %s\n",
+                    asks ? "Ctrl-C again to leave; t" : "T", follow->id,
+                    follow->id);
+    if (asks)
+        return;
+    fflush(stdout);
+    raise(number); /* its handler is gone */
 }
 
 /* --- what each event looks like ------------------------------------------ */
@@ -229,6 +239,7 @@ static void show_end(struct follow *follow, const struct result *result)
     const struct file_ref *files = result->files.items;
     unsigned int what = 0;
 
+    follow->app->unsaved = 0; /* what could not be saved is tried again */
     for (size_t i = 0; i < result->images.count; i++)
         show_image(follow->app, &follow->saver, &images[i]);
     for (size_t i = 0; i < result->files.count; i++)
@@ -316,7 +327,7 @@ static int loop(struct follow *follow, struct quern_watch *watch)
             break;
         }
         if (interrupted)
-            tell_how_to_go_on(follow);
+            heed_interrupt(follow);
         if (!mind_trouble(follow, quern_watch_trouble(watch)))
             return lost(follow, quern_watch_trouble(watch));
     }
@@ -344,8 +355,8 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
         .saver = { .quern = app->quern, .dir = dir },
     };
     buf_init(&follow->text, MAX_ANSWER_BYTES);
-    if (app->term.err.tty)
-        catch_interrupt();
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
     code = loop(follow, watch);
     quern_watch_close(watch);
     buf_finish(&follow->text);

@@ -182,6 +182,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = run_verb(&app, argc > 2 ? argc - 2 : 0, argv + 2);
+    if (code == EXIT_DONE)
+        code = app.unsaved;
     quern_close(app.quern);
     options_finish(&app.options);
     return flush_answer(code);

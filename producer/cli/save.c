@@ -106,6 +106,20 @@ static bool write_all(int fd, struct view bytes)
     return true;
 }
 
+static bool cannot_write(const char *name, struct err *err)
+{
+    return err_set(err, ERR_RETRY, "not_saved", "cannot write %s: %s", name,
+                   strerror(errno));
+}
+
+/* Half a file is worse than none: it looks like one. */
+static bool torn(int dir, const char *name, struct err *err)
+{
+    cannot_write(name, err);
+    unlinkat(dir, name, 0);
+    return false;
+}
+
 /* Under the first name that is free, or that already holds the bytes. */
 static bool write_file(int dir, struct view name, struct view bytes,
                        char *written, size_t size, struct err *err)
@@ -118,13 +132,12 @@ static bool write_file(int dir, struct view name, struct view bytes,
                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (fd >= 0 && write_all(fd, bytes))
             return true;
-        if (fd < 0 && errno == EEXIST) {
-            if (holds(dir, written, bytes))
-                return true;
-            continue;
-        }
-        return err_set(err, ERR_REJECT, "bad_setting", "cannot write %s: %s",
-                       written, strerror(errno));
+        if (fd >= 0)
+            return torn(dir, written, err);
+        if (errno != EEXIST)
+            return cannot_write(written, err);
+        if (holds(dir, written, bytes))
+            return true;
     }
     return err_set(err, ERR_REJECT, "bad_setting",
                    "%.*s: %d files of that name are there already",
@@ -147,7 +160,8 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
         return err_set(err, ERR_REJECT, "bad_field",
                        "not saved: a name that is not a base name");
     if (!quern_blob_get(saver->quern, blob, &data, &size, &error))
-        return err_set(err, ERR_REJECT, error.code, "%s", error.text);
+        return err_set(err, error.kind == QUERN_RETRY ? ERR_RETRY : ERR_REJECT,
+                       error.code, "%s", error.text);
     dir = open_dir(saver->dir, err);
     if (dir < 0 || !write_file(dir, name, (struct view){ data, size }, written,
                                sizeof(written), err))

@@ -130,17 +130,12 @@ void show_result(struct app *app, const struct result *result,
 static bool save(struct app *app, struct saver *saver, struct view name,
                  struct view sha256, struct buf *path)
 {
-    struct pane *pane;
     struct err err = { 0 };
 
     if (saver_save(saver, name, sha256, path, &err))
         return path->len > 0;
-    pane = term_notice(&app->term);
-    pane_printf(pane, RED, "not saved: ");
-    pane_text(pane, PLAIN, name);
-    pane_printf(pane, PLAIN, ": ");
-    pane_text(pane, PLAIN, view_of(err.text));
-    pane_printf(pane, PLAIN, "\n");
+    err_prefix(&err, "not saved: %.*s", VIEW_ARG(view_head(name, 100)));
+    app->unsaved = app_fail_err(app, &err);
     return false;
 }
 

@@ -15,6 +15,13 @@ uint64_t clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t clock_after(uint64_t ms)
+{
+    uint64_t now = clock_ms();
+
+    return ms < UINT64_MAX - now ? now + ms : UINT64_MAX;
+}
+
 void sleep_ms(uint64_t ms)
 {
     struct timespec pause = { (time_t)(ms / 1000),
@@ -166,7 +173,7 @@ static bool meet(struct quern *quern, struct err *err)
 redisReply *handle_call(struct quern *quern, const struct command *command,
                         struct err *err)
 {
-    uint64_t end = clock_ms() + quern->timeout_ms;
+    uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
     if (!meet(quern, err))

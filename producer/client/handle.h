@@ -24,7 +24,8 @@ struct quern {
     bool met; /* Redis has answered before */
 };
 
-uint64_t clock_ms(void); /* monotonic */
+uint64_t clock_ms(void);           /* monotonic */
+uint64_t clock_after(uint64_t ms); /* from now; UINT64_MAX: never */
 void sleep_ms(uint64_t ms);
 
 /* conn_call() that outlasts a lost connection, once there was one: for commands

@@ -168,7 +168,8 @@ QUERN_API bool quern_get(struct quern *quern, const char *id,
                          struct quern_status *status,
                          struct quern_error *error);
 
-/* Until the job has ended: then as quern_get(). Error: timeout, QUERN_RETRY. */
+/* Until the job has ended: then as quern_get(). Error: timeout, QUERN_RETRY.
+ * timeout_ms UINT64_MAX: for ever. */
 QUERN_API bool quern_wait(struct quern *quern, const char *id,
                           uint64_t timeout_ms, struct quern_status *status,
                           struct quern_error *error);

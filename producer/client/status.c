@@ -148,7 +148,8 @@ static redisReply *read_events(struct quern *quern, struct view id,
     redisReply *reply;
     char start[32];
 
-    patient.timeout_ms += block_ms;
+    if (patient.timeout_ms < UINT64_MAX - block_ms)
+        patient.timeout_ms += block_ms;
     snprintf(start, sizeof(start), "%" PRIu64 "-0", after);
     command_init(&command, "XREAD");
     command_add_text(&command, "BLOCK");
@@ -215,7 +216,7 @@ static bool wait_for(struct quern *quern, struct view id, uint64_t end,
 bool quern_wait(struct quern *quern, const char *id_text, uint64_t timeout_ms,
                 struct quern_status *status, struct quern_error *error)
 {
-    uint64_t end = clock_ms() + timeout_ms;
+    uint64_t end = clock_after(timeout_ms);
     struct err err = { 0 };
     struct view id;
 

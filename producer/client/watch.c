@@ -305,8 +305,7 @@ enum quern_next quern_watch_next(struct quern_watch *watch,
                                  struct quern_event *event, uint64_t timeout_ms,
                                  struct quern_error *error)
 {
-
-    watch->give_up_at = clock_ms() + timeout_ms;
+    watch->give_up_at = clock_after(timeout_ms);
     watch->event = event;
     while (watch->event && table[watch->state].step(watch) == AGAIN)
         ;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,10 @@ static uint64_t now_ms(void)
 
 static struct deadline deadline_in(uint64_t ms)
 {
-    return (struct deadline){ now_ms() + ms, ms };
+    uint64_t now = now_ms();
+
+    return (struct deadline){ ms < UINT64_MAX - now ? now + ms : UINT64_MAX,
+                              ms };
 }
 
 struct conn *conn_new(const struct address *address, const char *role)
@@ -91,8 +95,8 @@ static int wait_events(struct conn *conn, short events,
 
     for (;;) {
         uint64_t now = now_ms();
-        int left = now < deadline.at_ms ? (int)(deadline.at_ms - now) : 0;
-        int ready = poll(&fd, 1, left);
+        uint64_t left = now < deadline.at_ms ? deadline.at_ms - now : 0;
+        int ready = poll(&fd, 1, left < INT_MAX ? (int)left : INT_MAX);
 
         if (ready >= 0 || errno != EINTR) {
             if (ready < 0)

@@ -58,7 +58,7 @@ static int await(struct quern *quern, const char *id)
     struct quern_error error;
     char *json;
 
-    if (!quern_wait(quern, id, 20000, &status, &error))
+    if (!quern_wait(quern, id, UINT64_MAX, &status, &error))
         return fail(&error);
     json = quern_json(status.result, status.result_size, &error);
     printf("%s %s\n", quern_state_name(status.state), json);

@@ -1,8 +1,12 @@
-"""What the tests of the transitions share."""
+"""What the tests of the transitions share, and those of the command."""
+
+import signal
 
 import pytest
+from command import Command
 from library import Library
 from servers import RedisServer
+from standin import PNG, ROOT, SHA, StandIn
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +24,43 @@ def queue(queue_server):
     yield queue
     queue.check()
     client.close()
+
+
+# --- the command: a real Redis, and a stand-in for the consumer
+
+
+def out_of_time(*_):
+    raise TimeoutError("the test has not ended in time")
+
+
+@pytest.fixture
+def ends():
+    """No test waits for ever for what does not come."""
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer(aof=True) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(server):
+    with server.client() as client:
+        client.flushall()
+        client.set(f"{ROOT}blob:{SHA}", PNG)
+        yield client
+
+
+@pytest.fixture
+def consumer(redis):
+    return StandIn(redis)
+
+
+@pytest.fixture
+def quern(server, tmp_path):
+    return Command(server.url, tmp_path)

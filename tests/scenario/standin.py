@@ -4,10 +4,25 @@ It goes through the real transitions, so what a client sees is what it sees of
 quern-consumer; only the work is the test's.
 """
 
+import hashlib
+
 import msgpack
 
 ROOT = "quern:{000}:"
 LEASE_MS = 60000
+
+
+# A picture that a job may have made.
+PNG = b"\x89PNG\r\n\x1a\n" + b"not much of a picture"
+SHA = hashlib.sha256(PNG).hexdigest()
+IMAGE = {
+    "name": "figure-1.png",
+    "mime": "image/png",
+    "blob": SHA,
+    "bytes": len(PNG),
+    "width": 640,
+    "height": 480,
+}
 
 
 class StandIn:
