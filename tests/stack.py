@@ -102,9 +102,10 @@ class Stack:
             **self.settings,
             **settings,
         }
+        redis_url = given.pop("redis_url", self.redis.url)
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
         env.update(
-            REDIS_URL=self.redis.url,
+            REDIS_URL=redis_url,
             OPENAI_BASE_URL=self.model.url,
             OPENAI_MODEL="practice",
             QUERN_EXECUTOR=self.socket,

@@ -350,14 +350,17 @@ static void on_journaled(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct err err;
-    if (reply != NULL && attempt->state < FINISHING &&
-        !conversation_apply(&attempt->conversation, buf_view(&attempt->record),
-                            &err)) {
+    if (attempt->state >= FINISHING) {
+        /* Stopped meanwhile: it is not what that state waits for. */
+        attempt_written(attempt, reply, why);
+    } else if (reply != NULL &&
+               !conversation_apply(&attempt->conversation,
+                                   buf_view(&attempt->record), &err)) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
-        return;
+    } else {
+        attempt_landed(attempt, reply, why);
     }
-    attempt_landed(attempt, reply, why);
 }
 
 void attempt_journal(struct attempt *attempt, const char *type,

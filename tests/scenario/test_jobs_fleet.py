@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from held_redis import HeldRedis
 from servers import wait_until
 from stack import ROOT, Stack
 
@@ -25,12 +26,18 @@ def wait_busy(stack, job):
     wait_until(lambda: stack.model.counts()["total"] > 0, what="the model is asked")
 
 
+def pending(stack):
+    group = stack.db.xpending(f"{ROOT}work:default:normal", "consumers")
+    return group["pending"]
+
+
 def test_a_drain_lets_what_runs_end(stack):
     stack.model.script(SLOW)
     consumer = stack.consumer()
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     consumer.signal(signal.SIGTERM)
+    consumer.wait_for('"drain"')
     late = stack.submit(prompt="y")
     assert consumer.wait() == 0
     assert stack.state(job) == "completed"
@@ -66,6 +73,47 @@ def test_a_second_term_hands_back_now(stack):
     consumer.signal(signal.SIGTERM)
     assert consumer.wait() == 0
     assert stack.state(job) == "queued"
+
+
+def test_work_that_comes_in_a_drain_goes_back(stack):
+    """It was claimed before, the answer was slow: it is not begun."""
+    stack.model.script([{"text": "at last", "delay_ms": 2500}])
+    with HeldRedis(stack.redis.socket) as way:
+        consumer = stack.consumer(redis_url=way.url)
+        first = stack.submit(prompt="x")
+        wait_busy(stack, first)
+        way.hold(b"XREADGROUP")
+        assert way.held.wait(10)
+        late = stack.submit(prompt="y")
+        wait_until(lambda: pending(stack) == 2, what="it is claimed")
+        consumer.signal(signal.SIGTERM)
+        consumer.wait_for('"drain"')
+        way.let_go()
+        assert consumer.wait() == 0
+    assert stack.state(first) == "completed"
+    facts = stack.facts(late)
+    assert facts["state"] == "queued" and facts["attempts"] == "0"
+    assert stack.types(late)[-1] == "job.queued"
+    assert pending(stack) == 0, "nobody has to wait for a lease to end"
+    assert stack.model.counts()["total"] == 1
+
+
+def test_what_is_handed_back_is_handed_back_for_certain(stack):
+    """The answer to an earlier write is not the answer to the release."""
+    with HeldRedis(stack.redis.socket) as way:
+        consumer = stack.consumer(redis_url=way.url, lease_ms=60000)
+        way.hold(b"quern_v1_journal")
+        job = stack.submit(prompt="x")
+        assert way.held.wait(10)
+        for line in ('"drain"', '"drain.release"'):
+            consumer.signal(signal.SIGTERM)
+            consumer.wait_for(line)
+        way.lose(b"quern_v1_release")
+        way.let_go()
+        assert consumer.wait() == 0
+        assert way.lost.is_set()
+    assert stack.state(job) == "queued"
+    assert stack.facts(job)["attempts"] == "0"
 
 
 def test_quiet_claims_nothing(stack):
