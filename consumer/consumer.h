@@ -54,8 +54,8 @@ struct consumer {
 
     struct attempt **slots; /* settings.slots of them; NULL: free */
     size_t running;
-    uint64_t serials;                           /* of attempts */
-    void (*on_idle)(struct consumer *consumer); /* nothing runs any more */
+    uint64_t serials;                            /* of attempts */
+    void (*on_ended)(struct consumer *consumer); /* a slot is free */
 };
 
 /* Queues and name may be part of a key. Error: bad_setting. */

@@ -87,8 +87,6 @@ static void leave(struct service *service)
     service->on_exit(service->consumer);
 }
 
-static void on_idle(struct consumer *consumer);
-
 static void hand_back(struct service *service)
 {
     struct consumer *consumer = service->consumer;
@@ -123,7 +121,6 @@ static void drain(struct service *service)
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);
-    consumer->on_idle = on_idle;
     if (consumer->running == 0)
         leave(service);
 }
@@ -205,9 +202,11 @@ void service_leave(struct service *service)
     alarm_set(service->drain, 0);
 }
 
-static void on_idle(struct consumer *consumer)
+static void on_ended(struct consumer *consumer)
 {
-    service_leave(consumer->service);
+    intake_wake(consumer->intake);
+    if (consumer->mode == MODE_DRAINING && consumer->running == 0)
+        service_leave(consumer->service);
 }
 
 struct service *service_new(struct consumer *consumer,
@@ -217,6 +216,7 @@ struct service *service_new(struct consumer *consumer,
     if (service == NULL)
         abort();
     service->consumer = consumer;
+    consumer->on_ended = on_ended;
     service->on_exit = on_exit;
     service->drain = alarm_new(consumer->loop, on_patience_end, service);
     service->watchdog = alarm_new(consumer->loop, on_watchdog, service);

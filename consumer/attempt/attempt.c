@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "consumer/log.h"
-#include "consumer/queue/intake.h"
 
 enum {
     MINUTE_MS = 60 * 1000,
     REDIS_MS = 10 * MINUTE_MS, /* Redis may be away for so long */
     FINISH_MS = 60 * MINUTE_MS,
-    MODEL_MS = 15 * MINUTE_MS, /* the model client's own bounds come first */
-    CELL_MS = 24 * 60 * MINUTE_MS, /* the session's own bounds come first */
+    OTHERS_MS = 25 * 60 * MINUTE_MS, /* after the bounds of what we wait for */
     MOST_WAIT_MS = 30 * 1000,
 };
 
@@ -43,7 +41,7 @@ static const struct rule {
                    step_deciding, MINUTE_MS, false },
     [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering", TO(ANSWERED) | TO(PAUSING) | STOPS,
-                    step_answering, MODEL_MS, false },
+                    step_answering, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
     [PAUSING] = { "pausing",
@@ -53,13 +51,13 @@ static const struct rule {
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | TO(PAUSING) |
                         STOPS,
-                    step_preparing, CELL_MS, false },
+                    step_preparing, OTHERS_MS, false },
     [CALLING] = { "calling", TO(RUNNING) | STOPS, step_calling, REDIS_MS,
                   true },
     [RUNNING] = { "running", TO(COLLECTING) | TO(PAUSING) | STOPS, step_running,
-                  CELL_MS, false },
+                  OTHERS_MS, false },
     [COLLECTING] = { "collecting", TO(OBSERVED) | STOPS, step_collecting,
-                     CELL_MS, false },
+                     OTHERS_MS, false },
     [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
                    true },
     [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS, true },
@@ -433,7 +431,5 @@ static void end(struct attempt *attempt)
     consumer->slots[attempt->slot] = NULL;
     consumer->running--;
     attempt_free(attempt);
-    intake_wake(consumer->intake);
-    if (consumer->running == 0 && consumer->on_idle != NULL)
-        consumer->on_idle(consumer);
+    consumer->on_ended(consumer);
 }

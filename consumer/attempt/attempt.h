@@ -68,7 +68,6 @@ struct attempt {
     bool begun, landed; /* in this state: asked for; come */
     bool busy, again;   /* attempt_run() inside attempt_run() */
     enum stop stop;
-    bool stopping; /* stop was acted on */
     struct err fault;
     struct alarm *alarm; /* the state's deadline */
 
