@@ -129,5 +129,3 @@ enum turn session_give_up(struct session *session)
     session->events.on_cell(session->owner, &cell, &none);
     return session_done(session);
 }
-
-/* The session is new: nothing of before is in it. */
