@@ -36,10 +36,11 @@ struct http_call {
     bool cancelled; /* from inside curl: freed after it */
     bool stopped;   /* the rest is not wanted */
     bool too_large;
-    const char *late;   /* why our own timer ended it; NULL: it did not */
+    bool late;          /* our own timer ended it; text says why */
     struct view unsent; /* of the request's body */
     size_t bytes, max_bytes;
-    uint64_t due_ms; /* of loop time: the next payload */
+    uint64_t due_ms;  /* of loop time: the next payload */
+    uint64_t wait_ms; /* for it */
     uint64_t idle_ms;
     char text[CURL_ERROR_SIZE];
 };
@@ -158,9 +159,7 @@ static void report(struct http_call *call, CURLcode code)
                  "the answer is longer than %zu bytes", call->max_bytes);
     else if (response.end != HTTP_ANSWERED)
         snprintf(response.text, sizeof(response.text), "%s",
-                 call->late    ? call->late
-                 : *call->text ? call->text
-                               : curl_easy_strerror(code));
+                 *call->text ? call->text : curl_easy_strerror(code));
     call_free(call);
     events.on_done(owner, &response);
 }
@@ -181,6 +180,12 @@ static size_t on_read(char *room, size_t one, size_t len, void *owner)
     return len;
 }
 
+static void await(struct http_call *call, uint64_t wait_ms)
+{
+    call->wait_ms = wait_ms;
+    call->due_ms = now_ms(call) + wait_ms;
+}
+
 /* curl's own signature. NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t on_body(char *data, size_t one, size_t len, void *owner)
 {
@@ -199,10 +204,10 @@ static size_t on_body(char *data, size_t one, size_t len, void *owner)
     verdict = call->events.on_body(call->owner, (unsigned)status,
                                    (struct view){ data, len });
     if (verdict == HTTP_PAYLOAD)
-        call->due_ms = now_ms(call) + call->idle_ms;
+        await(call, call->idle_ms);
     if (verdict == HTTP_STOP) {
         call->stopped = true;
-        call->due_ms = now_ms(call) + LINGER_MS;
+        await(call, LINGER_MS);
     }
     return call->cancelled ? CURL_WRITEFUNC_ERROR : len;
 }
@@ -222,8 +227,10 @@ static void on_sweep(uv_timer_t *timer)
             call = call->next;
             continue;
         }
-        call->late =
-            call->bytes > 0 ? "nothing new came in time" : "no answer in time";
+        call->late = true;
+        snprintf(call->text, sizeof(call->text), "%s within %llu ms",
+                 call->bytes > 0 ? "nothing new came" : "no answer",
+                 (unsigned long long)call->wait_ms);
         report(call, CURLE_OPERATION_TIMEDOUT);
         call = http->calls; /* the owner may have ended any other call */
     }
@@ -398,8 +405,7 @@ struct http_call *http_start(struct http *http,
     call->owner = owner;
     call->max_bytes = request->max_bytes;
     call->idle_ms = or_default(request->idle_ms, IDLE_MS);
-    call->due_ms =
-        now_ms(call) + or_default(request->first_byte_ms, FIRST_BYTE_MS);
+    await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
     set_transport(call->easy, request);
     set_content(call, request);
     call->next = http->calls;

@@ -253,7 +253,8 @@ static enum turn step_judging(struct model_call *call)
         .http_status = response->status,
         .retry_after_ms = response->retry_after_ms,
     };
-    if (response->status > 0 && !is_success(response->status)) {
+    /* Below 200 the answer proper never came. */
+    if (response->status >= 300) {
         if (!judge_error(call) &&
             model_body_make(&call->body, call->hash, call->endpoint,
                             &call->request, &call->failure.why)) {

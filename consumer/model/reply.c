@@ -85,8 +85,11 @@ static void set_garbage(struct reply *reply, const char *what, struct view text)
 
 static void set_too_long(struct reply *reply)
 {
-    set_garbage(reply, "the reply is longer than a journal record can hold",
-                VIEW(""));
+    if (!has_fault(reply))
+        err_set(&reply->fault, ERR_RETRY, "model_garbage",
+                "the reply is too long: at most %d bytes of text, %d calls, "
+                "%d bytes in all",
+                REPLY_MAX_TEXT, REPLY_MAX_CALLS, REPLY_MAX_MESSAGE);
 }
 
 static void add_reasoning(struct reply *reply, struct view text)
@@ -343,8 +346,8 @@ static bool judge(struct reply *reply, bool whole, struct err *err)
     if (!is_finished(reply))
         return err_set(err, ERR_RETRY, "model_garbage",
                        "not a chat-completions reply: %.*s",
-                       (int)reply->head.len,
-                       reply->head.len > 0 ? reply->head.data : "");
+                       reply->head.len > 0 ? (int)reply->head.len : 11,
+                       reply->head.len > 0 ? reply->head.data : "it is empty");
     if (refusal.len > 0)
         return err_set(err, ERR_REJECT, "model_refused", "%.*s",
                        VIEW_ARG(refusal));

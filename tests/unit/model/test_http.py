@@ -166,7 +166,7 @@ def test_bounds(server):
     (result,) = attempt(server.url + "/drip", idle=150, first=5000, total=700)
     assert "nothing new" not in result["text"]
     (result,) = attempt(server.url + "/drip", first=150, noise=1)
-    assert (result["end"], result["text"]) == ("timeout", "nothing new came in time")
+    assert (result["end"], result["text"]) == ("timeout", "nothing new came within 150 ms")
     (result,) = attempt(server.url + "/drip", stop=3)
     assert (result["end"], result["status"]) == ("stopped", 200)
 
