@@ -228,7 +228,8 @@ static void on_answer(void *owner, const redisReply *reply,
     struct err err = { 0 };
     bool ok = reply_ok(reply, &err);
     if (!ok && err.kind == ERR_RETRY) {
-        log_line("redis.not_now", "{s:s}", "why", err.text);
+        if (write->control->ready) /* else others have said it */
+            log_line("redis.not_now", "{s:s}", "why", err.text);
         retry_later(write->control, wants_reset(reply->str));
         return;
     }
