@@ -127,6 +127,9 @@ static void open_session(struct attempt *attempt);
 static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
+    if (attempt->body.len == 0)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "the job has no bytes: submit it again");
     if (!job_decode(job, buf_view(&attempt->body), &attempt->arena, err))
         return false;
     if (!view_is(job->id, attempt->id))

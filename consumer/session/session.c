@@ -11,7 +11,8 @@
 enum {
     OPEN_MS = 30000,
     FILE_MS = 60000,
-    GRACE_MS = 30000, /* the executor's own deadline comes first */
+    REDIS_MS = 10 * 60000, /* Redis may be away for so long */
+    GRACE_MS = 30000,      /* the executor's own deadline comes first */
     MAX_LOSSES = 2,
 };
 
@@ -31,6 +32,8 @@ static uint64_t limit_ms(const struct session *session,
         return session->setup.away_ms;
     if (state == SESSION_OPENING)
         return OPEN_MS;
+    if (state == SESSION_FETCHING)
+        return REDIS_MS;
     if (state == SESSION_REPLAYING || state == SESSION_RUNNING)
         return session->setup.cell_ms + GRACE_MS;
     return FILE_MS;
@@ -235,10 +238,12 @@ static void on_change(void *owner, bool ready)
 static void on_overdue(void *owner)
 {
     struct session *session = owner;
+    bool redis = session->state == SESSION_FETCHING;
     struct err why;
-    err_set(&why, ERR_RETRY, "executor_unavailable",
-            "the executor did not get past \"%s\" within %llu ms",
-            table[session->state].name,
+    err_set(&why, ERR_RETRY,
+            redis ? "redis_unavailable" : "executor_unavailable",
+            "%s did not get past \"%s\" within %llu ms",
+            redis ? "Redis" : "the executor", table[session->state].name,
             (unsigned long long)limit_ms(session, session->state));
     session_fail(session, &why);
 }
