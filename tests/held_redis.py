@@ -60,7 +60,11 @@ class HeldRedis:
             except OSError:
                 return
             server = socket.socket(socket.AF_UNIX)
-            server.connect(self.server)
+            try:
+                server.connect(self.server)
+            except OSError:
+                client.close()
+                continue
             held = threading.Event()
             for pump in (self.requests, self.answers):
                 threading.Thread(
@@ -76,19 +80,18 @@ class HeldRedis:
             if self.marker and self.marker in data:
                 held.set()
                 self.held.set()
-            server.sendall(data)
-        for end in (client, server):
-            end.shutdown(socket.SHUT_RDWR)
+            if not self.write(server, data):
+                break
+        self.hang_up(client, server)
 
     def answers(self, client, server, held):
         while data := self.read(server):
             if held.is_set():
                 self.open.wait()
                 held.clear()
-            try:
-                client.sendall(data)
-            except OSError:
-                return
+            if not self.write(client, data):
+                break
+        self.hang_up(client, server)
 
     @staticmethod
     def read(end):
@@ -96,3 +99,19 @@ class HeldRedis:
             return end.recv(65536)
         except OSError:
             return b""
+
+    @staticmethod
+    def write(end, data):
+        try:
+            end.sendall(data)
+            return True
+        except OSError:
+            return False
+
+    @staticmethod
+    def hang_up(*ends):
+        for end in ends:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the other direction was first
