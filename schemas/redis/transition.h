@@ -128,8 +128,9 @@ void transition_release(struct command *command, const struct names *names,
                         struct holding holding, struct view reason);
 
 /* Jobs of a stream whose lease ended are put back (epoch raised, crash counted,
- * job.lost said). Walk with the cursor given back, from "-" until it is "-"
- * again: never from the start each time, which starves the rest. */
+ * job.lost said); names of consumers long gone are forgotten. Walk with the
+ * cursor given back, from "-" until it is "-" again: never from the start each
+ * time, which starves the rest. */
 struct reclaim {
     struct view stream;
     uint64_t lease_ms; /* idle for so long, or for the job's own if longer */

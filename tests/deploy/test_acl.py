@@ -2,6 +2,7 @@
 
 import pathlib
 import secrets
+import signal
 import subprocess
 import time
 
@@ -117,6 +118,25 @@ def test_consumer_hands_back_and_sweeps(producer, consumer):
     consumer.transition("release", job, 1, "drain")
     assert producer.state(job) == b"queued"
     consumer.transition("reclaim", WORK, 30000, 3, 10, "-")
+
+
+def test_the_real_consumer_is_denied_nothing():
+    """Files in and out, a failure, a cancel, a sweep, a drain."""
+    with Stack(lease_ms=300) as stack:
+        add_users(stack.db)
+        url = stack.redis.url.replace("unix://", "unix://consumer:secret@")
+        consumer = stack.consumer(redis_url=url)
+        code = "open('b', 'w').write(open('a').read())"
+        job = {"kind": "code", "files": [stack.file("a", b"x")]}
+        assert stack.run(cells=[code], **job)["status"] == "completed"
+        assert stack.run(cells=["1 / 0"], **job)["status"] == "failed"
+        job = stack.submit(kind="code", cells=["import time; time.sleep(60)"])
+        stack.wait_event(job, "tool.started")
+        stack.call("cancel", job)
+        assert stack.result(job)["status"] == "cancelled"
+        consumer.signal(signal.SIGTERM)
+        assert consumer.wait() == 0
+        assert stack.db.acl_log() == []
 
 
 def test_dashboard_follows(server, producer):

@@ -1,5 +1,7 @@
 """Every transition by FCALL, as a client without our code would call it."""
 
+import time
+
 import msgpack
 import pytest
 
@@ -460,6 +462,25 @@ def test_cancel_while_it_runs(queue):
     assert queue.beat("c", (A, 1)) == [(1, 1)]
     assert queue.state(A) == "in_progress"
     assert queue.finish(A, 1, "cancelled") == "cancelled"
+
+
+def test_names_of_consumers_long_gone_are_forgotten(queue):
+    def names():
+        rows = queue.client.xinfo_consumers(queue.work(), "consumers")
+        return sorted(row["name"] for row in rows)
+
+    queue.submit(A)
+    queue.submit(B)
+    for name in ("idle", "busy"):
+        (entry,) = queue.take(name)
+        queue.start(entry, name)
+    queue.finish(A, 1)
+    time.sleep(0.11)
+    queue.reclaim(lease_ms=60000)
+    assert names() == [b"busy", b"idle"], "not heard of for a while"
+    queue.reclaim(lease_ms=1)
+    assert names() == [b"busy"], "what it holds is put back first"
+    assert queue.state(B) == "in_progress", "its own lease is longer"
 
 
 def test_what_was_asked_to_cancel_does_not_come_back(queue):

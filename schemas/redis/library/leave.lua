@@ -72,6 +72,19 @@ local function reclaim_entry(root, stream, row, now, max_crashes)
     return 1
 end
 
+-- A name holds nothing and has not been heard of for a hundred leases: every
+-- start of a consumer leaves one. One that was only quiet is made again by its
+-- next read.
+local function forget_consumers(stream, lease_ms)
+    for _, row in ipairs(redis.call("XINFO", "CONSUMERS", stream, GROUP)) do
+        local about = {}
+        for i = 1, #row, 2 do about[row[i]] = row[i + 1] end
+        if about.pending == 0 and about.idle >= 100 * lease_ms then
+            redis.call("XGROUP", "DELCONSUMER", stream, GROUP, about.name)
+        end
+    end
+end
+
 -- stream lease_ms max_crashes count cursor. Answers the next cursor, "-" when
 -- the walk is over, and how many jobs were put back or ended.
 local function reclaim(keys, args)
@@ -98,7 +111,9 @@ local function reclaim(keys, args)
     for _, row in ipairs(rows) do
         jobs = jobs + reclaim_entry(root, stream, row, now, max_crashes)
     end
-    return { #rows == count and rows[count][1] or "-", jobs }
+    if #rows == count then return { rows[count][1], jobs } end
+    forget_consumers(stream, lease_ms)
+    return { "-", jobs }
 end
 
 -- id [reason]
