@@ -1,7 +1,7 @@
 <?php
 const ROOT = 'quern:{000}:';
-['host' => $host, 'port' => $port] = parse_url(getenv('REDIS_URL'));
-($r = new Redis())->connect($host, $port);
+$url = parse_url(str_replace('unix:', 'file:', getenv('REDIS_URL')));
+($r = new Redis())->connect($url['host'] ?? $url['path'], $url['port'] ?? -1);
 [$ms, $tail] = [sprintf('%012x', microtime(true) * 1000), bin2hex(random_bytes(8))];
 $id = vsprintf('%s-%s-7000-8%s-%s', [substr($ms, 0, 8), substr($ms, 8), substr($tail, 0, 3), substr($tail, 3, 12)]);
 $job = msgpack_pack(['v' => 1, 'id' => $id, 'prompt' => 'How many primes are there below 1000?']);

@@ -2,9 +2,14 @@
 // Ask quern with phpredis and msgpack alone: php plain.php QUESTION [FILE]...
 const ROOT = 'quern:{000}:';
 const ENDS = ['job.completed', 'job.incomplete', 'job.failed', 'job.cancelled'];
-$url = parse_url(getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379');
+// parse_url() knows no unix:///run/redis.sock, but file:///run/redis.sock.
+$url = getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379';
+$url = parse_url(str_replace('unix:', 'file:', $url));
 $redis = new Redis();
-$redis->connect($url['host'], $url['port'] ?? 6379);
+$redis->connect($url['host'] ?? $url['path'], $url['port'] ?? -1);
+if (isset($url['pass'])) {
+    $redis->auth([($url['user'] ?? '') ?: 'default', rawurldecode($url['pass'])]);
+}
 $redis->setOption(Redis::OPT_READ_TIMEOUT, 60);
 
 // A UUIDv7; the three digits after the 7 are the partition.
