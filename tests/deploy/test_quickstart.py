@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from servers import binary, wait_until
@@ -55,10 +56,13 @@ class Quickstart:
 
 
 @pytest.fixture
-def quickstart(tmp_path):
-    quickstart = Quickstart(tmp_path / "a tree")
-    yield quickstart
-    quickstart("--stop")
+def quickstart():
+    # Not below pytest's own folder: that is closed, and others come and go in it.
+    with tempfile.TemporaryDirectory(prefix="quern-quickstart-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        quickstart = Quickstart(pathlib.Path(folder, "a tree"))
+        yield quickstart
+        quickstart("--stop")
 
 
 def test_keep_and_stop(quickstart):
