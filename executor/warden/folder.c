@@ -33,7 +33,7 @@ static int remove_entry(const char *path, const struct stat *status, int type,
     (void)status;
     (void)place;
     if (type == FTW_DNR) /* a cell may have closed it; the next round looks */
-        fchmodat(AT_FDCWD, path, S_IRWXU, AT_SYMLINK_NOFOLLOW);
+        (void)!fchmodat(AT_FDCWD, path, S_IRWXU, AT_SYMLINK_NOFOLLOW);
     remove(path);
     return 0;
 }
