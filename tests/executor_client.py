@@ -201,7 +201,9 @@ class Executor:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed, *_):
+        if failed:
+            print(self.process.text()[-10000:])  # what it said, for the report
         self.stop()
 
     def stop(self):
