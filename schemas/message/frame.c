@@ -5,20 +5,29 @@
 #include "schemas/message/table.h"
 
 const char *const frame_type_names[] = {
-    "hello", "open",    "run",     "interrupt", "put",    "get",     "list",
-    "close", "forget",  "welcome", "opened",    "output", "display", "done",
-    "chunk", "listing", "ok",      "failed",    NULL,
+    "hello",  "open",    "run",     "interrupt", "put",    "get",
+    "list",   "close",   "forget",  "sessions",  "answer", "welcome",
+    "opened", "output",  "display", "restart",   "tool",   "done",
+    "chunk",  "listing", "ok",      "failed",    NULL,
 };
 
 const char *const guest_type_names[] = {
-    "cell", "ready", "display", "done", "fork", "forked", "exited", NULL,
+    "cell",    "snapshot", "answer", "ready",  "display", "tool",
+    "install", "done",     "fork",   "forked", "exited",  NULL,
 };
 
 static const char *const file_change_names[] = {
     "same", "new", "changed", "deleted", NULL,
 };
 
-enum { MAX_PATH_BYTES = 4096, MAX_LISTING = 4096, MAX_BUNDLE = 32 };
+static const char *const task_names[] = { "code", "save", "restore", NULL };
+
+enum {
+    MAX_PATH_BYTES = 4096,
+    MAX_LISTING = 4096,
+    MAX_BUNDLE = 32,
+    MAX_SESSIONS = 4096
+};
 
 static const struct field workspace_file_fields[] = {
     TEXT(workspace_file, name, FIELD_REQUIRED | FIELD_RAW, MAX_PATH_BYTES,
@@ -28,6 +37,18 @@ static const struct field workspace_file_fields[] = {
 };
 const struct schema schema_workspace_file = {
     SCHEMA(workspace_file, "A file of a session."),
+};
+
+static const struct field session_info_fields[] = {
+    TEXT(session_info, name, FIELD_REQUIRED, MAX_NAME_BYTES, "Session"),
+    TEXT(session_info, state, 0, MAX_WORD_BYTES, "Of its machine"),
+    UINT(session_info, cells, 0, MAX_NUMBER, "Run in it so far"),
+    UINT(session_info, idle_ms, 0, MAX_NUMBER, "Since the last request"),
+    UINT(session_info, memory_bytes, 0, MAX_NUMBER, "Resident, in all"),
+    BOOL(session_info, snapshot, 0, "A killed cell would be rolled back"),
+};
+const struct schema schema_session_info = {
+    SCHEMA(session_info, "A session that is open."),
 };
 
 static const struct field session_limits_fields[] = {
@@ -45,11 +66,18 @@ static const struct field frame_fields[] = {
     UINT(frame, ref, 0, UINT64_MAX, "Given back in every answer"),
     TEXT(frame, session, 0, MAX_NAME_BYTES, "Session"),
     TEXT(frame, call, 0, MAX_NAME_BYTES, "Call"),
-    TEXT(frame, code, FIELD_RAW, MAX_CODE_BYTES, "run"),
+    ENUM(frame, task, 0, task_names, "run"),
+    TEXT(frame, code, FIELD_RAW, MAX_CODE_BYTES, "run: code"),
+    TEXT(frame, tools, 0, MAX_TOOLS_BYTES, "run: functions, as JSON"),
+    BYTES(frame, picture, 0, MAX_PICTURE_BYTES, "run: restore; done: save"),
     UINT(frame, cell_ms, 0, MAX_CELL_MS, "run: its deadline"),
+    TEXT(frame, profile, 0, MAX_WORD_BYTES, "open: bare, science"),
     STRUCT(frame, limits, 0, session_limits, "open"),
-    TEXT(frame, name, FIELD_RAW, MAX_PATH_BYTES, "put, get: the file"),
-    BYTES(frame, data, 0, MAX_CHUNK_BYTES, "put, output, chunk"),
+    UINT(frame, number, 0, UINT64_MAX, "tool, answer: of the tool's call"),
+    TEXT(frame, name, FIELD_RAW, MAX_PATH_BYTES,
+         "put, get: the file; tool: its name"),
+    BYTES(frame, data, 0, MAX_TOOL_BYTES,
+          "put, output, chunk; tool, answer: JSON"),
     UINT(frame, offset, 0, MAX_NUMBER, "Of data in the file"),
     BOOL(frame, last, 0, "Nothing follows data"),
     BOOL(frame, fresh, 0,
@@ -58,6 +86,7 @@ static const struct field frame_fields[] = {
     MAP(frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
     STRUCT(frame, cell, 0, cell, "done"),
     LIST(frame, files, 0, workspace_file, MAX_LISTING, "done, listing"),
+    LIST(frame, sessions, 0, session_info, MAX_SESSIONS, "listing"),
     STRUCT(frame, error, 0, result_error, "failed"),
     TEXT(frame, isolation, 0, MAX_SENTENCE_BYTES, "welcome: walls in force"),
     TEXT(frame, version, 0, MAX_WORD_BYTES, "hello, welcome"),
@@ -73,7 +102,14 @@ static const struct field guest_frame_fields[] = {
          "What the frame asks or says"),
     UINT(guest_frame, nonce, 0, UINT64_MAX, "Of the cell"),
     UINT(guest_frame, number, 0, UINT64_MAX, "Of the cell; of the box"),
+    ENUM(guest_frame, task, 0, task_names, "cell"),
     TEXT(guest_frame, code, FIELD_RAW, MAX_CODE_BYTES, "cell"),
+    TEXT(guest_frame, tools, 0, MAX_TOOLS_BYTES, "cell: functions, as JSON"),
+    BYTES(guest_frame, picture, 0, MAX_PICTURE_BYTES, "cell, done"),
+    TEXT(guest_frame, name, 0, MAX_NAME_BYTES, "tool"),
+    BYTES(guest_frame, data, 0, MAX_TOOL_BYTES, "tool, install, answer"),
+    TEXT(guest_frame, missing, 0, MAX_NAME_BYTES,
+         "done: the top-level module that could not be imported"),
     MAP(guest_frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
     ENUM(guest_frame, status, 0, cell_status_names, "done"),
     TEXT(guest_frame, result, FIELD_RAW, MAX_OBSERVATION_BYTES, "done"),

@@ -27,7 +27,7 @@ enum frame_type {
     /* consumer to warden */
     FRAME_HELLO,     /* first frame of a connection */
     FRAME_OPEN,      /* session: make it, or find it; limits */
-    FRAME_RUN,       /* session, call, code, cell_ms */
+    FRAME_RUN,       /* session, call, cell_ms; a task and what it takes */
     FRAME_INTERRUPT, /* session: KeyboardInterrupt in the cell that runs */
     FRAME_PUT,       /* session, name, data at offset; last */
     FRAME_GET,       /* session, name */
@@ -35,14 +35,20 @@ enum frame_type {
     FRAME_CLOSE,     /* session: end it */
     FRAME_FORGET,    /* session, call: its outcome is journaled, drop it;
                         FAILED: the session has not seen that call */
+    FRAME_SESSIONS,  /* all that are open */
+    FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, version */
     FRAME_OPENED,  /* session; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data */
     FRAME_DISPLAY, /* call, bundle */
-    FRAME_DONE,    /* call, cell outcome, files; fresh: it ran just now */
+    FRAME_RESTART, /* call: it runs again from where it began; what it put out
+                      so far is void */
+    FRAME_TOOL,    /* call, number, name, data: its code calls a tool */
+    FRAME_DONE,    /* call, cell outcome, files, picture; fresh: it ran just
+                      now */
     FRAME_CHUNK,   /* data at offset; last */
-    FRAME_LISTING, /* files */
+    FRAME_LISTING, /* files; sessions */
     FRAME_OK,      /* put, interrupt, close, forget */
     FRAME_FAILED,  /* error: the request was not carried out */
 };
@@ -57,6 +63,23 @@ struct workspace_file {
 };
 extern const struct schema schema_workspace_file;
 
+/* What a run does. */
+enum task {
+    TASK_CODE,    /* code: a cell; tools: what it may call */
+    TASK_SAVE,    /* the namespace comes back in DONE as a picture */
+    TASK_RESTORE, /* picture: into the namespace; DONE names what is not */
+};
+
+struct session_info {
+    struct view name;
+    struct view state; /* of the session's machine */
+    uint64_t cells;    /* run in it so far */
+    uint64_t idle_ms;
+    uint64_t memory_bytes; /* resident, of all its processes */
+    bool snapshot;         /* a killed cell would be rolled back */
+};
+extern const struct schema schema_session_info;
+
 struct session_limits { /* zero: the warden's default, which also caps it */
     uint64_t memory_bytes;
     uint64_t disk_bytes;
@@ -68,19 +91,25 @@ struct frame {
     uint64_t ref; /* chosen by the consumer, given back in every answer */
     struct view session;
     struct view call;
+    int task; /* enum task */
     struct view code;
+    struct view tools; /* JSON: a list of functions as OpenAI describes them */
+    struct view picture; /* at most MAX_PICTURE_BYTES */
     uint64_t cell_ms;
+    struct view profile; /* open: bare or science; empty: the warden's */
     struct session_limits limits;
+    uint64_t number; /* of a tool's call, within the cell */
     struct view name;
     struct view data;
     uint64_t offset;
     bool last;
     bool fresh;
-    struct view stream; /* stdout, stderr */
-    struct list bundle; /* of struct pair: MIME type, bytes */
-    struct cell cell;   /* FRAME_DONE: all but code, out, errout: those
-                           came as output */
-    struct list files;  /* of struct workspace_file */
+    struct view stream;   /* stdout, stderr */
+    struct list bundle;   /* of struct pair: MIME type, bytes */
+    struct cell cell;     /* FRAME_DONE: all but code, out, errout: those
+                             came as output */
+    struct list files;    /* of struct workspace_file */
+    struct list sessions; /* of struct session_info */
     struct result_error error;
     struct view isolation;
     struct view version;
@@ -89,11 +118,16 @@ extern const struct schema schema_frame;
 
 enum guest_type {
     /* warden to guest */
-    GUEST_CELL, /* nonce, number, code */
+    GUEST_CELL,     /* nonce, number; a task and what it takes */
+    GUEST_SNAPSHOT, /* fork and park; the child's channel rides along */
+    GUEST_ANSWER,   /* nonce, number: of TOOL or INSTALL; data, or error */
     /* guest to warden */
-    GUEST_READY,   /* the walls are up; waiting for a cell */
+    GUEST_READY,   /* the walls are up; waiting for a cell. From a snapshot:
+                      it is parked; its own pidfd rides along */
     GUEST_DISPLAY, /* nonce, bundle */
-    GUEST_DONE,    /* nonce, status, result, error */
+    GUEST_TOOL,    /* nonce, number, name, data: JSON arguments */
+    GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
+    GUEST_DONE,    /* nonce, status, result, error, missing, picture */
     /* warden to zygote; the descriptors of enum fork_fd ride along */
     GUEST_FORK, /* number: the box; limits */
     /* zygote to warden */
@@ -123,8 +157,15 @@ enum fork_fd {
 struct guest_frame {
     int type;        /* enum guest_type */
     uint64_t nonce;  /* of the cell; a frame with another is dropped */
-    uint64_t number; /* of the cell, from 1: its file is <cell-N>; of the box */
+    uint64_t number; /* of the cell, from 1: its file is <cell-N>; of the box;
+                        of a question within the cell, from 1 */
+    int task;        /* enum task */
     struct view code;
+    struct view tools;
+    struct view picture;
+    struct view name;
+    struct view data;
+    struct view missing; /* the top-level module that could not be imported */
     struct list bundle;
     int status; /* enum cell_status: ok, error, exit, interrupted */
     struct view result;

@@ -29,6 +29,9 @@ enum {
     MAX_FRAME_BYTES = 17 << 20,   /* one display of MAX_DISPLAY_BYTES fits */
     MAX_DISPLAY_BYTES = 16 << 20, /* one MIME bundle */
     MAX_CHUNK_BYTES = 256 << 10,  /* piece of a file or of output in a frame */
+    MAX_PICTURE_BYTES = 16 << 20, /* a session's namespace, pickled */
+    MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */
+    MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */
     MAX_PIXELS = 64 << 20,        /* width times height of an image */
 };
 

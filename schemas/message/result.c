@@ -86,6 +86,10 @@ static const struct field cell_fields[] = {
          "Text of the last expression's value"),
     STRUCT(cell, error, 0, cell_error, "The exception that ended it"),
     LIST(cell, displays, 0, display, 256, "Texts that were displayed"),
+    UINT(cell, line, 0, MAX_NUMBER,
+         "Of the code, where it was when it was killed; absent: not known"),
+    UINT(cell, peak_bytes, 0, MAX_NUMBER,
+         "Memory of the session, the most that was seen"),
     UINT(cell, ms, 0, MAX_NUMBER, "Milliseconds"),
 };
 const struct schema schema_cell = {

@@ -63,6 +63,8 @@ struct cell {
     struct view result; /* text of the last expression's value */
     struct cell_error error;
     struct list displays; /* of struct view: the text/plain of each display */
+    uint64_t line;        /* of the code, where it was killed; 0: not known */
+    uint64_t peak_bytes;  /* memory of the session, the most that was seen */
     uint64_t ms;
 };
 extern const struct schema schema_cell;
