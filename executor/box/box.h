@@ -3,16 +3,17 @@
  * quern-box DISK_BYTES is started with a SOCK_SEQPACKET socket as descriptor
  * BOX_CHANNEL. It makes a box, whose init then sends one struct box_word of
  * kind BOX_UP with the descriptors of enum box_fd, or BOX_FAILED with the
- * reason. From then on it answers BOX_SWEEP, and ends, and the box with it,
- * when the socket is closed.
+ * reason. From then on it answers BOX_SWEEP, says how those ended that it was
+ * told to keep, and ends, and the box with it, when the socket is closed.
  *
  *   warden            quern-box            init (pid 1 in the box)
  *     | exec, socket ---->|                  |
  *     |                   |---- clone ------>| maps, root, hardening
  *     |                   `- exit            |
  *     |<---------------- BOX_UP + fds -------|
- *     |----------------- BOX_SWEEP --------->| kills all but the runner
- *     |<---------------- BOX_SWEPT ----------| */
+ *     |----------------- BOX_SWEEP --------->| kills all but those to keep
+ *     |<---------------- BOX_SWEPT ----------|
+ *     |<---------------- BOX_ENDED ----------| one of those, if its child */
 #ifndef EXECUTOR_BOX_BOX_H
 #define EXECUTOR_BOX_BOX_H
 
@@ -23,14 +24,21 @@ enum { BOX_CHANNEL = 3 };
 enum box_word_kind {
     BOX_UP,
     BOX_FAILED,
-    BOX_SWEEP, /* the only one from the warden */
+    BOX_KEEP,  /* from the warden: keep, from now on */
+    BOX_SWEEP, /* from the warden: keep; the others end */
     BOX_SWEPT, /* count: how many there were */
     BOX_STUCK, /* some could not be ended: count of the rounds */
+    BOX_ENDED, /* pid, status: one that was to be kept, and an orphan */
 };
+
+enum { BOX_KEPT = 2 }; /* the interpreter and its snapshot */
 
 struct box_word {
     int kind;
     unsigned int count;
+    pid_t keep[BOX_KEPT]; /* as the box sees them; 0: nobody */
+    pid_t pid;
+    int status;     /* of waitpid() */
     char text[120]; /* BOX_FAILED: a sentence */
 };
 
@@ -48,7 +56,7 @@ enum box_fd {
 void root_build(unsigned long long disk_bytes);
 
 /* Serves the warden until the socket closes; reaps. Never returns. */
-void init_serve(int channel) __attribute__((noreturn));
+void init_serve(void) __attribute__((noreturn));
 
 /* Tells the warden why there is no box: "what: errno's sentence". */
 void box_die(const char *what) __attribute__((noreturn));

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -39,32 +41,29 @@ static void enter_rest(const int namespaces[BOX_NAMESPACES])
         }
 }
 
-/* A pid namespace holds the children of whoever enters it, and entering takes
- * rights that only the box's user namespace gives, from which there is no way
- * back. So a passing process enters both and forks there. It shares our memory
- * (vfork), so that the memory is copied once, not twice; the child is
- * orphaned when it ends and comes back to us as the subreaper. */
-pid_t box_fork(const int namespaces[BOX_NAMESPACES])
+static bool enter_first(const int namespaces[BOX_NAMESPACES])
 {
-    if (!namespaces)
-        return fork();
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-        return -1;
+    return !namespaces || (enter_one(namespaces, FORK_USER_NS) &&
+                           enter_one(namespaces, FORK_PID_NS));
+}
+
+/* A passing process, which enters the namespaces, if any, and forks there. It
+ * shares our memory (vfork), so that the memory is copied once, not twice; the
+ * child is orphaned when it ends. */
+static pid_t fork_in_passing(const int namespaces[BOX_NAMESPACES])
+{
     volatile pid_t child = -1;
     volatile int error = 0;
     /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,
-     * clang-analyzer-unix.Vfork): we are one thread, and it forks at once. */
+     * clang-analyzer-unix.Vfork): it forks at once. */
     pid_t passing = vfork();
     if (passing < 0)
         return -1;
     if (passing == 0) {
-        if (enter_one(namespaces, FORK_USER_NS) &&
-            enter_one(namespaces, FORK_PID_NS))
+        if (enter_first(namespaces))
             child = fork();
-        if (child == 0) {
-            enter_rest(namespaces);
+        if (child == 0)
             return 0;
-        }
         error = errno;
         _exit(0);
     }
@@ -72,6 +71,34 @@ pid_t box_fork(const int namespaces[BOX_NAMESPACES])
      * clang-analyzer-unix.Vfork) */
     while (waitpid(passing, NULL, 0) < 0 && errno == EINTR)
         ;
+    errno = error;
+    return child;
+}
+
+/* A pid namespace holds the children of whoever enters it, and entering takes
+ * rights that only the box's user namespace gives, from which there is no way
+ * back. So it is done in passing, and the child comes back to us as the
+ * subreaper. */
+pid_t box_fork(const int namespaces[BOX_NAMESPACES])
+{
+    if (!namespaces)
+        return fork();
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return -1;
+    pid_t child = fork_in_passing(namespaces);
+    if (child == 0)
+        enter_rest(namespaces);
+    return child;
+}
+
+/* The end of the passing process is no news for the caller's own handler. */
+pid_t orphan_fork(void)
+{
+    struct sigaction quiet = { .sa_handler = SIG_DFL }, before;
+    sigaction(SIGCHLD, &quiet, &before);
+    pid_t child = fork_in_passing(NULL);
+    int error = errno;
+    sigaction(SIGCHLD, &before, NULL);
     errno = error;
     return child;
 }

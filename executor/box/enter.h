@@ -27,6 +27,11 @@ enum { BOX_RUNNER_PID = 2 };
 /* The status of a child that could not enter: it said why on stderr. */
 enum { BOX_ENTER_FAILED = 71 };
 
+/* fork(), with a child that is nobody's from its start: in a box, init reaps
+ * it. The caller's other children and what waits for them are not disturbed;
+ * it may have other threads. */
+pid_t orphan_fork(void);
+
 /* fork(), with the child inside the box, at the box's root. To the caller it
  * is a child like any other: SIGCHLD, waitpid(). Gives its pid, 0 in the
  * child, -1 with errno. NULL: a plain fork, no box. The caller has one thread

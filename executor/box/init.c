@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,15 +18,35 @@
 #include "executor/box/box.h"
 
 enum {
-    MAX_ROUNDS = 200,
+    MAX_ROUNDS = 2000, /* the memory of a large process takes time to free */
     ROUND_US = 1000, /* after the first ones: time for the dead to be reaped */
     QUICK_ROUNDS = 3,
 };
 
+static pid_t kept[BOX_KEPT];
+
+static bool is_kept(pid_t pid)
+{
+    for (size_t i = 0; i < BOX_KEPT; i++)
+        if (pid == kept[i])
+            return true;
+    return false;
+}
+
+static void say(struct box_word word)
+{
+    send(BOX_CHANNEL, &word, sizeof(word), MSG_NOSIGNAL);
+}
+
+/* An orphan that was to be kept has nobody else who could tell how it ended. */
 static void reap(void)
 {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (is_kept(pid))
+            say((struct box_word){
+                .kind = BOX_ENDED, .pid = pid, .status = status });
 }
 
 /* A zombie that its parent has not waited for has ended for our purposes. */
@@ -41,7 +63,7 @@ static bool has_ended(pid_t pid)
 
 static unsigned int kill_stray(pid_t pid)
 {
-    if (pid <= BOX_RUNNER_PID || has_ended(pid))
+    if (pid <= 1 || is_kept(pid) || has_ended(pid))
         return 0;
     kill(pid, SIGKILL);
     return 1;
@@ -58,12 +80,12 @@ static unsigned int kill_numbers(void)
     if (newest > highest)
         highest = newest;
     waitpid(newest, NULL, 0);
-    for (pid_t pid = BOX_RUNNER_PID + 1; pid <= highest; pid++)
+    for (pid_t pid = 2; pid <= highest; pid++)
         count += kill_stray(pid);
     return count;
 }
 
-/* Sends SIGKILL to all but the runner and ourselves; gives how many. */
+/* Sends SIGKILL to all but those kept and ourselves; gives how many. */
 static unsigned int kill_strays(DIR *proc)
 {
     if (!proc)
@@ -96,7 +118,7 @@ static struct box_word sweep(DIR *proc)
     return word;
 }
 
-void init_serve(int channel)
+void init_serve(void)
 {
     sigset_t all;
     sigfillset(&all);
@@ -107,7 +129,7 @@ void init_serve(int channel)
     int children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     DIR *proc = access("/proc/self", F_OK) == 0 ? opendir("/proc") : NULL;
     struct pollfd fds[] = {
-        { .fd = channel, .events = POLLIN },
+        { .fd = BOX_CHANNEL, .events = POLLIN },
         { .fd = children, .events = POLLIN },
     };
     for (;;) {
@@ -122,11 +144,10 @@ void init_serve(int channel)
         if (!fds[0].revents)
             continue;
         struct box_word word;
-        if (recv(channel, &word, sizeof(word), 0) != sizeof(word))
+        if (recv(BOX_CHANNEL, &word, sizeof(word), 0) != sizeof(word))
             _exit(EXIT_SUCCESS);
-        if (word.kind == BOX_SWEEP) {
-            word = sweep(proc);
-            send(channel, &word, sizeof(word), MSG_NOSIGNAL);
-        }
+        memcpy(kept, word.keep, sizeof(kept));
+        if (word.kind == BOX_SWEEP)
+            say(sweep(proc));
     }
 }

@@ -157,5 +157,5 @@ int main(int argc, char **argv)
     if (init > 0)
         return 0;
     box_make(uid, gid, disk_bytes);
-    init_serve(BOX_CHANNEL);
+    init_serve();
 }

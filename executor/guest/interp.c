@@ -96,9 +96,38 @@ pid_t interp_fork(const int *namespaces)
     return pid;
 }
 
-bool interp_session(struct err *err)
+/* Calls a function of quern_guest.boot; what it raises is told, and no more. */
+static void tell_boot(const char *function)
 {
-    PyObject *done = PyObject_CallMethod(interp.boot, "session", NULL);
+    PyObject *done = PyObject_CallMethod(interp.boot, function, NULL);
+
+    if (!done)
+        PyErr_Print();
+    Py_XDECREF(done);
+}
+
+pid_t interp_split(void)
+{
+    tell_boot("before_snapshot");
+    PyOS_BeforeFork();
+    pid_t pid = orphan_fork();
+    int error = errno;
+    if (pid != 0)
+        PyOS_AfterFork_Parent();
+    errno = error;
+    return pid;
+}
+
+void interp_wake(void)
+{
+    PyOS_AfterFork_Child();
+    tell_boot("after_snapshot");
+}
+
+bool interp_session(int trace, struct err *err)
+{
+    PyObject *done =
+        PyObject_CallMethod(interp.boot, "session", "ii", trace, TRACE_SIGNAL);
 
     if (!done || !guard_init())
         return failed(err, "preparing the session");

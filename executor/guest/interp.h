@@ -4,6 +4,8 @@
  *   interp_fork     a copy of all that, inside a box
  *   interp_session  in the copy, once
  *   interp_run      for every cell
+ *   interp_split    between cells: a copy that nobody waits for
+ *   interp_wake     in that copy, before it does anything else
  *
  * What Python itself must do is in python/quern_guest; the module _quern is
  * its way back: display(), enter(), release(), leave(). */
@@ -20,7 +22,15 @@ bool interp_start(const char *folder, const char *profile, struct err *err);
 /* As box_fork(): NULL forks without entering a box. */
 pid_t interp_fork(const int *namespaces);
 
-bool interp_session(struct err *err);
+/* trace: where it tells the line it is at, when TRACE_SIGNAL asks for it or a
+ * signal ends it. */
+bool interp_session(int trace, struct err *err);
+
+/* As orphan_fork(). The copy may not touch Python until interp_wake(), so that
+ * one which is never needed costs nothing; it then is what was forked, down to
+ * the state of its random numbers. */
+pid_t interp_split(void);
+void interp_wake(void);
 
 /* Fills status, result and error of done: its views live until the next
  * call. */

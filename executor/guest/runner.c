@@ -3,9 +3,12 @@
 
 #include <Python.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -13,6 +16,8 @@
 #include "executor/guest/channel.h"
 #include "executor/guest/interp.h"
 #include "schemas/message/limits.h"
+
+enum { TRACE_FROM = 60 };
 
 static struct {
     pid_t pid;      /* a cell may fork: its children are not the session */
@@ -37,6 +42,16 @@ static void place_descriptors(const int fds[FORK_FDS])
         give_up("descriptors", strerror(errno));
 }
 
+/* Out of the way of what cells open; the others are closed. */
+static int keep_trace(int fd)
+{
+    int trace = fcntl(fd, F_DUPFD_CLOEXEC, TRACE_FROM);
+
+    close_range(CHANNEL_FD + 1, (unsigned int)trace - 1, 0);
+    close_range((unsigned int)trace + 1, ~0U, 0);
+    return trace;
+}
+
 static void enter_folder(int folder)
 {
     if (folder >= 0 ? fchdir(folder) : chdir("/workspace"))
@@ -53,12 +68,12 @@ static void prepare(const struct session_limits *limits,
     setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);
-    close_range(CHANNEL_FD + 1, ~0U, 0);
+    int trace = keep_trace(fds[FORK_TRACE]);
     sigemptyset(&none); /* the zygote waits for SIGCHLD in another way */
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!walls_enter(limits, &err))
         give_up("walls", err.text);
-    if (!interp_session(&err))
+    if (!interp_session(trace, &err))
         give_up("Python", err.text);
 }
 
@@ -95,15 +110,65 @@ static void run_cell(const struct guest_frame *cell)
     runner.nonce = 0;
 }
 
+/* What a parked snapshot does: nothing, until somebody writes to it. */
+static void wait_for_frame(void)
+{
+    struct pollfd channel = { .fd = CHANNEL_FD, .events = POLLIN };
+
+    while (poll(&channel, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
+/* In the fork: it has its own channel, and says so with its own pidfd. When a
+ * frame comes, it is the session. */
+static void park(int channel)
+{
+    struct err err;
+
+    if (dup3(channel, CHANNEL_FD, O_CLOEXEC) < 0)
+        _exit(EX_OSERR);
+    int self = pidfd_open(getpid(), 0);
+    if (!channel_write(CHANNEL_FD, &(struct guest_frame){ .type = GUEST_READY },
+                       self, &err))
+        _exit(EX_OSERR);
+    close(self);
+    wait_for_frame();
+    runner.pid = getpid();
+    interp_wake();
+}
+
+/* A snapshot that could not be forked has a channel that nobody has. */
+static void take_snapshot(const struct passengers *passengers)
+{
+    if (passengers->count == 1 && interp_split() == 0)
+        park(passengers->fds[0]);
+}
+
 /* Other threads of the session may run while it waits. */
-static bool next_cell(struct guest_frame *cell, struct buf *bytes,
-                      struct arena *arena, struct err *err)
+static bool next_frame(struct guest_frame *frame, struct buf *bytes,
+                       struct arena *arena, struct passengers *passengers,
+                       struct err *err)
 {
     bool got;
 
     Py_BEGIN_ALLOW_THREADS got =
-        channel_read(CHANNEL_FD, cell, bytes, arena, NULL, err);
+        channel_read(CHANNEL_FD, frame, bytes, arena, passengers, err);
     Py_END_ALLOW_THREADS return got;
+}
+
+static bool serve(struct buf *bytes, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(passengers_close) struct passengers passengers = { .count = 0 };
+    struct guest_frame frame;
+
+    if (!next_frame(&frame, bytes, &arena, &passengers, err))
+        return false;
+    if (frame.type == GUEST_CELL)
+        run_cell(&frame);
+    else if (frame.type == GUEST_SNAPSHOT)
+        take_snapshot(&passengers);
+    return true;
 }
 
 _Noreturn void runner_run(const struct session_limits *limits,
@@ -115,14 +180,8 @@ _Noreturn void runner_run(const struct session_limits *limits,
     prepare(limits, fds);
     say(&(struct guest_frame){ .type = GUEST_READY });
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
-    for (;;) {
-        CLEANUP(arena_finish) struct arena arena = { 0 };
-        struct guest_frame cell;
-        if (!next_cell(&cell, &bytes, &arena, &err))
-            break;
-        if (cell.type == GUEST_CELL)
-            run_cell(&cell);
-    }
+    while (serve(&bytes, &err))
+        ;
     if (err.kind != ERR_NONE)
         give_up("channel", err.text);
     _exit(EXIT_SUCCESS); /* nothing of the cells runs any more */

@@ -193,6 +193,14 @@ static void box_is_up(struct box *box, const int *fds, size_t count)
     lend_or_keep(box);
 }
 
+static void tell(const struct box_events *events, const struct box_word *word)
+{
+    if (word->kind == BOX_ENDED)
+        events->on_ended(events->owner, word->pid, word->status);
+    else
+        events->on_swept(events->owner, word->kind == BOX_SWEPT);
+}
+
 static void on_channel(void *owner, int events)
 {
     struct box *box = owner;
@@ -222,8 +230,8 @@ static void on_channel(void *owner, int events)
         box_release(box);
     else if (got <= 0)
         watch_want(box->channel, 0);
-    else if (box->events.on_swept)
-        box->events.on_swept(box->events.owner, word.kind == BOX_SWEPT);
+    else if (box->events.owner)
+        tell(&box->events, &word);
 }
 
 /* A folder has nobody who answers: the next turn of the loop does. */
@@ -375,6 +383,10 @@ const int *box_namespaces(const struct box *box)
     return box->folder ? NULL : box->fds;
 }
 
+bool box_is_folder(const struct box *box)
+{
+    return box->folder != NULL;
+}
 int box_workspace(const struct box *box)
 {
     return box->fds[BOX_FD_WORKSPACE];
@@ -384,21 +396,27 @@ int box_proc(const struct box *box)
     return box->fds[BOX_FD_PROC];
 }
 
-void box_seal(struct box *box)
+/* If init is gone, the death of everybody else tells; whoever waits for an
+ * answer has a deadline. */
+static void say(struct box *box, enum box_word_kind kind,
+                const pid_t keep[BOX_KEPT])
 {
-    for (size_t i = 0; i < BOX_NAMESPACES; i++)
-        close_fd(&box->fds[i]);
+    struct box_word word = { .kind = (int)kind };
+    memcpy(word.keep, keep, sizeof(word.keep));
+    struct view bytes = { (const char *)&word, sizeof(word) };
+    (void)!wire_send(watch_fd(box->channel), bytes, NULL, 0);
 }
 
-void box_sweep(struct box *box)
+void box_sweep(struct box *box, const pid_t keep[BOX_KEPT])
 {
-    if (box->folder) {
+    if (box->folder)
         alarm_set(box->deadline, 0);
-        return;
-    }
-    struct box_word word = { .kind = BOX_SWEEP };
-    struct view bytes = { (const char *)&word, sizeof(word) };
-    /* If init is gone, the interpreter's death tells; the caller has a
-     * deadline for the rest. */
-    (void)!wire_send(watch_fd(box->channel), bytes, NULL, 0);
+    else
+        say(box, BOX_SWEEP, keep);
+}
+
+void box_keep(struct box *box, const pid_t keep[BOX_KEPT])
+{
+    if (!box->folder)
+        say(box, BOX_KEEP, keep);
 }

@@ -30,6 +30,9 @@ struct box_wish {
 
 struct box_events {
     void (*on_swept)(void *owner, bool clean);
+    /* One that was to be kept, and whose parent had ended: pid as the box sees
+     * it, status as waitpid() has it. */
+    void (*on_ended)(void *owner, pid_t pid, int status);
     void *owner;
 };
 
@@ -50,13 +53,15 @@ void boxes_forget(struct boxes *boxes, struct box_wish *wish);
 void box_use(struct box *box, struct box_events events);
 /* BOX_NAMESPACES of them; NULL: it is a folder only. */
 const int *box_namespaces(const struct box *box);
-/* The interpreter is in: nobody else will enter. */
-void box_seal(struct box *box);
+bool box_is_folder(const struct box *box);
 int box_workspace(const struct box *box);
 int box_proc(const struct box *box); /* -1: the box has none */
-/* Ends every process but the interpreter; on_swept tells. */
-void box_sweep(struct box *box);
-/* Kills everything inside. on_swept does not come any more. Accepts NULL. */
+/* Ends every process but those; on_swept tells. keep: as the box sees them, 0
+ * for nobody. */
+void box_sweep(struct box *box, const pid_t keep[BOX_KEPT]);
+/* on_ended is wanted for those. */
+void box_keep(struct box *box, const pid_t keep[BOX_KEPT]);
+/* Kills everything inside. No event comes any more. Accepts NULL. */
 void box_release(struct box *box);
 
 #endif

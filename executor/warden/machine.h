@@ -2,7 +2,8 @@
  *
  *   session.c  the table, what happens is recorded, idle and opening
  *   serve.c    requests in order; sending
- *   cell.c     running, stopping, killing, sweeping
+ *   cell.c     running, stopping, sweeping
+ *   recover.c  killing, parking
  *   outcome.c  what became of a cell */
 #ifndef EXECUTOR_WARDEN_MACHINE_H
 #define EXECUTOR_WARDEN_MACHINE_H
@@ -33,11 +34,18 @@ enum turn session_serve(struct session *session);
 void session_drop_interpreter(struct session *session);
 /* While a consumer does not read, its session waits. */
 void session_slow_down(struct session *session);
+int session_workspace(const struct session *session);
 
 enum turn step_sending(struct session *session);
 enum turn step_running(struct session *session);
 enum turn step_stopping(struct session *session);
-enum turn step_killing(struct session *session);
 enum turn step_sweeping(struct session *session);
+enum turn step_killing(struct session *session);
+enum turn step_parking(struct session *session);
+
+/* Ends what runs, or has died, and goes back to what there was. */
+enum turn session_kill(struct session *session);
+/* The cell is over and nothing is left of it: its outcome, then a snapshot. */
+enum turn session_settle(struct session *session);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +74,18 @@ static uint64_t files(int workspace)
            (uint64_t)status.f_bsize;
 }
 
-bool memory_exceeds(int proc, int workspace, uint64_t limit_bytes)
+uint64_t memory_taken(int proc, int workspace, uint64_t limit_bytes)
 {
     uint64_t total = files(workspace);
-    if (proc < 0 || total + sum(proc, resident) <= limit_bytes)
-        return total > limit_bytes;
-    return total + sum(proc, proportional) > limit_bytes;
+    if (proc < 0)
+        return total;
+    uint64_t at_most = total + sum(proc, resident);
+    return at_most <= limit_bytes ? at_most : total + sum(proc, proportional);
+}
+
+uint64_t memory_of(int proc, pid_t pid)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "%d", (int)pid);
+    return proc < 0 ? 0 : resident(proc, name);
 }

@@ -2,12 +2,16 @@
 #ifndef EXECUTOR_WARDEN_MEMORY_H
 #define EXECUTOR_WARDEN_MEMORY_H
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* The box's processes and its files (they are memory too) take more than
- * limit_bytes. What processes share is counted once. proc, workspace:
- * descriptors of these folders; without a /proc (-1) only files count. */
-bool memory_exceeds(int proc, int workspace, uint64_t limit_bytes);
+/* What the box's processes and its files (they are memory too) take. What
+ * processes share is counted once, but for a total within the limit, which may
+ * be too high: to know better takes longer. proc, workspace: descriptors of
+ * these folders; without a /proc (-1) only files count. */
+uint64_t memory_taken(int proc, int workspace, uint64_t limit_bytes);
+
+/* Resident memory of one process; pid: as the box sees it. */
+uint64_t memory_of(int proc, pid_t pid);
 
 #endif

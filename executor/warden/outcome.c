@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "executor/warden/image.h"
-#include "executor/warden/session.h"
+#include "executor/warden/machine.h"
 
 enum {
     MAX_DISPLAYS = 64,
@@ -27,10 +27,7 @@ void outcome_begin(struct session *session, struct call *call,
         arena_alloc(&running->arena, MAX_DISPLAYS * sizeof(struct view));
     if (session->loss[0] == '\0')
         return;
-    outcome_set(session, CELL_OK, CELL_LOST,
-                "before this cell, the interpreter was gone: %s; variables "
-                "and files of earlier cells are lost",
-                session->loss);
+    outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
     session->loss[0] = '\0';
 }
 
@@ -38,12 +35,17 @@ void outcome_set(struct session *session, enum cell_status status,
                  enum cell_state state, const char *format, ...)
 {
     struct running *running = &session->running;
+    size_t len = strlen(running->reason);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(running->reason, sizeof(running->reason), format, arguments);
+    if (len > 0 && len + 3 < sizeof(running->reason))
+        len += (size_t)sprintf(running->reason + len, "; ");
+    vsnprintf(running->reason + len, sizeof(running->reason) - len, format,
+              arguments);
     va_end(arguments);
     running->cell.status = (int)status;
-    running->cell.state = (int)state;
+    if (running->cell.state < (int)state)
+        running->cell.state = (int)state; /* the worst is the truth */
     running->cell.reason = view_of(running->reason);
 }
 
@@ -114,22 +116,24 @@ void outcome_done(struct session *session, const struct guest_frame *done)
     cell->error.traceback = arena_copy(arena, done->error.traceback);
 }
 
-void outcome_say(struct session *session)
+void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct running *running = &session->running;
     struct cell *cell = &running->cell;
     struct listing after = { 0 };
     cell->ms = clock_ms() - running->started_ms;
-    cell->out_bytes = runner_written(session->runner, VIEW("stdout"));
-    cell->errout_bytes = runner_written(session->runner, VIEW("stderr"));
-    if (session->box)
-        listing_read(&after, box_workspace(session->box));
+    cell->out_bytes = interpreter_written(session->interpreter, VIEW("stdout"));
+    cell->errout_bytes =
+        interpreter_written(session->interpreter, VIEW("stderr"));
+    if (!emptied)
+        listing_read(&after, session_workspace(session));
     struct frame frame = {
         .type = FRAME_DONE,
         .cell = *cell,
-        .files = session->box ? listing_changes(&session->files, &after, &arena)
-                              : (struct list){ 0 },
+        .emptied = emptied,
+        .files = emptied ? (struct list){ 0 }
+                         : listing_changes(&session->files, &after, &arena),
     };
     call_say(running->call, &frame);
     running->call = NULL;

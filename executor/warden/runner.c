@@ -1,4 +1,4 @@
-/* runner.c - the warden's end of one Python interpreter in its box. */
+/* runner.c - the warden's end of one process that runs cells. */
 #include "executor/warden/runner.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "executor/warden/log.h"
-#include "executor/warden/output.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
@@ -40,17 +39,18 @@ static const struct {
 
 struct runner {
     uv_loop_t *loop;
-    struct zygote *zygote;
+    struct zygote *zygote; /* NULL: it is a snapshot */
     struct box *box;
     enum runner_state state;
     struct runner_events events;
     struct birth birth;
     struct watch *channel;
     struct watch *process; /* pidfd */
-    struct output outputs[2];
     struct alarm *last_words;
+    pid_t pid;         /* as the box sees it */
     struct buf input;  /* frames from the guest */
-    struct buf unsent; /* of a cell's frame */
+    struct buf unsent; /* frames to it */
+    int passenger;     /* goes with the first byte of them; or came in */
     uint64_t nonce;    /* of the cell that runs; 0: none */
     uint64_t heard;    /* frames in and after this cell */
     bool paused;
@@ -81,14 +81,6 @@ static void listen_to(struct runner *runner)
     bool writing = runner->unsent.len > 0;
     watch_want(runner->channel,
                (on ? UV_READABLE : 0) | (writing && on ? UV_WRITABLE : 0));
-    for (size_t i = 0; i < 2; i++)
-        output_listen(&runner->outputs[i], on && runner->nonce);
-}
-
-static void drain(struct runner *runner)
-{
-    for (size_t i = 0; runner->nonce && i < 2; i++)
-        output_drain(&runner->outputs[i]);
 }
 
 static void die(struct runner *runner, const char *format, ...)
@@ -97,7 +89,6 @@ static void die(struct runner *runner, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(runner->cause, sizeof(runner->cause), format, arguments);
     va_end(arguments);
-    drain(runner); /* what it wrote before is still in the pipes */
     enter(runner, DEAD);
     listen_to(runner);
     if (runner->process) {
@@ -106,12 +97,11 @@ static void die(struct runner *runner, const char *format, ...)
         watch_want(runner->process, 0);
     }
     alarm_stop(runner->last_words);
-    runner->events.on_dead(runner->events.owner);
+    runner->events.on_dead(runner->events.owner, runner);
 }
 
-static void on_exited(void *owner, int status)
+void runner_ended(struct runner *runner, int status)
 {
-    struct runner *runner = owner;
     if (runner->state == DEAD)
         return;
     if (WIFSIGNALED(status))
@@ -121,13 +111,18 @@ static void on_exited(void *owner, int status)
         die(runner, "it ended itself with code %d", WEXITSTATUS(status));
 }
 
+static void on_exited(void *owner, int status)
+{
+    runner_ended(owner, status);
+}
+
 static void on_last_words(void *owner)
 {
     die(owner, "it ended, nobody knows how");
 }
 
-/* The zygote, its parent, is the one who learns how it ended; or we, when the
- * zygote has gone before it. */
+/* Its parent learns how it ended: the zygote; or the box's init, of a snapshot;
+ * or we, when the zygote has gone before it. */
 static void on_process(void *owner, int events)
 {
     struct runner *runner = owner;
@@ -138,38 +133,68 @@ static void on_process(void *owner, int events)
                WEXITED | WNOHANG) < 0)
         alarm_set(runner->last_words, LAST_WORDS_MS);
     else if (info.si_code == CLD_EXITED)
-        on_exited(runner, W_EXITCODE(info.si_status, 0));
+        runner_ended(runner, W_EXITCODE(info.si_status, 0));
     else
-        on_exited(runner, W_EXITCODE(0, info.si_status));
+        runner_ended(runner, W_EXITCODE(0, info.si_status));
 }
 
 /* ---------------------------------------------------------- what it says */
 
-static void on_output(void *owner, struct view stream, struct view bytes)
+/* "NSpid: 4711 5": we see 4711, its box sees 5. 0: it is no process in a box;
+ * a guest may send any descriptor that it has. */
+static pid_t pid_in_box(int pidfd)
 {
-    struct runner *runner = owner;
-    runner->events.on_output(runner->events.owner, stream, bytes);
+    char path[48], line[128];
+    int outside = 0, inside = 0, more = 0;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "NSpid: %d %d %d", &outside, &inside, &more) == 2)
+            break;
+    if (file)
+        fclose(file);
+    return more == 0 && inside > 1 ? inside : 0;
+}
+
+static void adopt(struct runner *runner, int pidfd)
+{
+    runner->pid = pid_in_box(pidfd);
+    runner->process = watch_new(runner->loop, pidfd, on_process, runner);
+    watch_want(runner->process, UV_READABLE);
+}
+
+/* A snapshot shows itself: its pidfd came along. */
+static bool shows_itself(struct runner *runner)
+{
+    if (runner->process)
+        return true;
+    int pidfd = take_fd(&runner->passenger);
+    if (pidfd < 0 || pid_in_box(pidfd) == 0) {
+        close_fd(&pidfd);
+        return false;
+    }
+    adopt(runner, pidfd);
+    return true;
 }
 
 static void take_frame(struct runner *runner, const struct guest_frame *frame)
 {
-    void *owner = runner->events.owner;
     if (runner->state == STARTING) {
         if (frame->type != GUEST_READY)
             return;
+        if (!shows_itself(runner)) {
+            die(runner, "it did not show itself");
+            return;
+        }
         enter(runner, READY);
-        runner->events.on_ready(owner);
+        runner->events.on_ready(runner->events.owner, runner);
         return;
     }
-    if (frame->nonce != runner->nonce || runner->nonce == 0) {
+    if (frame->nonce != runner->nonce || runner->nonce == 0)
         return; /* forged, or late */
-    }
-    if (frame->type == GUEST_DISPLAY) {
-        runner->events.on_display(owner, &frame->bundle);
-    } else if (frame->type == GUEST_DONE) {
+    if (frame->type == GUEST_DONE)
         runner->nonce = 0;
-        runner->events.on_done(owner, frame);
-    }
+    runner->events.on_frame(runner->events.owner, frame);
 }
 
 /* The session may pause or free the runner on the way: true, go on. */
@@ -197,7 +222,6 @@ static bool take_next(struct runner *runner)
         die(runner, "it flooded its channel");
         return false;
     }
-    drain(runner);
     take_frame(runner, &frame);
     buf_drop(&runner->input, total);
     if (runner->input.len == 0 && runner->nonce == 0)
@@ -207,10 +231,14 @@ static bool take_next(struct runner *runner)
 
 static void write_unsent(struct runner *runner)
 {
-    ssize_t sent = wire_send(watch_fd(runner->channel),
-                             buf_view(&runner->unsent), NULL, 0);
-    if (sent > 0)
+    size_t count = runner->passenger >= 0;
+    ssize_t sent =
+        wire_send(watch_fd(runner->channel), buf_view(&runner->unsent),
+                  &runner->passenger, count);
+    if (sent > 0) {
         buf_drop(&runner->unsent, (size_t)sent);
+        close_fd(&runner->passenger);
+    }
     if (runner->unsent.len == 0)
         buf_finish(&runner->unsent);
     listen_to(runner);
@@ -221,10 +249,11 @@ static void read_channel(struct runner *runner)
     if (runner->input.max == 0)
         buf_init(&runner->input,
                  MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
-    size_t none = 0;
+    /* Nobody but a snapshot that is born has anything to hand over. */
+    size_t count = runner->state == STARTING && !runner->process;
     char *room = buf_reserve(&runner->input, READ_BYTES);
     ssize_t got = room ? wire_receive(watch_fd(runner->channel), room,
-                                      READ_BYTES, NULL, &none)
+                                      READ_BYTES, &runner->passenger, &count)
                        : 0;
     if (got < 0 && errno == EAGAIN)
         return;
@@ -252,7 +281,7 @@ static void on_channel(void *owner, int events)
 
 static void close_ends(struct runner *runner)
 {
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < BIRTH_ENDS; i++)
         close_fd(&runner->birth.ends[i]);
 }
 
@@ -260,60 +289,81 @@ static void on_born(void *owner, int pidfd)
 {
     struct runner *runner = owner;
     close_ends(runner);
-    box_seal(runner->box);
     if (pidfd < 0) {
         die(runner, "it could not be forked");
         return;
     }
-    runner->process = watch_new(runner->loop, pidfd, on_process, runner);
-    watch_want(runner->process, UV_READABLE);
+    adopt(runner, pidfd);
     enter(runner, STARTING);
     listen_to(runner); /* it may have been quicker than the zygote's word */
 }
 
-static bool make_ends(struct runner *runner)
+/* Gives the guest's end of its channel, -1: no descriptors are left. */
+static int make_channel(struct runner *runner)
 {
-    static const char *const streams[] = { "stdout", "stderr" };
-    int *ends = runner->birth.ends;
     int pair[2];
-    ends[0] = ends[1] = ends[2] = -1;
     if (!wire_pair(SOCK_STREAM, pair))
-        return false;
-    ends[0] = pair[1];
+        return -1;
     runner->channel = watch_new(runner->loop, pair[0], on_channel, runner);
-    for (size_t i = 0; i < 2; i++) {
-        if (pipe2(pair, O_CLOEXEC) < 0)
-            return false;
-        ends[i + 1] = pair[1];
-        output_init(&runner->outputs[i], runner->loop, pair[0],
-                    view_of(streams[i]), on_output, runner);
-    }
-    return true;
+    return pair[1];
+}
+
+static struct runner *make(uv_loop_t *loop, struct box *box,
+                           struct runner_events events)
+{
+    struct runner *runner = allocate(sizeof(*runner));
+    runner->loop = loop;
+    runner->box = box;
+    runner->events = events;
+    runner->passenger = -1;
+    runner->last_words = alarm_new(loop, on_last_words, runner);
+    for (size_t i = 0; i < BIRTH_ENDS; i++)
+        runner->birth.ends[i] = -1;
+    return runner;
 }
 
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
                           struct box *box, const struct session_limits *limits,
+                          const int pipes[RUNNER_PIPES],
                           struct runner_events events)
 {
-    struct runner *runner = allocate(sizeof(*runner));
-    runner->loop = loop;
-    runner->zygote = zygote;
-    runner->box = box;
-    runner->events = events;
-    runner->last_words = alarm_new(loop, on_last_words, runner);
-    runner->birth.box = box;
-    runner->birth.limits = *limits;
-    runner->birth.on_born = on_born;
-    runner->birth.on_exited = on_exited;
-    runner->birth.owner = runner;
-    if (!make_ends(runner)) {
+    struct runner *runner = make(loop, box, events);
+    struct birth *birth = &runner->birth;
+    memcpy(birth->ends + 1, pipes, sizeof(int) * RUNNER_PIPES);
+    birth->ends[0] = make_channel(runner);
+    if (birth->ends[0] < 0 || pipes[RUNNER_PIPES - 1] < 0) {
         /* Out of descriptors: nobody will answer, the owner's deadline ends
          * it. The limit on sessions is there to prevent this. */
         log_line("runner.failed", NULL, "descriptors: %s", strerror(errno));
         close_ends(runner);
         return runner;
     }
-    zygote_fork(zygote, &runner->birth);
+    runner->zygote = zygote;
+    birth->box = box;
+    birth->limits = *limits;
+    birth->on_born = on_born;
+    birth->on_exited = on_exited;
+    birth->owner = runner;
+    zygote_fork(zygote, birth);
+    return runner;
+}
+
+/* Its channel goes to the one that forks it, and through that to it. */
+struct runner *runner_split(struct runner *parent)
+{
+    struct err err;
+    struct guest_frame ask = { .type = GUEST_SNAPSHOT };
+    struct runner *runner = make(parent->loop, parent->box, parent->events);
+    int end = make_channel(runner);
+    if (end < 0) {
+        runner_free(runner);
+        return NULL;
+    }
+    enter(runner, STARTING);
+    listen_to(runner);
+    parent->passenger = end;
+    if (!runner_send(parent, &ask, &err))
+        abort(); /* a frame of a few bytes */
     return runner;
 }
 
@@ -342,15 +392,15 @@ void runner_free(struct runner *runner)
 {
     if (!runner)
         return;
-    zygote_forget(runner->zygote, &runner->birth);
-    runner_kill(runner);
+    if (runner->zygote)
+        zygote_forget(runner->zygote, &runner->birth);
+    runner_signal(runner, SIGKILL);
     if (runner->process)
         leave_orphan(runner);
     close_ends(runner);
+    close_fd(&runner->passenger);
     watch_free(runner->channel);
     watch_free(runner->process);
-    for (size_t i = 0; i < 2; i++)
-        output_finish(&runner->outputs[i]);
     alarm_free(runner->last_words);
     buf_finish(&runner->input);
     buf_finish(&runner->unsent);
@@ -359,7 +409,7 @@ void runner_free(struct runner *runner)
 
 /* ----------------------------------------------------------------- cells */
 
-static void send_signal(struct runner *runner, int number)
+void runner_signal(struct runner *runner, int number)
 {
     if (runner->process && runner->state != DEAD)
         syscall(SYS_pidfd_send_signal, watch_fd(runner->process), number, NULL,
@@ -375,44 +425,24 @@ static uint64_t new_nonce(void)
     return nonce;
 }
 
-bool runner_cell(struct runner *runner, uint64_t number, struct view code,
+bool runner_send(struct runner *runner, struct guest_frame *frame,
                  struct err *err)
 {
-    for (size_t i = 0; i < 2; i++)
-        output_restart(&runner->outputs[i]);
-    runner->nonce = new_nonce();
-    runner->heard = 0;
-    struct guest_frame frame = {
-        .type = GUEST_CELL,
-        .nonce = runner->nonce,
-        .number = number,
-        .code = code,
-    };
-    buf_init(&runner->unsent, MAX_FRAME_BYTES);
-    if (!frame_encode(&schema_guest_frame, &frame, &runner->unsent, err))
+    frame->nonce = runner->nonce;
+    if (runner->unsent.max == 0)
+        buf_init(&runner->unsent, 2 * (size_t)MAX_FRAME_BYTES);
+    if (!frame_encode(&schema_guest_frame, frame, &runner->unsent, err))
         return false;
     write_unsent(runner);
-    send_signal(runner, SIGCONT);
     return true;
 }
 
-uint64_t runner_written(const struct runner *runner, struct view stream)
+bool runner_cell(struct runner *runner, struct guest_frame *cell,
+                 struct err *err)
 {
-    bool second = view_is(stream, "stderr");
-    return runner->outputs[second].written;
-}
-
-void runner_freeze(struct runner *runner)
-{
-    send_signal(runner, SIGSTOP);
-}
-void runner_interrupt(struct runner *runner)
-{
-    send_signal(runner, SIGINT);
-}
-void runner_kill(struct runner *runner)
-{
-    send_signal(runner, SIGKILL);
+    runner->nonce = new_nonce();
+    runner->heard = 0;
+    return runner_send(runner, cell, err);
 }
 
 void runner_pause(struct runner *runner, bool pause)
@@ -425,6 +455,11 @@ void runner_pause(struct runner *runner, bool pause)
         return;
     while (runner->input.len > 0 && take_next(runner))
         ;
+}
+
+pid_t runner_pid(const struct runner *runner)
+{
+    return runner->pid;
 }
 
 const char *runner_cause(const struct runner *runner)

@@ -1,13 +1,13 @@
-/* runner.h - the warden's end of one Python interpreter in its box.
+/* runner.h - one process that runs cells, or is parked until it has to: the
+ * warden's end of its channel.
  *
- *   BORN LATER --> STARTING --> READY --> DEAD
- *        |            |                    ^
- *        `------------+--------------------'
+ *   UNBORN --> STARTING --> READY --> DEAD
+ *      |           |                   ^
+ *      `-----------+-------------------'
  *
- * What it says is hostile: frames are bounded and checked, those that do not
- * carry the nonce of the cell that runs are dropped. stdout and stderr are
- * drained before a frame is handled, so that order is kept, and passed on up
- * to a limit; the rest is counted and dropped. */
+ * It is forked from the zygote, or from another runner (a snapshot). What it
+ * writes is not believed, only bounded: frames that do not carry the nonce of
+ * the cell that runs are dropped. */
 #ifndef EXECUTOR_WARDEN_RUNNER_H
 #define EXECUTOR_WARDEN_RUNNER_H
 
@@ -16,35 +16,43 @@
 struct runner;
 
 struct runner_events {
-    void (*on_ready)(void *owner);
-    /* During a cell: what it puts out. stream: stdout, stderr. */
-    void (*on_output)(void *owner, struct view stream, struct view bytes);
-    void (*on_display)(void *owner, const struct list *bundle);
-    void (*on_done)(void *owner, const struct guest_frame *done);
+    void (*on_ready)(void *owner, struct runner *runner);
+    /* What it says of the cell that runs: DISPLAY, TOOL, INSTALL, DONE. */
+    void (*on_frame)(void *owner, const struct guest_frame *frame);
     /* It ended, or said something that no interpreter of ours says and was
      * killed for it; runner_cause() tells. Nothing comes after. */
-    void (*on_dead)(void *owner);
+    void (*on_dead)(void *owner, struct runner *runner);
     void *owner;
 };
 
+/* Ends of pipes that a new process gets: stdout, stderr, trace. */
+enum { RUNNER_PIPES = 3 };
+
+/* Takes the pipes, which are closed here as soon as it is born. */
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
                           struct box *box, const struct session_limits *limits,
+                          const int pipes[RUNNER_PIPES],
                           struct runner_events events);
+/* Between cells: a fork of that runner, with its pipes. NULL: no descriptors
+ * are left. */
+struct runner *runner_split(struct runner *runner);
 /* Kills it, if it lives. No callback comes any more. Accepts NULL. */
 void runner_free(struct runner *runner);
 
-/* number: from 1; the cell's file is <cell-N>. */
-bool runner_cell(struct runner *runner, uint64_t number, struct view code,
+/* cell: without nonce. */
+bool runner_cell(struct runner *runner, struct guest_frame *cell,
                  struct err *err);
-/* Bytes written in this cell so far, passed on or not. */
-uint64_t runner_written(const struct runner *runner, struct view stream);
-void runner_interrupt(struct runner *runner);
-void runner_kill(struct runner *runner); /* on_dead tells */
-/* Between cells nothing of it runs: threads that a cell left neither take time
- * nor memory that nobody watches. runner_cell() wakes it. */
-void runner_freeze(struct runner *runner);
+/* Something for the cell that runs, which may have ended meanwhile. */
+bool runner_send(struct runner *runner, struct guest_frame *frame,
+                 struct err *err);
+void runner_signal(struct runner *runner, int number);
 /* Nothing is read while paused: whoever writes too much waits. */
 void runner_pause(struct runner *runner, bool pause);
+
+/* Its pid as its box sees it; 0: not known. */
+pid_t runner_pid(const struct runner *runner);
+/* The box's init has told how it ended. */
+void runner_ended(struct runner *runner, int wait_status);
 /* "it was killed by signal 11 (Segmentation fault)". */
 const char *runner_cause(const struct runner *runner);
 

@@ -62,10 +62,9 @@ static const struct {
       "open('/proc/self/oom_score_adj', 'w')", CELL_ERROR, NULL, LANDLOCK },
     { "nobody outside can be asked for", "import os; os.kill(1, 0)", CELL_ERROR,
       NULL, SCOPES },
-    { "no other process is seen",
-      "import os; (os.getpid(), [p for p in os.listdir('/proc') if "
-      "p.isdigit() and int(p) > 2])",
-      CELL_OK, "(2, [])", BOXED },
+    { "no process of others is seen",
+      "import os; (os.getpid() < 100, open('/proc/1/comm').read())", CELL_OK,
+      "(True, 'quern-box\\n')", BOXED },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 

@@ -25,7 +25,7 @@ static void serve_put(struct session *session)
     session->files_stale = true;
     if (!failed_before) {
         session->failed_put = 0;
-        if (!files_put(box_workspace(session->box), frame->name, frame->offset,
+        if (!files_put(session_workspace(session), frame->name, frame->offset,
                        frame->data, &err)) {
             session->failed_put = frame->ref;
             peer_fail(session->first->peer, frame->ref, &err);
@@ -40,7 +40,7 @@ static void serve_list(struct session *session)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct listing listing = { 0 };
-    listing_read(&listing, box_workspace(session->box));
+    listing_read(&listing, session_workspace(session));
     peer_answer(session->first->peer, session->first->frame.ref,
                 (struct frame){
                     .type = FRAME_LISTING,
@@ -55,7 +55,7 @@ static enum turn serve_get(struct session *session)
 {
     struct err err;
     session->sent_bytes = 0;
-    if (!files_open(box_workspace(session->box), session->first->frame.name,
+    if (!files_open(session_workspace(session), session->first->frame.name,
                     &session->sending, &session->send_bytes, &err)) {
         session_fail_first(session, &err);
         return AGAIN;
@@ -74,14 +74,21 @@ static enum turn serve_run(struct session *session)
     struct err err;
     call_attach(call, session->first->peer, frame->ref);
     if (session->files_stale)
-        listing_read(&session->files, box_workspace(session->box));
+        listing_read(&session->files, session_workspace(session));
     outcome_begin(session, call, limit_ms);
-    session->seen = (struct session_seen){ .ready = true };
+    session->seen = (struct session_seen){ 0 };
     session_enter(session, SESSION_RUNNING);
-    if (box_namespaces(session->box))
+    if (!box_is_folder(interpreter_box(session->interpreter)))
         alarm_set(session->measuring, MEASURE_MS);
-    if (!runner_cell(session->runner, session->running.number, frame->code,
-                     &err))
+    struct guest_frame cell = {
+        .type = GUEST_CELL,
+        .number = session->running.number,
+        .task = frame->task,
+        .code = frame->code,
+        .tools = frame->tools,
+        .picture = frame->picture,
+    };
+    if (!interpreter_cell(session->interpreter, &cell, &err))
         session->seen.interrupt = true; /* bounds are the format's: our bug */
     session_pop(session);
     return AGAIN;

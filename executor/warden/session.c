@@ -15,9 +15,11 @@
 
 enum {
     OPEN_MS = 60000, /* the first one waits for all imports of Python */
-    GRACE_MS = 500,  /* from KeyboardInterrupt to SIGKILL */
+    GRACE_MS = 250,  /* from KeyboardInterrupt to SIGKILL */
+    TRACE_MS = 20,   /* to say which line it is at: it takes memory meanwhile */
     KILL_MS = 5000,
     SWEEP_MS = 3000,
+    PARK_MS = 2000,
 };
 
 struct rule {
@@ -37,11 +39,13 @@ static uint64_t deadline_ms(const struct session *session)
     case SESSION_RUNNING:
         return session->running.limit_ms;
     case SESSION_STOPPING:
-        return GRACE_MS;
+        return session->running.stop == STOP_MEMORY ? TRACE_MS : GRACE_MS;
     case SESSION_KILLING:
         return KILL_MS;
     case SESSION_SWEEPING:
         return SWEEP_MS;
+    case SESSION_PARKING:
+        return PARK_MS;
     case SESSION_SENDING:
         return SEND_MS;
     case SESSION_IDLE:
@@ -79,7 +83,7 @@ static void on_deadline(void *owner)
     session_run(session);
 }
 
-static void on_box(void *owner)
+static void on_progress(void *owner)
 {
     session_run(owner);
 }
@@ -92,10 +96,12 @@ static void on_swept(void *owner, bool clean)
     session_run(session);
 }
 
-static void on_ready(void *owner)
+static void on_parked(void *owner, const char *failure)
 {
     struct session *session = owner;
-    session->seen.ready = true;
+    if (failure)
+        log_line("session.unparked", session->name, "no snapshot: %s", failure);
+    session->seen.parked = true;
     session_run(session);
 }
 
@@ -106,12 +112,17 @@ static void on_dead(void *owner)
     session_run(session);
 }
 
-static void on_done(void *owner, const struct guest_frame *done)
+static void on_frame(void *owner, const struct guest_frame *frame)
 {
     struct session *session = owner;
-    outcome_done(session, done);
-    session->seen.done = true;
-    session_run(session);
+    if (frame->type == GUEST_DISPLAY) {
+        outcome_display(session, &frame->bundle);
+        session_slow_down(session);
+    } else if (frame->type == GUEST_DONE) {
+        outcome_done(session, frame);
+        session->seen.done = true;
+        session_run(session);
+    }
 }
 
 static void on_output(void *owner, struct view stream, struct view bytes)
@@ -126,24 +137,20 @@ static void on_output(void *owner, struct view stream, struct view bytes)
     session_slow_down(session);
 }
 
-static void on_display(void *owner, const struct list *bundle)
-{
-    struct session *session = owner;
-    outcome_display(session, bundle);
-    session_slow_down(session);
-}
-
 static void on_measure(void *owner)
 {
     struct session *session = owner;
     if (session->state != SESSION_RUNNING && session->state != SESSION_STOPPING)
         return;
     alarm_set(session->measuring, MEASURE_MS);
-    session->seen.memory =
-        memory_exceeds(box_proc(session->box), box_workspace(session->box),
-                       session->limits.memory_bytes);
-    if (session->seen.memory)
-        session_run(session);
+    struct box *box = interpreter_box(session->interpreter);
+    uint64_t most = session->limits.memory_bytes;
+    uint64_t taken = memory_taken(box_proc(box), box_workspace(box), most);
+    session->seen.memory = taken > most;
+    if (!session->seen.memory)
+        return;
+    session->running.cell.peak_bytes = taken;
+    session_run(session);
 }
 
 /* ------------------------------------------------------- requests in order */
@@ -168,12 +175,16 @@ void session_drop_interpreter(struct session *session)
         boxes_forget(session->sessions->boxes, &session->wish);
     box_release(session->wish.box);
     session->wish = (struct box_wish){ 0 };
-    runner_free(session->runner);
-    session->runner = NULL;
-    box_release(session->box);
-    session->box = NULL;
+    interpreter_free(session->interpreter);
+    session->interpreter = NULL;
+    session->filled = false;
     session->seen = (struct session_seen){ .closing = session->seen.closing };
     listing_finish(&session->files);
+}
+
+int session_workspace(const struct session *session)
+{
+    return box_workspace(interpreter_box(session->interpreter));
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -197,50 +208,67 @@ static enum turn fail_open(struct session *session, const struct err *err)
     return session->opened || session->first ? AGAIN : session_end(session);
 }
 
+/* It is there, or there again: after a cell that was killed. */
+static enum turn opened(struct session *session)
+{
+    session->born_bytes = interpreter_bytes(session->interpreter);
+    session->files_stale = true;
+    session->again = false;
+    session_enter(session, SESSION_IDLE);
+    return AGAIN;
+}
+
+static void begin(struct session *session)
+{
+    struct sessions *all = session->sessions;
+    struct interpreter_events events = {
+        .on_ready = on_progress,
+        .on_output = on_output,
+        .on_frame = on_frame,
+        .on_parked = on_parked,
+        .on_swept = on_swept,
+        .on_dead = on_dead,
+        .owner = session,
+    };
+    session->interpreter = interpreter_new(all->loop, all->zygote,
+                                           session->wish.box, &session->limits);
+    session->wish.box = NULL;
+    interpreter_use(session->interpreter, events);
+}
+
 static enum turn step_opening(struct session *session)
 {
     struct err err;
-    struct sessions *all = session->sessions;
+    struct interpreter *interpreter = session->interpreter;
     if (session->seen.closing)
         return session_end(session);
     /* The zygote may have died over it: once more, in a box of its own. */
     if (session->seen.dead && !session->again) {
         log_line("session.again", session->name, "%s",
-                 runner_cause(session->runner));
+                 interpreter_cause(interpreter));
         session->again = true;
         session_drop_interpreter(session);
         return AGAIN;
     }
     if (session->seen.late || session->seen.dead) {
         err_set(&err, ERR_RETRY, "session_failed", "no interpreter: %s",
-                session->seen.dead ? runner_cause(session->runner)
+                session->seen.dead ? interpreter_cause(interpreter)
                                    : "it was not ready in time");
         return fail_open(session, &err);
     }
-    if (session->runner) {
-        if (!session->seen.ready)
-            return WAIT;
-        session->files_stale = true;
-        session->again = false;
-        session_enter(session, SESSION_IDLE);
-        return AGAIN;
-    }
+    if (interpreter)
+        return interpreter_is_ready(interpreter) ? opened(session) : WAIT;
     if (session->wish.err.kind != ERR_NONE)
         return fail_open(session, &session->wish.err);
     if (session->wish.waiting)
         return WAIT;
     if (!session->wish.box) {
-        session->wish.on_answer = on_box;
+        session->wish.on_answer = on_progress;
         session->wish.owner = session;
-        return boxes_take(all->boxes, &session->wish) ? AGAIN : WAIT;
+        return boxes_take(session->sessions->boxes, &session->wish) ? AGAIN
+                                                                    : WAIT;
     }
-    session->box = session->wish.box;
-    session->wish.box = NULL;
-    box_use(session->box, (struct box_events){ on_swept, session });
-    session->runner =
-        runner_new(all->loop, all->zygote, session->box, &session->limits,
-                   (struct runner_events){ on_ready, on_output, on_display,
-                                           on_done, on_dead, session });
+    begin(session);
     return WAIT;
 }
 
@@ -248,12 +276,9 @@ static enum turn step_idle(struct session *session)
 {
     if (session->seen.closing)
         return session_end(session);
-    if (session->seen.dead) {
-        snprintf(session->loss, sizeof(session->loss), "%s",
-                 runner_cause(session->runner));
-        session_drop_interpreter(session);
-    }
-    if (session->first && session->runner)
+    if (session->seen.dead)
+        return session_kill(session);
+    if (session->first && session->interpreter)
         return session_serve(session);
     if (session->first) {
         session_enter(session, SESSION_OPENING);
@@ -273,7 +298,8 @@ static const struct rule table[SESSION_STATES] = {
                           step_opening },
     [SESSION_IDLE] = { "idle",
                        TO(SESSION_OPENING) | TO(SESSION_RUNNING) |
-                           TO(SESSION_SENDING) | TO(SESSION_ENDED),
+                           TO(SESSION_KILLING) | TO(SESSION_SENDING) |
+                           TO(SESSION_ENDED),
                        step_idle },
     [SESSION_RUNNING] = { "running",
                           TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
@@ -283,11 +309,18 @@ static const struct rule table[SESSION_STATES] = {
                            TO(SESSION_SWEEPING) | TO(SESSION_KILLING) |
                                TO(SESSION_ENDED),
                            step_stopping },
-    [SESSION_KILLING] = { "killing", TO(SESSION_IDLE), step_killing },
+    [SESSION_KILLING] = { "killing",
+                          TO(SESSION_OPENING) | TO(SESSION_IDLE) |
+                              TO(SESSION_PARKING),
+                          step_killing },
     [SESSION_SWEEPING] = { "sweeping",
-                           TO(SESSION_IDLE) | TO(SESSION_KILLING) |
-                               TO(SESSION_ENDED),
+                           TO(SESSION_PARKING) | TO(SESSION_IDLE) |
+                               TO(SESSION_KILLING) | TO(SESSION_ENDED),
                            step_sweeping },
+    [SESSION_PARKING] = { "parking",
+                          TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                              TO(SESSION_ENDED),
+                          step_parking },
     [SESSION_SENDING] = { "sending", TO(SESSION_IDLE), step_sending },
     [SESSION_ENDED] = { "ended", 0, step_ended },
 };

@@ -1,25 +1,27 @@
 /* session.h - one session: an interpreter in a box, and what is asked of it.
  *
- *            .----------------------------.
- *            v                            |
- *   IDLE --> RUNNING --> SWEEPING --> (outcome) --> IDLE
- *    |  ^       |  `--> STOPPING --'  |      ^
- *    |  |       |           |         v      |
- *    |  |       `-----------`---> KILLING ---'
- *    |  `-- OPENING (no interpreter yet, or not any more)
- *    |  `-- SENDING (a file, in pieces)
- *    `----> ENDED
+ *       .-----------------------------------------.
+ *       v                                         |
+ *     IDLE --> RUNNING --> SWEEPING --(outcome)--> PARKING
+ *     ^  |        |  `--> STOPPING --'   |          ^  |
+ *     |  |        |           |          v          |  v
+ *     |  |        `-----------`------> KILLING --(outcome)
+ *     |  |                                |
+ *     |  `-- SENDING (a file, in pieces)  |
+ *     |                                   |
+ *     `------- OPENING <------------------'
+ *   (no interpreter yet, or not any more)
  *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
  * knows. A session outlives the connections that asked for it; its interpreter
- * may die without it: the next request gets a new one. */
+ * may die without it: then its snapshot answers, or a new one. */
 #ifndef EXECUTOR_WARDEN_SESSION_H
 #define EXECUTOR_WARDEN_SESSION_H
 
 #include "executor/warden/call.h"
 #include "executor/warden/files.h"
-#include "executor/warden/runner.h"
+#include "executor/warden/interpreter.h"
 
 struct sessions;
 
@@ -28,8 +30,9 @@ enum session_state {
     SESSION_IDLE,
     SESSION_RUNNING,
     SESSION_STOPPING, /* interrupted: it has a moment to end by itself */
-    SESSION_KILLING,
+    SESSION_KILLING,  /* what runs is ended, the snapshot takes its place */
     SESSION_SWEEPING, /* the cell is over; what it left behind is ended */
+    SESSION_PARKING,  /* a snapshot is made */
     SESSION_SENDING,
     SESSION_ENDED,
     SESSION_STATES,
@@ -38,25 +41,32 @@ enum session_state {
 /* What callbacks record and steps look at. */
 struct session_seen {
     bool late;  /* the state's deadline has passed */
-    bool ready; /* the interpreter waits for its first cell */
-    bool dead;  /* it ended */
+    bool dead;  /* the interpreter ended */
     bool done;  /* it said that the cell is over */
     bool swept; /* init has ended the strays; clean: all of them */
     bool clean;
+    bool parked;    /* there is a snapshot, or it could not be made */
     bool memory;    /* the box takes more than it may */
     bool interrupt; /* somebody asked for it */
     bool closing;   /* somebody asked to end the session */
 };
 
+enum stop {
+    STOP_NONE, /* it ended by itself, well or not */
+    STOP_LIMIT,
+    STOP_ASKED,
+    STOP_MEMORY,
+};
+
 /* The cell that runs, and what is known of its end. */
 struct running {
-    struct call *call;
+    struct call *call; /* NULL: none runs; the interpreter died between two */
     uint64_t number, limit_ms, started_ms;
+    enum stop stop;
     struct cell cell;
     struct arena arena; /* of what cell points to */
     size_t display_bytes;
-    bool timed_out; /* interrupted for its deadline */
-    char reason[320];
+    char reason[480];
 };
 
 struct session {
@@ -71,10 +81,15 @@ struct session {
     struct request *first;   /* what is asked, in order */
 
     struct box_wish wish;
-    struct box *box;
-    struct runner *runner;
-    char loss[160]; /* the interpreter died between cells: why */
-    bool opened;    /* OPENED was said */
+    struct interpreter *interpreter;
+    uint64_t born_bytes;    /* resident, when it was ready */
+    bool filled;            /* a cell has ended in it */
+    uint64_t snapshot_cell; /* the last one that its snapshot has seen */
+    bool opened;            /* OPENED was said */
+
+    /* The interpreter died between two cells: told with the next one. */
+    char loss[320];
+    enum cell_state loss_state;
 
     struct calls calls;
     struct running running;
@@ -100,7 +115,8 @@ void session_leave(struct session *session, struct peer *peer);
 /* Lets the machine look at what was recorded. It may free the session. */
 void session_run(struct session *session);
 
-/* outcome.c: from what was seen to FRAME_DONE. */
+/* outcome.c: from what was seen to FRAME_DONE. What is set first is the
+ * reason; what follows is appended to it. */
 void outcome_begin(struct session *session, struct call *call,
                    uint64_t limit_ms);
 void outcome_display(struct session *session, const struct list *bundle);
@@ -109,6 +125,7 @@ void outcome_done(struct session *session, const struct guest_frame *done);
 void outcome_set(struct session *session, enum cell_status status,
                  enum cell_state state, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void outcome_say(struct session *session);
+/* emptied: the workspace was lost. */
+void outcome_say(struct session *session, bool emptied);
 
 #endif

@@ -33,6 +33,8 @@ static const char usage_text[] =
     "  --memory MIB     of a session (2048)\n"
     "  --disk MIB       of a session (256)\n"
     "  --processes N    of a session, threads included (64)\n"
+    "  --snapshot MIB   kept of a session between cells, so that one which is\n"
+    "                   killed costs nothing else; 0: none (512)\n"
     "  --cell-ms MS     longest run of a cell (60000)\n"
     "  --idle-ms MS     then a session ends (1200000)\n"
     "  --profile NAME   what Python has loaded: science, bare (science)\n"
@@ -52,6 +54,7 @@ enum option_value {
     OPTION_MEMORY,
     OPTION_DISK,
     OPTION_PROCESSES,
+    OPTION_SNAPSHOT,
     OPTION_CELL_MS,
     OPTION_IDLE_MS,
     OPTION_PROFILE,
@@ -73,6 +76,7 @@ static const struct option options[] = {
     { "memory", required_argument, NULL, OPTION_MEMORY },
     { "disk", required_argument, NULL, OPTION_DISK },
     { "processes", required_argument, NULL, OPTION_PROCESSES },
+    { "snapshot", required_argument, NULL, OPTION_SNAPSHOT },
     { "cell-ms", required_argument, NULL, OPTION_CELL_MS },
     { "idle-ms", required_argument, NULL, OPTION_IDLE_MS },
     { "profile", required_argument, NULL, OPTION_PROFILE },
@@ -100,6 +104,8 @@ static const struct number {
       1 << 20 },
     { OPTION_PROCESSES, offsetof(struct settings, limits.processes), 0, 4,
       4096 },
+    { OPTION_SNAPSHOT, offsetof(struct settings, snapshot_bytes), 20, 0,
+      1 << 20 },
     { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
     { OPTION_IDLE_MS, offsetof(struct settings, idle_ms), 0, 1000,
       MAX_DEADLINE_MS },
@@ -230,6 +236,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
                     .processes = 64 },
         .sessions = 256,
         .cell_ms = CELL_MS,
+        .snapshot_bytes = 512 << 20,
         .idle_ms = IDLE_MS,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)

@@ -19,6 +19,7 @@ struct settings {
     char *guest_path;
     struct session_limits limits; /* default, and most, of a session */
     uint64_t sessions;            /* at once */
+    uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
     uint64_t cell_ms;             /* default, and most */
     uint64_t idle_ms;             /* then a session ends */
     enum level level;

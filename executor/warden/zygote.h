@@ -9,7 +9,9 @@
 
 struct zygote;
 
-/* One interpreter, wanted or alive: embedded in its owner. */
+enum { BIRTH_ENDS = FORK_WORKSPACE - FORK_CHANNEL };
+
+/* One process, wanted or alive: embedded in its owner. */
 struct birth {
     struct birth *next;
     uint64_t number;
@@ -18,7 +20,7 @@ struct birth {
     /* Until on_born: borrowed. */
     const struct box *box;
     struct session_limits limits;
-    int ends[3]; /* the guest's ends: channel, stdout, stderr */
+    int ends[BIRTH_ENDS]; /* the guest's: channel, stdout, stderr, trace */
     /* A pidfd, which the owner takes; -1: it could not be born. */
     void (*on_born)(void *owner, int pidfd);
     void (*on_exited)(void *owner, int wait_status);

@@ -82,6 +82,7 @@ static const struct field frame_fields[] = {
     BOOL(frame, last, 0, "Nothing follows data"),
     BOOL(frame, fresh, 0,
          "opened: nothing has run in it; done: it ran just now"),
+    BOOL(frame, emptied, 0, "done: the workspace was lost"),
     TEXT(frame, stream, 0, MAX_WORD_BYTES, "output: stdout, stderr"),
     MAP(frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
     STRUCT(frame, cell, 0, cell, "done"),

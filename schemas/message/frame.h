@@ -46,7 +46,7 @@ enum frame_type {
                       so far is void */
     FRAME_TOOL,    /* call, number, name, data: its code calls a tool */
     FRAME_DONE,    /* call, cell outcome, files, picture; fresh: it ran just
-                      now */
+                      now; emptied: the workspace was lost */
     FRAME_CHUNK,   /* data at offset; last */
     FRAME_LISTING, /* files; sessions */
     FRAME_OK,      /* put, interrupt, close, forget */
@@ -104,6 +104,7 @@ struct frame {
     uint64_t offset;
     bool last;
     bool fresh;
+    bool emptied;
     struct view stream;   /* stdout, stderr */
     struct list bundle;   /* of struct pair: MIME type, bytes */
     struct cell cell;     /* FRAME_DONE: all but code, out, errout: those
@@ -138,7 +139,7 @@ extern const char *const guest_type_names[];
 
 /* What rides along with GUEST_FORK, in this order. Into a box: all but the
  * last, and the working folder is /workspace. Without one (--insecure): the
- * last four only. */
+ * last five only. */
 enum fork_fd {
     FORK_USER_NS,
     FORK_MNT_NS,
@@ -150,9 +151,13 @@ enum fork_fd {
     FORK_CHANNEL,
     FORK_STDOUT,
     FORK_STDERR,
+    FORK_TRACE,     /* a pipe: where the code is, when it is asked or dies */
     FORK_WORKSPACE, /* a folder */
     FORK_FDS,
 };
+
+/* Asks a session where its code is: it writes that to FORK_TRACE. */
+enum { TRACE_SIGNAL = 63 };
 
 struct guest_frame {
     int type;        /* enum guest_type */

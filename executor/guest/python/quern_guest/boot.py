@@ -4,6 +4,7 @@ zygote() runs once, with the system's own files in view; session() runs in
 every process forked from it, in its box, before the first cell.
 """
 
+import faulthandler
 import gc
 import importlib
 import importlib.abc
@@ -37,13 +38,29 @@ def zygote(profile):
     gc.freeze()  # so that sessions do not copy these pages to count them
 
 
-def session():
+def session(trace, trace_signal):
     gc.enable()
     selectors.DefaultSelector = selectors.PollSelector  # no epoll in a box
+    faulthandler.enable(trace, all_threads=False)
+    faulthandler.register(trace_signal, trace, all_threads=False)
     sys.path.insert(0, "")
     streams.repair()
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(list(os.urandom(64)))
+
+
+_random = None  # the state of random in a snapshot, which a fork would reseed
+
+
+def before_snapshot():
+    global _random
+    if random := sys.modules.get("random"):
+        _random = random.getstate()
+
+
+def after_snapshot():
+    if _random and (random := sys.modules.get("random")):
+        random.setstate(_random)
 
 
 class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):

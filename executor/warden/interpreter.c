@@ -1,0 +1,351 @@
+/* interpreter.c - the Python of one session. */
+#include "executor/warden/interpreter.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "executor/warden/memory.h"
+#include "executor/warden/output.h"
+#include "executor/warden/wire.h"
+
+enum {
+    STREAMS = 2,
+    TRACE_BYTES = 8192, /* some frames of Python code, a line each */
+};
+
+struct interpreter {
+    uv_loop_t *loop;
+    struct zygote *zygote;
+    struct box *box;
+    struct session_limits limits;
+    struct interpreter_events events;
+    struct runner *runner;
+    struct runner *snapshot;
+    struct runner *parking; /* a snapshot that is not there yet */
+    struct output streams[STREAMS];
+    int trace;
+    bool ready;
+    bool running; /* a cell */
+    bool paused;
+    char cause[96];
+};
+
+static void listen_to_streams(struct interpreter *interpreter)
+{
+    bool on = interpreter->running && !interpreter->paused;
+    for (size_t i = 0; i < STREAMS; i++)
+        output_listen(&interpreter->streams[i], on);
+}
+
+/* What was written before a frame was is passed on before it. */
+static void drain(struct interpreter *interpreter)
+{
+    for (size_t i = 0; interpreter->running && i < STREAMS; i++)
+        output_drain(&interpreter->streams[i]);
+}
+
+static void keep(struct interpreter *interpreter, pid_t pids[BOX_KEPT])
+{
+    pids[0] = interpreter->runner ? runner_pid(interpreter->runner) : 0;
+    pids[1] = interpreter->snapshot ? runner_pid(interpreter->snapshot) : 0;
+}
+
+/* ------------------------------------------------------ what its runners do */
+
+static void on_output(void *owner, struct view stream, struct view bytes)
+{
+    struct interpreter *interpreter = owner;
+    interpreter->events.on_output(interpreter->events.owner, stream, bytes);
+}
+
+static void on_frame(void *owner, const struct guest_frame *frame)
+{
+    struct interpreter *interpreter = owner;
+    drain(interpreter);
+    if (frame->type == GUEST_DONE) {
+        interpreter->running = false;
+        listen_to_streams(interpreter);
+    }
+    interpreter->events.on_frame(interpreter->events.owner, frame);
+}
+
+static void parked(struct interpreter *interpreter)
+{
+    pid_t pids[BOX_KEPT];
+    runner_free(interpreter->snapshot);
+    interpreter->snapshot = interpreter->parking;
+    interpreter->parking = NULL;
+    keep(interpreter, pids);
+    box_keep(interpreter->box, pids);
+    interpreter_freeze(interpreter);
+    interpreter->events.on_parked(interpreter->events.owner, NULL);
+}
+
+static void on_ready(void *owner, struct runner *runner)
+{
+    struct interpreter *interpreter = owner;
+    if (runner == interpreter->parking) {
+        parked(interpreter);
+        return;
+    }
+    interpreter->ready = true;
+    if (interpreter->events.on_ready)
+        interpreter->events.on_ready(interpreter->events.owner);
+}
+
+static void stop_parking(struct interpreter *interpreter, const char *why)
+{
+    runner_free(interpreter->parking);
+    interpreter->parking = NULL;
+    interpreter->events.on_parked(interpreter->events.owner, why);
+}
+
+static void on_dead(void *owner, struct runner *runner)
+{
+    struct interpreter *interpreter = owner;
+    if (runner == interpreter->parking) {
+        stop_parking(interpreter, runner_cause(runner));
+    } else if (runner == interpreter->snapshot) {
+        interpreter_drop_snapshot(interpreter);
+    } else {
+        drain(interpreter);
+        interpreter->running = false;
+        interpreter->ready = false;
+        listen_to_streams(interpreter);
+        snprintf(interpreter->cause, sizeof(interpreter->cause), "%s",
+                 runner_cause(runner));
+        if (interpreter->events.on_dead)
+            interpreter->events.on_dead(interpreter->events.owner);
+    }
+}
+
+static void on_swept(void *owner, bool clean)
+{
+    struct interpreter *interpreter = owner;
+    if (interpreter->events.on_swept)
+        interpreter->events.on_swept(interpreter->events.owner, clean);
+}
+
+static void on_ended(void *owner, pid_t pid, int status)
+{
+    struct interpreter *interpreter = owner;
+    struct runner *runners[] = { interpreter->runner, interpreter->snapshot };
+    for (size_t i = 0; i < 2; i++)
+        if (runners[i] && runner_pid(runners[i]) == pid) {
+            runner_ended(runners[i], status);
+            return;
+        }
+}
+
+/* -------------------------------------------------------------- life cycle */
+
+static void finish_streams(struct interpreter *interpreter)
+{
+    for (size_t i = 0; i < STREAMS; i++)
+        output_finish(&interpreter->streams[i]);
+    close_fd(&interpreter->trace);
+}
+
+/* Gives the ends that are written to; the last is -1 when there are no
+ * descriptors any more. */
+static void make_streams(struct interpreter *interpreter,
+                         int ends[RUNNER_PIPES])
+{
+    static const char *const names[] = { "stdout", "stderr" };
+    int pair[2];
+    finish_streams(interpreter);
+    for (size_t i = 0; i < RUNNER_PIPES; i++)
+        ends[i] = -1;
+    for (size_t i = 0; i < STREAMS; i++) {
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return;
+        ends[i] = pair[1];
+        output_init(&interpreter->streams[i], interpreter->loop, pair[0],
+                    view_of(names[i]), on_output, interpreter);
+    }
+    /* A crash must not wait for somebody to read how it came about. */
+    if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0) {
+        interpreter->trace = pair[0];
+        ends[STREAMS] = pair[1];
+    }
+}
+
+static void be_born(struct interpreter *interpreter)
+{
+    int ends[RUNNER_PIPES];
+    make_streams(interpreter, ends);
+    interpreter->runner = runner_new(
+        interpreter->loop, interpreter->zygote, interpreter->box,
+        &interpreter->limits, ends,
+        (struct runner_events){ on_ready, on_frame, on_dead, interpreter });
+}
+
+struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
+                                    struct box *box,
+                                    const struct session_limits *limits)
+{
+    struct interpreter *interpreter = allocate(sizeof(*interpreter));
+    interpreter->loop = loop;
+    interpreter->zygote = zygote;
+    interpreter->box = box;
+    interpreter->limits = *limits;
+    interpreter->trace = -1;
+    box_use(box, (struct box_events){ on_swept, on_ended, interpreter });
+    be_born(interpreter);
+    return interpreter;
+}
+
+void interpreter_use(struct interpreter *interpreter,
+                     struct interpreter_events events)
+{
+    interpreter->events = events;
+}
+
+void interpreter_free(struct interpreter *interpreter)
+{
+    if (!interpreter)
+        return;
+    runner_free(interpreter->parking);
+    runner_free(interpreter->snapshot);
+    runner_free(interpreter->runner);
+    finish_streams(interpreter);
+    box_release(interpreter->box);
+    free(interpreter);
+}
+
+struct box *interpreter_box(const struct interpreter *interpreter)
+{
+    return interpreter->box;
+}
+uint64_t interpreter_bytes(const struct interpreter *interpreter)
+{
+    return memory_of(box_proc(interpreter->box),
+                     runner_pid(interpreter->runner));
+}
+bool interpreter_is_ready(const struct interpreter *interpreter)
+{
+    return interpreter->ready;
+}
+const char *interpreter_cause(const struct interpreter *interpreter)
+{
+    return interpreter->cause;
+}
+
+/* ------------------------------------------------------------------ cells */
+
+bool interpreter_cell(struct interpreter *interpreter, struct guest_frame *cell,
+                      struct err *err)
+{
+    char dropped[TRACE_BYTES];
+    for (size_t i = 0; i < STREAMS; i++)
+        output_restart(&interpreter->streams[i]);
+    while (read(interpreter->trace, dropped, sizeof(dropped)) > 0)
+        ;
+    interpreter->running = true;
+    listen_to_streams(interpreter);
+    bool sent = runner_cell(interpreter->runner, cell, err);
+    runner_signal(interpreter->runner, SIGCONT);
+    return sent;
+}
+
+bool interpreter_send(struct interpreter *interpreter,
+                      struct guest_frame *frame, struct err *err)
+{
+    return runner_send(interpreter->runner, frame, err);
+}
+
+uint64_t interpreter_written(const struct interpreter *interpreter,
+                             struct view stream)
+{
+    return interpreter->streams[view_is(stream, "stderr")].written;
+}
+
+void interpreter_interrupt(struct interpreter *interpreter)
+{
+    runner_signal(interpreter->runner, SIGINT);
+}
+
+void interpreter_trace(struct interpreter *interpreter)
+{
+    runner_signal(interpreter->runner, TRACE_SIGNAL);
+}
+
+/* The innermost of its steps that is the cell's own, as faulthandler writes
+ * it: File "<cell-3>", line 2 in <module>. */
+uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number)
+{
+    char text[TRACE_BYTES + 1], step[64];
+    ssize_t got = read(interpreter->trace, text, TRACE_BYTES);
+    text[got > 0 ? got : 0] = '\0';
+    snprintf(step, sizeof(step), "File \"<cell-%llu>\", line ",
+             (unsigned long long)number);
+    const char *found = strstr(text, step);
+    return found ? strtoull(found + strlen(step), NULL, 10) : 0;
+}
+
+void interpreter_pause(struct interpreter *interpreter, bool pause)
+{
+    if (interpreter->paused == pause)
+        return;
+    interpreter->paused = pause;
+    listen_to_streams(interpreter);
+    runner_pause(interpreter->runner, pause);
+}
+
+void interpreter_freeze(struct interpreter *interpreter)
+{
+    runner_signal(interpreter->runner, SIGSTOP);
+    if (interpreter->snapshot)
+        runner_signal(interpreter->snapshot, SIGSTOP);
+}
+
+void interpreter_sweep(struct interpreter *interpreter, bool runner_too)
+{
+    pid_t pids[BOX_KEPT];
+    keep(interpreter, pids);
+    if (runner_too) {
+        runner_signal(interpreter->runner, SIGKILL);
+        pids[0] = 0;
+    }
+    box_sweep(interpreter->box, pids);
+}
+
+/* -------------------------------------------------------------- snapshots */
+
+void interpreter_park(struct interpreter *interpreter)
+{
+    interpreter->parking = runner_split(interpreter->runner);
+    if (interpreter->parking)
+        runner_signal(interpreter->runner, SIGCONT);
+    else
+        stop_parking(interpreter, "no descriptors are left");
+}
+
+void interpreter_drop_snapshot(struct interpreter *interpreter)
+{
+    runner_free(interpreter->snapshot);
+    interpreter->snapshot = NULL;
+}
+
+bool interpreter_has_snapshot(const struct interpreter *interpreter)
+{
+    return interpreter->snapshot != NULL;
+}
+
+void interpreter_go_back(struct interpreter *interpreter)
+{
+    runner_free(interpreter->parking);
+    runner_free(interpreter->runner);
+    interpreter->parking = NULL;
+    interpreter->runner = interpreter->snapshot;
+    interpreter->snapshot = NULL;
+    interpreter->paused = false;
+    if (interpreter->runner)
+        on_ready(interpreter, interpreter->runner);
+    else
+        be_born(interpreter);
+}

@@ -1,0 +1,225 @@
+/* recover.c - killing what runs, going back to the snapshot, and making one.
+ *
+ * What is said of variables and files here is what the model is told. */
+#include <stdio.h>
+
+#include "executor/warden/log.h"
+#include "executor/warden/machine.h"
+#include "executor/warden/memory.h"
+#include "executor/warden/sessions.h"
+
+static void log_outcome(const struct session *session)
+{
+    const struct running *running = &session->running;
+    log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
+             (unsigned long long)running->number,
+             cell_status_names[running->cell.status],
+             cell_state_names[running->cell.state],
+             running->reason[0] ? ": " : "", running->reason);
+}
+
+/* What the session has added to what it was born with. */
+static uint64_t bytes_to_keep(const struct session *session)
+{
+    uint64_t now = interpreter_bytes(session->interpreter);
+    return now > session->born_bytes ? now - session->born_bytes : 0;
+}
+
+static bool snapshot_is_allowed(struct session *session)
+{
+    uint64_t most = session->sessions->settings->snapshot_bytes;
+    if (most > session->limits.memory_bytes / 2)
+        most = session->limits.memory_bytes / 2; /* it may come to twice that */
+    uint64_t bytes = bytes_to_keep(session);
+    if (most == 0 || box_is_folder(interpreter_box(session->interpreter)))
+        return false;
+    if (bytes <= most)
+        return true;
+    outcome_set(session, (enum cell_status)session->running.cell.status,
+                (enum cell_state)session->running.cell.state,
+                "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
+                "has to be killed now, variables are lost",
+                (unsigned long long)bytes >> 20,
+                (unsigned long long)most >> 20);
+    return false;
+}
+
+enum turn session_settle(struct session *session)
+{
+    bool snapshot = snapshot_is_allowed(session);
+    log_outcome(session);
+    outcome_say(session, false);
+    session->filled = true;
+    session->seen.done = session->seen.swept = false;
+    if (!snapshot) {
+        interpreter_drop_snapshot(session->interpreter);
+        session_enter(session, SESSION_IDLE);
+        return AGAIN;
+    }
+    session->seen.parked = false;
+    session_enter(session, SESSION_PARKING);
+    interpreter_park(session->interpreter);
+    return AGAIN;
+}
+
+/* ---------------------------------------------------------------- parking */
+
+enum turn step_parking(struct session *session)
+{
+    if (session->seen.closing)
+        return session_end(session);
+    /* Its own code runs when it is forked, and may never come to an end. */
+    if (session->seen.dead || session->seen.late)
+        return session_kill(session);
+    if (!session->seen.parked)
+        return WAIT;
+    if (interpreter_has_snapshot(session->interpreter))
+        session->snapshot_cell = session->cells;
+    session_enter(session, SESSION_IDLE);
+    return AGAIN;
+}
+
+/* ---------------------------------------------------------------- killing */
+
+enum turn session_kill(struct session *session)
+{
+    session->seen.swept = false;
+    session_enter(session, SESSION_KILLING);
+    interpreter_freeze(session->interpreter);
+    interpreter_sweep(session->interpreter, true);
+    return WAIT;
+}
+
+static const char *what_happened(const struct session *session, char *text,
+                                 size_t size)
+{
+    const struct running *running = &session->running;
+    double limit = (double)running->limit_ms / 1000;
+    if (!running->call)
+        snprintf(text, size, "between two cells %s",
+                 interpreter_cause(session->interpreter));
+    else if (session->seen.done && running->stop != STOP_MEMORY)
+        snprintf(text, size, "after the cell %s",
+                 session->seen.dead
+                     ? interpreter_cause(session->interpreter)
+                     : "processes that it left behind could not be ended");
+    else if (running->stop == STOP_LIMIT)
+        snprintf(text, size,
+                 "it ran longer than its limit of %.1f s, did not react to "
+                 "KeyboardInterrupt and was killed",
+                 limit);
+    else if (running->stop == STOP_ASKED)
+        snprintf(text, size,
+                 "it did not react to KeyboardInterrupt and was killed");
+    else if (running->stop == STOP_MEMORY)
+        snprintf(text, size,
+                 "the session took %llu MiB, its limit is %llu, and was killed",
+                 (unsigned long long)running->cell.peak_bytes >> 20,
+                 (unsigned long long)session->limits.memory_bytes >> 20);
+    else
+        snprintf(text, size, "the interpreter died: %s",
+                 interpreter_cause(session->interpreter));
+    return text;
+}
+
+static enum cell_status status_of(const struct session *session)
+{
+    static const enum cell_status statuses[] = {
+        [STOP_NONE] = CELL_CRASHED,
+        [STOP_LIMIT] = CELL_TIMEOUT,
+        [STOP_ASKED] = CELL_INTERRUPTED,
+        [STOP_MEMORY] = CELL_MEMORY,
+    };
+    const struct running *running = &session->running;
+    if (session->seen.done && running->stop != STOP_MEMORY)
+        return (enum cell_status)running->cell.status;
+    return statuses[running->stop];
+}
+
+/* What is there now; back: the box is whole, and what it left is gone. */
+static enum cell_state state_now(const struct session *session, bool back,
+                                 char *text, size_t size)
+{
+    uint64_t seen = session->snapshot_cell;
+    uint64_t before = session->cells - (session->running.call != NULL);
+    if (!back) {
+        snprintf(text, size, "variables and files of the session are lost");
+        return CELL_LOST;
+    }
+    if (!session->filled) {
+        snprintf(text, size, "the session is as empty as it was");
+        return CELL_ROLLED_BACK;
+    }
+    if (!interpreter_has_snapshot(session->interpreter)) {
+        snprintf(text, size, "variables are lost, files are kept");
+        return CELL_LOST;
+    }
+    if (seen == before)
+        snprintf(text, size,
+                 "variables are as they were %s, files as they "
+                 "are now",
+                 session->running.call ? "before this cell" : "then");
+    else
+        snprintf(text, size,
+                 "variables are as they were after cell %llu, files as they "
+                 "are now",
+                 (unsigned long long)seen);
+    return CELL_ROLLED_BACK;
+}
+
+/* Told with this cell; or with the next one, when none ran. */
+static void tell(struct session *session, bool back)
+{
+    char what[200], now[100], line[40] = "";
+    struct running *running = &session->running;
+    enum cell_state state = state_now(session, back, now, sizeof(now));
+    what_happened(session, what, sizeof(what));
+    if (!running->call) {
+        snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
+        session->loss_state = state;
+        log_line("session.rolled_back", session->name, "%s", session->loss);
+        return;
+    }
+    running->cell.line =
+        interpreter_line(session->interpreter, running->number);
+    if (running->cell.line > 0)
+        snprintf(line, sizeof(line), " at line %llu",
+                 (unsigned long long)running->cell.line);
+    outcome_set(session, status_of(session), state, "%s%s; %s", what, line,
+                now);
+    log_outcome(session);
+    outcome_say(session, !back);
+}
+
+static enum turn go_back(struct session *session)
+{
+    bool parked = interpreter_has_snapshot(session->interpreter);
+    session->filled = session->filled && parked;
+    session->seen = (struct session_seen){ .closing = session->seen.closing };
+    if (!parked) {
+        session_enter(session, SESSION_OPENING);
+        interpreter_go_back(session->interpreter);
+        return AGAIN;
+    }
+    session_enter(session, SESSION_PARKING);
+    interpreter_go_back(session->interpreter);
+    interpreter_park(session->interpreter);
+    return AGAIN;
+}
+
+enum turn step_killing(struct session *session)
+{
+    const struct session_seen *seen = &session->seen;
+    if (!seen->late && !(seen->dead && seen->swept))
+        return WAIT;
+    bool back = seen->dead && seen->swept && seen->clean;
+    if (!seen->dead)
+        log_line("session.stuck", session->name,
+                 "its interpreter does not die");
+    tell(session, back);
+    if (back)
+        return go_back(session);
+    session_drop_interpreter(session);
+    session_enter(session, SESSION_IDLE);
+    return AGAIN;
+}
