@@ -46,6 +46,7 @@ struct box {
     struct alarm *deadline;
     int fds[BOX_FDS];
     char *folder; /* --insecure: all there is */
+    bool lost;    /* init is gone */
     struct box_events events;
 };
 
@@ -201,6 +202,14 @@ static void tell(const struct box_events *events, const struct box_word *word)
         events->on_swept(events->owner, word->kind == BOX_SWEPT);
 }
 
+/* Whoever waits for a sweep, or asks for one, hears that it was not done. */
+static void lose(struct box *box)
+{
+    box->lost = true;
+    watch_want(box->channel, 0);
+    alarm_set(box->deadline, 0);
+}
+
 static void on_channel(void *owner, int events)
 {
     struct box *box = owner;
@@ -229,21 +238,22 @@ static void on_channel(void *owner, int events)
     if (got <= 0 && box->state == READY)
         box_release(box);
     else if (got <= 0)
-        watch_want(box->channel, 0);
+        lose(box);
     else if (box->events.owner)
         tell(&box->events, &word);
 }
 
-/* A folder has nobody who answers: the next turn of the loop does. */
+/* A folder, or a box that is lost, has nobody who answers: the next turn of
+ * the loop does. */
 static void on_deadline(void *owner)
 {
     struct box *box = owner;
-    if (!box->folder)
-        fail(box, "it took too long");
-    else if (box->state == STARTING)
+    if (box->state != STARTING && box->events.owner)
+        box->events.on_swept(box->events.owner, !box->lost);
+    else if (box->folder)
         lend_or_keep(box);
-    else if (box->events.on_swept)
-        box->events.on_swept(box->events.owner, true);
+    else
+        fail(box, "it took too long");
 }
 
 static void start_folder(struct box *box)
@@ -409,7 +419,7 @@ static void say(struct box *box, enum box_word_kind kind,
 
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT])
 {
-    if (box->folder)
+    if (box->folder || box->lost)
         alarm_set(box->deadline, 0);
     else
         say(box, BOX_SWEEP, keep);

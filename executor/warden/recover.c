@@ -112,10 +112,11 @@ static const char *what_happened(const struct session *session, char *text,
         snprintf(text, size,
                  "it did not react to KeyboardInterrupt and was killed");
     else if (running->stop == STOP_MEMORY)
-        snprintf(text, size,
-                 "the session took %llu MiB, its limit is %llu, and was killed",
-                 (unsigned long long)running->cell.peak_bytes >> 20,
-                 (unsigned long long)session->limits.memory_bytes >> 20);
+        snprintf(
+            text, size,
+            "the session took %llu MiB, its limit is %llu MiB, and was killed",
+            (unsigned long long)running->cell.peak_bytes >> 20,
+            (unsigned long long)session->limits.memory_bytes >> 20);
     else
         snprintf(text, size, "the interpreter died: %s",
                  interpreter_cause(session->interpreter));

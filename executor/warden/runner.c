@@ -54,6 +54,8 @@ struct runner {
     uint64_t nonce;    /* of the cell that runs; 0: none */
     uint64_t heard;    /* frames in and after this cell */
     bool paused;
+    bool reading; /* frames are being handled: */
+    bool freed;   /* ... it goes when that is over */
     char cause[96];
 };
 
@@ -223,10 +225,29 @@ static bool take_next(struct runner *runner)
         return false;
     }
     take_frame(runner, &frame);
+    if (runner->freed)
+        return false;
     buf_drop(&runner->input, total);
     if (runner->input.len == 0 && runner->nonce == 0)
         buf_finish(&runner->input); /* an idle session is small */
     return runner->state != DEAD && !runner->paused;
+}
+
+static void release(struct runner *runner)
+{
+    buf_finish(&runner->input);
+    buf_finish(&runner->unsent);
+    free(runner);
+}
+
+static void take_frames(struct runner *runner)
+{
+    runner->reading = true;
+    while (take_next(runner))
+        ;
+    runner->reading = false;
+    if (runner->freed)
+        release(runner);
 }
 
 static void write_unsent(struct runner *runner)
@@ -264,8 +285,7 @@ static void read_channel(struct runner *runner)
         return;
     }
     runner->input.len += (size_t)got;
-    while (take_next(runner))
-        ;
+    take_frames(runner);
 }
 
 static void on_channel(void *owner, int events)
@@ -402,9 +422,9 @@ void runner_free(struct runner *runner)
     watch_free(runner->channel);
     watch_free(runner->process);
     alarm_free(runner->last_words);
-    buf_finish(&runner->input);
-    buf_finish(&runner->unsent);
-    free(runner);
+    runner->freed = true;
+    if (!runner->reading)
+        release(runner);
 }
 
 /* ----------------------------------------------------------------- cells */
@@ -451,10 +471,8 @@ void runner_pause(struct runner *runner, bool pause)
         return;
     runner->paused = pause;
     listen_to(runner);
-    if (pause)
-        return;
-    while (runner->input.len > 0 && take_next(runner))
-        ;
+    if (!pause && !runner->reading)
+        take_frames(runner);
 }
 
 pid_t runner_pid(const struct runner *runner)

@@ -63,8 +63,9 @@ static const struct {
     { "nobody outside can be asked for", "import os; os.kill(1, 0)", CELL_ERROR,
       NULL, SCOPES },
     { "no process of others is seen",
-      "import os; (os.getpid() < 100, open('/proc/1/comm').read())", CELL_OK,
-      "(True, 'quern-box\\n')", BOXED },
+      "import os; (os.getpid() < 100, "
+      "len([p for p in os.listdir('/proc') if p.isdigit()]) < 6)",
+      CELL_OK, "(True, True)", BOXED },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 

@@ -69,11 +69,12 @@ def test_changes_of_a_cell(attacker):
     assert attacker.run("os.remove('given.csv')").files == {"given.csv": "deleted"}
 
 
-def test_files_go_away_with_the_interpreter_that_made_them(attacker):
+def test_files_outlive_the_interpreter_that_made_them(attacker):
     attacker.run("n = open('f', 'w').write('1')")
-    done = attacker.run("os._exit(1)")
-    assert "files of the session are lost" in done.reason
-    assert attacker.list() == {}
+    done = attacker.run("n = open('g', 'w').write('22')\nos._exit(1)")
+    assert "files as they are now" in done.reason
+    assert done.files == {"g": "new"}
+    assert attacker.list() == {"f": 1, "g": 2}
 
 
 def test_large_files(attacker):

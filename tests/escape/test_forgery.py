@@ -59,7 +59,7 @@ BROKEN = [
 @pytest.mark.parametrize("name, code", BROKEN, ids=[r[0] for r in BROKEN])
 def test_a_broken_channel_ends_the_interpreter_only(attacker, name, code):
     done = attacker.run(code, cell_ms=5000)
-    assert (done.status, done.state) == ("crashed", "lost"), done
+    assert (done.status, done.state) == ("crashed", "rolled_back"), done
 
 
 def test_closed_streams_are_repaired(attacker):

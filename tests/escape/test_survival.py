@@ -48,7 +48,7 @@ def test_sessions_outlive_the_zygote(executor):
         # Whether the warden has noticed yet or not.
         assert executor.open(f"new-{round}").run("1").result == "1"
     done = session.run("import os; os._exit(7)")
-    assert (done.status, done.state) == ("crashed", "lost")
+    assert (done.status, done.state) == ("crashed", "rolled_back")
     assert "code 7" in done.reason, "known without the zygote that forked it"
     session.close()
     for round in range(3):
@@ -108,7 +108,7 @@ def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):
     wait_until(lambda: interpreter not in children(zygote, "quern-guest"))
     time.sleep(0.3)  # until the warden has heard of it as well
     done = session.run("1 + 1")
-    assert (done.status, done.result, done.state) == ("ok", "2", "lost")
+    assert (done.status, done.result, done.state) == ("ok", "2", "rolled_back")
     assert "signal 9" in done.reason
     assert session.run("1").state == "kept"
     session.close()

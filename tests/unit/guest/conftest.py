@@ -83,7 +83,7 @@ def run_cells(cells, displays):
 
     importlib.reload(warnings)  # pytest records them; a session prints them
     use_main(types.ModuleType("__main__"))
-    boot.session()
+    boot.session(trace=2, trace_signal=63)
     done = []
     for number, code in enumerate(cells, 1):
         displays.clear()

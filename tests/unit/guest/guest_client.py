@@ -80,9 +80,9 @@ class Session:
         self.zygote, self.channel = zygote, None
         self.channel, theirs = socket.socketpair()
         self.channel.settimeout(WAIT_S)
-        self.said = {"stdout": b"", "stderr": b""}
+        self.said = {"stdout": b"", "stderr": b"", "trace": b""}
         self.readers = []
-        fds = [theirs.detach(), self._pipe("stdout"), self._pipe("stderr")]
+        fds = [theirs.detach(), *map(self._pipe, self.said)]
         fds.append(os.open(folder, os.O_PATH | os.O_DIRECTORY))
         self.started = time.perf_counter()
         send(zygote.channel, {"type": "fork", "number": 7, "limits": limits}, fds)
