@@ -89,7 +89,8 @@ def lose_births(executor):
 def test_a_session_whose_box_dies_says_so(executor):
     session = executor.open("boxed")
     session.run("x = 1")
-    ref, _ = session.start("import time; time.sleep(60)")
+    ref, _ = session.start("import time; print('begun'); time.sleep(60)")
+    assert session.connection.answer(ref)["data"] == b"begun\n"
     for box in children(executor.process.pid, "quern-box"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(box, signal.SIGKILL)
@@ -102,6 +103,7 @@ def test_a_session_whose_box_dies_says_so(executor):
 def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):
     session = executor.open("owner")
     session.run("x = 1")
+    session.list()  # the snapshot is made
     (zygote,) = zygotes(executor)
     interpreter = children(zygote, "quern-guest")[-1]
     os.kill(interpreter, signal.SIGKILL)
