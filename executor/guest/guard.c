@@ -24,7 +24,7 @@ static struct {
 
 bool guard_init(void)
 {
-    PyObject *module = PyImport_ImportModule("signal");
+    PyObject *module = PyImport_ImportModule("_signal"); /* no enums */
 
     if (!module)
         return false;

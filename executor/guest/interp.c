@@ -10,6 +10,7 @@
 static struct {
     PyObject *boot;    /* module quern_guest.boot */
     PyObject *run;     /* quern_guest.cell.run */
+    PyObject *warm_up; /* quern_guest.cell.warm_up */
     PyObject *outcome; /* of the last cell; views borrow from it */
 } interp;
 
@@ -63,9 +64,10 @@ static bool load(const char *folder)
     if (!cell)
         return false;
     interp.run = PyObject_GetAttrString(cell, "run");
+    interp.warm_up = PyObject_GetAttrString(cell, "warm_up");
     Py_DECREF(cell);
     /* Not there inside a box. */
-    return interp.run && PySequence_DelItem(path, 0) == 0;
+    return interp.run && interp.warm_up && PySequence_DelItem(path, 0) == 0;
 }
 
 bool interp_start(const char *folder, const char *profile, struct err *err)
@@ -122,6 +124,15 @@ void interp_wake(void)
 {
     PyOS_AfterFork_Child();
     tell_boot("after_snapshot");
+}
+
+void interp_warm_up(void)
+{
+    PyObject *done = PyObject_CallNoArgs(interp.warm_up);
+
+    if (!done)
+        PyErr_Clear(); /* a cell took it apart: the next one is slower */
+    Py_XDECREF(done);
 }
 
 bool interp_session(int trace, struct err *err)

@@ -3,6 +3,7 @@
  *   interp_start    in the zygote, once: Python, and what is loaded ahead
  *   interp_fork     a copy of all that, inside a box
  *   interp_session  in the copy, once
+ *   interp_warm_up  before the first cell, and after a split
  *   interp_run      for every cell
  *   interp_split    between cells: a copy that nobody waits for
  *   interp_wake     in that copy, before it does anything else
@@ -31,6 +32,9 @@ bool interp_session(int trace, struct err *err);
  * the state of its random numbers. */
 pid_t interp_split(void);
 void interp_wake(void);
+
+/* So that the next cell does not wait for copies of pages that all need. */
+void interp_warm_up(void);
 
 /* Fills status, result and error of done: its views live until the next
  * call. */

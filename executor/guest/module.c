@@ -81,11 +81,29 @@ static PyObject *display(PyObject *module, PyObject *bundle)
     Py_RETURN_NONE;
 }
 
+/* As target.update(source), but it looks before it writes, and takes no
+ * references: pages stay shared with the snapshot. */
+static PyObject *restore(PyObject *module, PyObject *arguments)
+{
+    PyObject *target, *source, *key, *value;
+
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyDict_Type, &target,
+                          &PyDict_Type, &source))
+        return NULL;
+    for (Py_ssize_t at = 0; PyDict_Next(source, &at, &key, &value);)
+        if (PyDict_GetItemWithError(target, key) != value &&
+            (PyErr_Occurred() || PyDict_SetItem(target, key, value) < 0))
+            return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     { "display", display, METH_O, "Shows {media type: bytes}." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
     { "release", release, METH_NOARGS, "It raised: the reserve is free." },
     { "leave", leave, METH_NOARGS, "It has ended." },
+    { "restore", restore, METH_VARARGS, "target.update(source)." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -140,8 +140,12 @@ static void park(int channel)
 /* A snapshot that could not be forked has a channel that nobody has. */
 static void take_snapshot(const struct passengers *passengers)
 {
-    if (passengers->count == 1 && interp_split() == 0)
+    if (passengers->count == 1 && interp_split() == 0) {
         park(passengers->fds[0]);
+        return;
+    }
+    interp_warm_up();
+    say(&(struct guest_frame){ .type = GUEST_READY });
 }
 
 /* Other threads of the session may run while it waits. */
@@ -178,6 +182,7 @@ _Noreturn void runner_run(const struct session_limits *limits,
     struct err err = { .kind = ERR_NONE };
 
     prepare(limits, fds);
+    interp_warm_up();
     say(&(struct guest_frame){ .type = GUEST_READY });
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     while (serve(&bytes, &err))

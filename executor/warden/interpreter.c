@@ -29,6 +29,7 @@ struct interpreter {
     struct output streams[STREAMS];
     int trace;
     bool ready;
+    bool split;   /* while parking: the runner is ready for the next cell */
     bool running; /* a cell */
     bool paused;
     char cause[96];
@@ -88,10 +89,14 @@ static void parked(struct interpreter *interpreter)
 static void on_ready(void *owner, struct runner *runner)
 {
     struct interpreter *interpreter = owner;
-    if (runner == interpreter->parking) {
-        parked(interpreter);
+    if (interpreter->parking) {
+        interpreter->split |= runner == interpreter->runner;
+        if (interpreter->split && runner_is_ready(interpreter->parking))
+            parked(interpreter);
         return;
     }
+    if (interpreter->ready)
+        return; /* it says so again, and nobody has asked */
     interpreter->ready = true;
     if (interpreter->events.on_ready)
         interpreter->events.on_ready(interpreter->events.owner);
@@ -235,6 +240,15 @@ const char *interpreter_cause(const struct interpreter *interpreter)
     return interpreter->cause;
 }
 
+bool interpreter_limit(struct interpreter *interpreter,
+                       const struct session_limits *limits)
+{
+    if (!runner_limit(interpreter->runner, &interpreter->limits, limits))
+        return false;
+    interpreter->limits = *limits;
+    return true;
+}
+
 /* ------------------------------------------------------------------ cells */
 
 bool interpreter_cell(struct interpreter *interpreter, struct guest_frame *cell,
@@ -318,6 +332,7 @@ void interpreter_sweep(struct interpreter *interpreter, bool runner_too)
 
 void interpreter_park(struct interpreter *interpreter)
 {
+    interpreter->split = false;
     interpreter->parking = runner_split(interpreter->runner);
     if (interpreter->parking)
         runner_signal(interpreter->runner, SIGCONT);
@@ -344,6 +359,7 @@ void interpreter_go_back(struct interpreter *interpreter)
     interpreter->runner = interpreter->snapshot;
     interpreter->snapshot = NULL;
     interpreter->paused = false;
+    interpreter->ready = false;
     if (interpreter->runner)
         on_ready(interpreter, interpreter->runner);
     else

@@ -36,7 +36,7 @@ struct interpreter_events {
 struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
                                     struct box *box,
                                     const struct session_limits *limits);
-/* Nobody hears of it until then; on_ready comes at once when it is. */
+/* Nobody hears of it until then. */
 void interpreter_use(struct interpreter *interpreter,
                      struct interpreter_events events);
 /* Everything inside is gone with it. Accepts NULL. */
@@ -47,6 +47,11 @@ struct box *interpreter_box(const struct interpreter *interpreter);
 uint64_t interpreter_bytes(const struct interpreter *interpreter);
 bool interpreter_is_ready(const struct interpreter *interpreter);
 const char *interpreter_cause(const struct interpreter *interpreter);
+
+/* Before its first cell: lowers the limits that it was born with. False: these
+ * cannot be had so. */
+bool interpreter_limit(struct interpreter *interpreter,
+                       const struct session_limits *limits);
 
 /* Between cells nothing of it runs, and nothing is heard of it: threads that
  * a cell left take neither time nor memory that nobody watches. A cell wakes

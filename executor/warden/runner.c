@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,26 +119,36 @@ static void on_exited(void *owner, int status)
     runner_ended(owner, status);
 }
 
-static void on_last_words(void *owner)
-{
-    die(owner, "it ended, nobody knows how");
-}
-
 /* Its parent learns how it ended: the zygote; or the box's init, of a snapshot;
- * or we, when the zygote has gone before it. */
-static void on_process(void *owner, int events)
+ * or we, when the zygote has gone before it. False: not we, so far. */
+static bool wait_for_end(struct runner *runner)
 {
-    struct runner *runner = owner;
     siginfo_t info = { 0 };
-    (void)events;
-    watch_want(runner->process, 0);
-    if (waitid(P_PIDFD, (id_t)watch_fd(runner->process), &info,
-               WEXITED | WNOHANG) < 0)
-        alarm_set(runner->last_words, LAST_WORDS_MS);
-    else if (info.si_code == CLD_EXITED)
+    if (!runner->process ||
+        waitid(P_PIDFD, (id_t)watch_fd(runner->process), &info,
+               WEXITED | WNOHANG) < 0 ||
+        info.si_pid == 0)
+        return false;
+    if (info.si_code == CLD_EXITED)
         runner_ended(runner, W_EXITCODE(info.si_status, 0));
     else
         runner_ended(runner, W_EXITCODE(0, info.si_status));
+    return true;
+}
+
+static void on_last_words(void *owner)
+{
+    if (!wait_for_end(owner))
+        die(owner, "it ended, nobody knows how");
+}
+
+static void on_process(void *owner, int events)
+{
+    struct runner *runner = owner;
+    (void)events;
+    watch_want(runner->process, 0);
+    if (!wait_for_end(runner))
+        alarm_set(runner->last_words, LAST_WORDS_MS);
 }
 
 /* ---------------------------------------------------------- what it says */
@@ -189,6 +200,10 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
             return;
         }
         enter(runner, READY);
+        runner->events.on_ready(runner->events.owner, runner);
+        return;
+    }
+    if (frame->type == GUEST_READY && runner->nonce == 0) {
         runner->events.on_ready(runner->events.owner, runner);
         return;
     }
@@ -436,6 +451,39 @@ void runner_signal(struct runner *runner, int number)
                 0);
 }
 
+/* The kernel lets a process lower the limits of another of its user. */
+static bool lower(pid_t pid, __rlimit_resource_t resource, uint64_t born,
+                  uint64_t wanted)
+{
+    struct rlimit limit;
+    if (wanted >= born)
+        return true;
+    if (prlimit(pid, resource, NULL, &limit) < 0)
+        return false;
+    /* Of memory, what was mapped at birth is not counted. */
+    limit.rlim_max -= born - wanted;
+    limit.rlim_cur = limit.rlim_max;
+    return prlimit(pid, resource, &limit, NULL) == 0;
+}
+
+/* Its number is nobody else's as long as the pidfd says that it lives. */
+static bool is_alive(const struct runner *runner)
+{
+    return runner->process && runner->state != DEAD &&
+           syscall(SYS_pidfd_send_signal, watch_fd(runner->process), 0, NULL,
+                   0) == 0;
+}
+
+bool runner_limit(struct runner *runner, const struct session_limits *born,
+                  const struct session_limits *limits)
+{
+    pid_t pid = (pid_t)runner->birth.pid;
+    return is_alive(runner) &&
+           lower(pid, RLIMIT_AS, born->memory_bytes, limits->memory_bytes) &&
+           lower(pid, RLIMIT_FSIZE, born->disk_bytes, limits->disk_bytes) &&
+           lower(pid, RLIMIT_NPROC, born->processes, limits->processes);
+}
+
 static uint64_t new_nonce(void)
 {
     uint64_t nonce = 0;
@@ -473,6 +521,11 @@ void runner_pause(struct runner *runner, bool pause)
     listen_to(runner);
     if (!pause && !runner->reading)
         take_frames(runner);
+}
+
+bool runner_is_ready(const struct runner *runner)
+{
+    return runner->state == READY;
 }
 
 pid_t runner_pid(const struct runner *runner)

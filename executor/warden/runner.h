@@ -16,6 +16,7 @@
 struct runner;
 
 struct runner_events {
+    /* At first; and when it is ready for a cell again after a split. */
     void (*on_ready)(void *owner, struct runner *runner);
     /* What it says of the cell that runs: DISPLAY, TOOL, INSTALL, DONE. */
     void (*on_frame)(void *owner, const struct guest_frame *frame);
@@ -46,9 +47,14 @@ bool runner_cell(struct runner *runner, struct guest_frame *cell,
 bool runner_send(struct runner *runner, struct guest_frame *frame,
                  struct err *err);
 void runner_signal(struct runner *runner, int number);
+/* Lowers limits that it was born with; a higher one changes nothing. False: it
+ * is not there any more. */
+bool runner_limit(struct runner *runner, const struct session_limits *born,
+                  const struct session_limits *limits);
 /* Nothing is read while paused: whoever writes too much waits. */
 void runner_pause(struct runner *runner, bool pause);
 
+bool runner_is_ready(const struct runner *runner);
 /* Its pid as its box sees it; 0: not known. */
 pid_t runner_pid(const struct runner *runner);
 /* The box's init has told how it ended. */

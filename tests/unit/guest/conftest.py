@@ -40,6 +40,7 @@ def fake_quern(displays):
     module.MAX_DISPLAY_BYTES = 16 * MIB
     module.display = displays.append
     module.enter = module.release = module.leave = lambda: None
+    module.restore = dict.update
     return module
 
 

@@ -37,7 +37,7 @@ restore_builtins = None
 def remember_builtins():
     global restore_builtins
     original = dict(vars(builtins))
-    restore_builtins = functools.partial(vars(builtins).update, original)
+    restore_builtins = functools.partial(_quern.restore, vars(builtins), original)
 
 
 def repair():
@@ -68,6 +68,17 @@ def run(code, number):
     except BaseException as error:
         _quern.release()
         return failure(error)
+    finally:
+        _quern.leave()
+
+
+def warm_up():
+    """Does what every cell does, between cells: after a fork the first to write
+    to a page waits for its copy."""
+    repair()
+    _quern.enter()
+    try:
+        execute("None", "<cell-0>")
     finally:
         _quern.leave()
 
