@@ -123,6 +123,8 @@ bool zygote_run(struct err *err)
     events[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     events[1].events = POLLIN;
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    going = channel_write(
+        CHANNEL_FD, &(struct guest_frame){ .type = GUEST_READY }, -1, err);
     while (going) {
         if (poll(events, 2, -1) < 0) {
             if (errno == EINTR)

@@ -38,7 +38,7 @@ static const struct {
 };
 
 struct box {
-    struct box *next; /* in boxes->all, until DYING */
+    struct box *next; /* in boxes->own, until LENT */
     struct boxes *boxes;
     enum box_state state;
     struct watch *channel;
@@ -53,7 +53,7 @@ struct box {
 struct boxes {
     uv_loop_t *loop;
     const struct settings *settings;
-    struct box *all;
+    struct box *own; /* starting or ready: few */
     struct box_wish *wishes;
     struct alarm *retry;
     bool resting; /* after a failure, until retry */
@@ -64,31 +64,33 @@ struct boxes {
 
 static void refill(struct boxes *boxes);
 
+static void unlink_box(struct box *box)
+{
+    for (struct box **link = &box->boxes->own; *link; link = &(*link)->next)
+        if (*link == box) {
+            *link = box->next;
+            return;
+        }
+}
+
 static void enter(struct box *box, enum box_state next)
 {
     if (!(table[box->state].next & TO(next)))
         abort(); /* our own bug: better no warden than a confused one */
+    if (next == LENT || (next == DYING && box->state != LENT))
+        unlink_box(box);
     box->state = next;
 }
 
 static size_t count_boxes(const struct boxes *boxes, enum box_state state)
 {
     size_t count = 0;
-    for (const struct box *box = boxes->all; box; box = box->next)
+    for (const struct box *box = boxes->own; box; box = box->next)
         count += box->state == state;
     return count;
 }
 
 /* ------------------------------------------------------------- its death */
-
-static void unlink_box(struct box *box)
-{
-    for (struct box **link = &box->boxes->all; *link; link = &(*link)->next)
-        if (*link == box) {
-            *link = box->next;
-            return;
-        }
-}
 
 static void free_when_done(struct boxes *boxes)
 {
@@ -112,7 +114,6 @@ static void on_init_ended(void *owner, int events)
 static void kill_box(struct box *box)
 {
     enter(box, DYING);
-    unlink_box(box);
     box->events = (struct box_events){ 0 };
     watch_free(box->channel); /* init ends when it sees this */
     alarm_free(box->deadline);
@@ -269,8 +270,8 @@ static void start_box(struct boxes *boxes)
 {
     struct box *box = allocate(sizeof(*box));
     box->boxes = boxes;
-    box->next = boxes->all;
-    boxes->all = box;
+    box->next = boxes->own;
+    boxes->own = box;
     for (size_t i = 0; i < BOX_FDS; i++)
         box->fds[i] = -1;
     box->deadline = alarm_new(boxes->loop, on_deadline, box);
@@ -333,8 +334,8 @@ void boxes_free(struct boxes *boxes)
 {
     if (!boxes)
         return;
-    while (boxes->all)
-        kill_box(boxes->all);
+    while (boxes->own)
+        kill_box(boxes->own);
     alarm_free(boxes->retry);
     boxes->freed = true;
     free_when_done(boxes);
@@ -354,11 +355,12 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
     wish->box = NULL;
     wish->err = (struct err){ 0 };
     wish->next = NULL;
-    for (struct box *box = boxes->all; box && !wish->box; box = box->next)
-        if (box->state == READY) {
-            enter(box, LENT);
-            wish->box = box;
-        }
+    struct box *box = boxes->own;
+    while (box && box->state != READY)
+        box = box->next;
+    if (box)
+        enter(box, LENT);
+    wish->box = box;
     if (!wish->box) {
         struct box_wish **last = &boxes->wishes;
         while (*last)
@@ -369,6 +371,11 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
     /* Not while the session waits for its own: the next one may wait. */
     alarm_set(boxes->retry, wish->box ? REFILL_MS : 0);
     return wish->box != NULL;
+}
+
+bool boxes_are_wanted(const struct boxes *boxes)
+{
+    return boxes->wishes != NULL;
 }
 
 void boxes_forget(struct boxes *boxes, struct box_wish *wish)

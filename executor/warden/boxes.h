@@ -48,6 +48,8 @@ bool boxes_have_proc(const struct boxes *boxes);
 
 /* Lends one: at once (true, wish->box), or on_answer tells. */
 bool boxes_take(struct boxes *boxes, struct box_wish *wish);
+/* Somebody waits for one. */
+bool boxes_are_wanted(const struct boxes *boxes);
 void boxes_forget(struct boxes *boxes, struct box_wish *wish);
 
 void box_use(struct box *box, struct box_events events);

@@ -1,6 +1,6 @@
 /* main.c - quern-executor: the warden of the sessions' boxes.
  *
- * It starts in this order: socket, user, boxes and zygote, self-test; only
+ * It starts in this order: socket, user, boxes, nursery, self-test; only
  * then anybody is answered. SIGTERM and SIGINT end every session and then it.
  */
 #include <signal.h>
@@ -112,9 +112,10 @@ static void start(struct warden *warden)
     warden->sessions = (struct sessions){
         .loop = loop,
         .settings = &warden->settings,
-        .zygote = zygote_new(loop, &warden->settings),
         .boxes = boxes_new(loop, &warden->settings),
     };
+    warden->sessions.nursery =
+        nursery_new(loop, &warden->settings, warden->sessions.boxes);
     warden->selftest = selftest_new(&warden->sessions, warden->settings.check,
                                     on_selftest, warden);
 }
@@ -146,8 +147,9 @@ static void finish(struct warden *warden)
     server_free(warden->server);
     selftest_free(warden->selftest);
     sessions_finish(&warden->sessions);
+    nursery_close(warden->sessions.nursery);
     settle(&warden->loop, warden->sessions.boxes);
-    zygote_free(warden->sessions.zygote);
+    nursery_free(warden->sessions.nursery);
     boxes_free(warden->sessions.boxes);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);

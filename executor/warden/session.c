@@ -218,9 +218,8 @@ static enum turn opened(struct session *session)
     return AGAIN;
 }
 
-static void begin(struct session *session)
+static void begin(struct session *session, struct interpreter *interpreter)
 {
-    struct sessions *all = session->sessions;
     struct interpreter_events events = {
         .on_ready = on_progress,
         .on_output = on_output,
@@ -230,10 +229,33 @@ static void begin(struct session *session)
         .on_dead = on_dead,
         .owner = session,
     };
-    session->interpreter = interpreter_new(all->loop, all->zygote,
-                                           session->wish.box, &session->limits);
+    session->interpreter = interpreter;
+    interpreter_use(interpreter, events);
+}
+
+/* One that is ready; or else one is born into a box. */
+static enum turn find_interpreter(struct session *session)
+{
+    struct sessions *all = session->sessions;
+    struct interpreter *ready =
+        nursery_take(all->nursery, session->profile, &session->limits);
+    if (ready) {
+        begin(session, ready);
+        return AGAIN;
+    }
+    session->wish.on_answer = on_progress;
+    session->wish.owner = session;
+    return boxes_take(all->boxes, &session->wish) ? AGAIN : WAIT;
+}
+
+static enum turn be_born(struct session *session)
+{
+    struct sessions *all = session->sessions;
+    struct zygote *zygote = nursery_zygote(all->nursery, session->profile);
+    struct box *box = session->wish.box;
     session->wish.box = NULL;
-    interpreter_use(session->interpreter, events);
+    begin(session, interpreter_new(all->loop, zygote, box, &session->limits));
+    return WAIT;
 }
 
 static enum turn step_opening(struct session *session)
@@ -262,14 +284,7 @@ static enum turn step_opening(struct session *session)
         return fail_open(session, &session->wish.err);
     if (session->wish.waiting)
         return WAIT;
-    if (!session->wish.box) {
-        session->wish.on_answer = on_progress;
-        session->wish.owner = session;
-        return boxes_take(session->sessions->boxes, &session->wish) ? AGAIN
-                                                                    : WAIT;
-    }
-    begin(session);
-    return WAIT;
+    return session->wish.box ? be_born(session) : find_interpreter(session);
 }
 
 static enum turn step_idle(struct session *session)
@@ -328,10 +343,12 @@ static const struct rule table[SESSION_STATES] = {
 /* -------------------------------------------------------------- life cycle */
 
 struct session *session_new(struct sessions *sessions, struct view name,
+                            enum profile profile,
                             const struct session_limits *limits)
 {
     struct session *session = allocate(sizeof(*session));
     session->sessions = sessions;
+    session->profile = profile;
     session->state = SESSION_IDLE;
     session->limits = *limits;
     session->sending = -1;

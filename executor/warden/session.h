@@ -76,6 +76,7 @@ struct session {
     enum session_state state;
     struct session_seen seen;
     struct session_limits limits;
+    enum profile profile;
     struct alarm *deadline;
     struct alarm *measuring; /* memory, while a cell runs */
     struct request *first;   /* what is asked, in order */
@@ -104,6 +105,7 @@ struct session {
 };
 
 struct session *session_new(struct sessions *sessions, struct view name,
+                            enum profile profile,
                             const struct session_limits *limits);
 /* Kills what runs, fails what was asked. */
 void session_free(struct session *session);

@@ -25,12 +25,16 @@ static struct session *open_session(struct sessions *sessions,
         .disk_bytes = at_most(frame->limits.disk_bytes, most->disk_bytes),
         .processes = at_most(frame->limits.processes, most->processes),
     };
-    /* Without a box the kernel counts all that our user runs. */
-    if (sessions->settings->insecure)
-        limits.processes = UINT32_MAX;
+    enum profile profile = sessions->settings->profile;
     if (!name_is_valid(frame->session)) {
         err_set(err, ERR_REJECT, "bad_field",
                 "session: 1 to %d of A-Z a-z 0-9 . _ -", MAX_NAME_BYTES);
+        return NULL;
+    }
+    if (frame->profile.len > 0 && !profile_read(frame->profile, &profile)) {
+        err_set(err, ERR_REJECT, "bad_field",
+                "profile: \"%.*s\", must be science or bare",
+                VIEW_ARG(frame->profile));
         return NULL;
     }
     if (sessions->count >= sessions->settings->sessions) {
@@ -39,7 +43,8 @@ static struct session *open_session(struct sessions *sessions,
                 (unsigned long long)sessions->settings->sessions);
         return NULL;
     }
-    struct session *session = session_new(sessions, frame->session, &limits);
+    struct session *session =
+        session_new(sessions, frame->session, profile, &limits);
     session->next = sessions->first;
     sessions->first = session;
     sessions->count++;

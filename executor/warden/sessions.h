@@ -2,13 +2,14 @@
 #ifndef EXECUTOR_WARDEN_SESSIONS_H
 #define EXECUTOR_WARDEN_SESSIONS_H
 
+#include "executor/warden/nursery.h"
 #include "executor/warden/session.h"
 
 struct sessions {
     uv_loop_t *loop;
     const struct settings *settings;
     struct boxes *boxes;
-    struct zygote *zygote;
+    struct nursery *nursery;
     struct session *first;
     size_t count;
 };

@@ -16,9 +16,12 @@
 enum {
     CELL_MS = 60 * 1000,
     IDLE_MS = 20 * 60 * 1000,
+    READY = 4,
+    RENEW_MS = 60 * 60 * 1000,
+    RENEW_FORKS = 1000,
 };
 
-static char default_profile[] = "science";
+const char *const profile_names[] = { "science", "bare", NULL };
 
 static const char usage_text[] =
     "usage: quern-executor [flags]\n"
@@ -38,6 +41,10 @@ static const char usage_text[] =
     "  --cell-ms MS     longest run of a cell (60000)\n"
     "  --idle-ms MS     then a session ends (1200000)\n"
     "  --profile NAME   what Python has loaded: science, bare (science)\n"
+    "  --ready N        interpreters that wait for a session (4)\n"
+    "  --renew-ms MS    then Python is loaded anew, for new sessions "
+    "(3600000)\n"
+    "  --renew-forks N  likewise, after so many sessions (1000)\n"
     "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
@@ -58,6 +65,9 @@ enum option_value {
     OPTION_CELL_MS,
     OPTION_IDLE_MS,
     OPTION_PROFILE,
+    OPTION_READY,
+    OPTION_RENEW_MS,
+    OPTION_RENEW_FORKS,
     OPTION_LEVEL,
     OPTION_BOX,
     OPTION_GUEST,
@@ -80,6 +90,9 @@ static const struct option options[] = {
     { "cell-ms", required_argument, NULL, OPTION_CELL_MS },
     { "idle-ms", required_argument, NULL, OPTION_IDLE_MS },
     { "profile", required_argument, NULL, OPTION_PROFILE },
+    { "ready", required_argument, NULL, OPTION_READY },
+    { "renew-ms", required_argument, NULL, OPTION_RENEW_MS },
+    { "renew-forks", required_argument, NULL, OPTION_RENEW_FORKS },
     { "level", required_argument, NULL, OPTION_LEVEL },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
@@ -109,6 +122,11 @@ static const struct number {
     { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
     { OPTION_IDLE_MS, offsetof(struct settings, idle_ms), 0, 1000,
       MAX_DEADLINE_MS },
+    { OPTION_READY, offsetof(struct settings, ready), 0, 0, 1000 },
+    { OPTION_RENEW_MS, offsetof(struct settings, renew_ms), 0, 1000,
+      MAX_DEADLINE_MS },
+    { OPTION_RENEW_FORKS, offsetof(struct settings, renew_forks), 0, 1,
+      1000000 },
 };
 
 /* Says what is wrong with a flag's value, and what would be right. */
@@ -153,6 +171,16 @@ static bool read_number(struct settings *settings, const struct number *row,
     return true;
 }
 
+bool profile_read(struct view name, enum profile *profile)
+{
+    for (int i = 0; i < PROFILES; i++)
+        if (view_is(name, profile_names[i])) {
+            *profile = (enum profile)i;
+            return true;
+        }
+    return false;
+}
+
 static bool read_value(struct settings *settings, int option, char *text)
 {
     const struct number *number = find_number(option);
@@ -168,8 +196,7 @@ static bool read_value(struct settings *settings, int option, char *text)
         settings->user = text;
         return true;
     case OPTION_PROFILE:
-        settings->profile = text;
-        return strcmp(text, "science") == 0 || strcmp(text, "bare") == 0 ||
+        return profile_read(view_of(text), &settings->profile) ||
                refuse(option, text, "science or bare");
     case OPTION_LEVEL:
         settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
@@ -230,7 +257,6 @@ bool settings_read(struct settings *settings, int argc, char **argv,
     int option;
     *settings = (struct settings){
         .mode = 0660,
-        .profile = default_profile,
         .limits = { .memory_bytes = (uint64_t)2 << 30,
                     .disk_bytes = 256 << 20,
                     .processes = 64 },
@@ -238,6 +264,9 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         .cell_ms = CELL_MS,
         .snapshot_bytes = 512 << 20,
         .idle_ms = IDLE_MS,
+        .ready = READY,
+        .renew_ms = RENEW_MS,
+        .renew_forks = RENEW_FORKS,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == OPTION_HELP)
@@ -258,6 +287,9 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         fprintf(stderr, "quern-executor: %s: takes flags only\n", argv[optind]);
         return bad_usage(status);
     }
+    /* Without a box the kernel counts all that our user runs. */
+    if (settings->insecure)
+        settings->limits.processes = UINT32_MAX;
     *status = EX_UNAVAILABLE;
     return finish_reading(settings, box, guest);
 }

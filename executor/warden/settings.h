@@ -9,19 +9,27 @@ enum level {
     LEVEL_FULL,  /* and Landlock, and a watchdog over memory */
 };
 
+/* What Python has loaded before a session begins. */
+enum profile { PROFILE_SCIENCE, PROFILE_BARE, PROFILES };
+extern const char *const profile_names[]; /* and NULL */
+bool profile_read(struct view name, enum profile *profile);
+
 struct settings {
     const char *socket_path;
-    const char *user;  /* NULL: quern, or a number without a name */
-    const char *group; /* of the socket; NULL: the user's */
-    unsigned int mode; /* of the socket */
-    char *profile;
-    char *box_path; /* quern-box, quern-guest */
+    const char *user;     /* NULL: quern, or a number without a name */
+    const char *group;    /* of the socket; NULL: the user's */
+    unsigned int mode;    /* of the socket */
+    enum profile profile; /* of a session that does not say */
+    char *box_path;       /* quern-box, quern-guest */
     char *guest_path;
     struct session_limits limits; /* default, and most, of a session */
     uint64_t sessions;            /* at once */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
     uint64_t cell_ms;             /* default, and most */
     uint64_t idle_ms;             /* then a session ends */
+    uint64_t ready;               /* interpreters that wait for a session */
+    uint64_t renew_ms;            /* a zygote is as old as that at most, */
+    uint64_t renew_forks;         /* ... or has forked so many */
     enum level level;
     bool insecure; /* no boxes: for development where there can be none */
     bool check;    /* test the walls, print what there is, end */

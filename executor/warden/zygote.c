@@ -16,40 +16,86 @@
 #include "schemas/message/limits.h"
 
 enum {
-    ANSWER_MS = 30000, /* the first answer comes after all imports */
+    LOAD_MS = 60000, /* to import everything */
+    ANSWER_MS = 30000,
     RESTART_MS = 500,
-    LOOK_MS = 200, /* for orphans */
+    RETRY_MS = 30000, /* to try to renew one again that is there */
+    LOOK_MS = 200,    /* for orphans */
     MAX_LOOKS = 20,
     READ_BYTES = 4096,
     MAX_WORD_FRAME_BYTES = 64 << 10,
+    PID_BUCKETS = 1024,
+};
+
+/* One quern-guest. */
+struct parent {
+    struct zygote *zygote;
+    struct watch *channel;
+    int process; /* pidfd */
+    bool ready;  /* everything is loaded */
+    struct buf input;
+    int passenger; /* the pidfd of the FORKED that is coming in */
+    bool reading;  /* frames are being handled: */
+    bool ended;    /* ... it goes when that is over */
 };
 
 struct zygote {
     uv_loop_t *loop;
     const struct settings *settings;
-    struct watch *channel; /* NULL: down */
-    int process;           /* pidfd, while it is up */
-    struct alarm *alarm;   /* an answer is due; or: start again */
-    struct birth *births;  /* wanted and alive, in the order of asking */
-    struct birth *asked;   /* the one whose answer is due */
+    enum profile profile;
+    struct parent *now;  /* forks; NULL: none is there */
+    struct parent *next; /* loads */
+    uint64_t generation, forks;
+    struct alarm *answer;  /* is due from the one that forks */
+    struct alarm *loading; /* is due to be over; or: start the next */
+    struct birth *wanted;
+    struct birth *asked; /* whose answer is due; NULL: nobody's any more */
+    bool due;            /* an answer */
+    struct birth *living[PID_BUCKETS];
     uint64_t numbers;
-    struct buf input;
-    int passenger; /* the pidfd of the FORKED that is coming in */
     struct alarm *looking;
     unsigned int looks;
     pid_t zombie; /* that the last look saw */
+    void (*on_up)(void *owner);
+    void *owner;
 };
 
 static void ask_next(struct zygote *zygote);
 
-/* ------------------------------------------------------------ up and down */
+/* ----------------------------------------------------------------- births */
 
-static void answer_asked(struct zygote *zygote, int pidfd)
+static struct birth **bucket(struct zygote *zygote, uint64_t pid)
+{
+    return &zygote->living[pid % PID_BUCKETS];
+}
+
+static void answer_asked(struct zygote *zygote, uint64_t pid, int pidfd)
 {
     struct birth *birth = zygote->asked;
     zygote->asked = NULL;
+    birth->pid = pid;
+    if (pid > 0) {
+        birth->next = *bucket(zygote, pid);
+        *bucket(zygote, pid) = birth;
+    }
     birth->on_born(birth->owner, pidfd);
 }
+
+static void answer_came(struct zygote *zygote)
+{
+    zygote->due = false;
+    alarm_stop(zygote->answer);
+}
+
+static void unlink_birth(struct birth **link, const struct birth *birth)
+{
+    while (*link && *link != birth)
+        link = &(*link)->next;
+    if (*link)
+        *link = birth->next;
+}
+
+/* ------------------------------------------------------------ up and down */
 
 /* An interpreter that was born while its zygote died is our child now, and
  * nobody knows of it; its box cannot end while it is a zombie. Whoever is
@@ -68,157 +114,222 @@ static void on_look(void *owner)
         alarm_set(zygote->looking, LOOK_MS);
 }
 
-/* It may hang, and then it does not see that its channel is closed. */
-static void end_process(struct zygote *zygote)
+static void release(struct parent *parent)
 {
-    if (zygote->process >= 0)
-        syscall(SYS_pidfd_send_signal, zygote->process, SIGKILL, NULL, 0);
-    close_fd(&zygote->process);
+    buf_finish(&parent->input);
+    close_fd(&parent->passenger);
+    free(parent);
 }
 
-static void go_down(struct zygote *zygote, const char *why)
+static void look_for_orphans(struct zygote *zygote)
 {
-    if (!zygote->channel)
-        return;
-    log_line("zygote.down", NULL, "%s", why);
-    watch_free(zygote->channel);
-    zygote->channel = NULL;
-    end_process(zygote);
     zygote->looks = 0;
     alarm_set(zygote->looking, LOOK_MS);
-    buf_clear(&zygote->input);
-    close_fd(&zygote->passenger);
-    alarm_set(zygote->alarm, RESTART_MS);
-    if (zygote->asked)
-        answer_asked(zygote, -1);
 }
 
-static struct birth *find_pid(struct zygote *zygote, uint64_t pid)
+/* It may hang, and then it does not see that its channel is closed. */
+static void end_parent(struct parent *parent)
 {
-    struct birth *birth = zygote->births;
-    while (birth && birth->pid != pid)
-        birth = birth->next;
-    return birth;
+    if (!parent)
+        return;
+    watch_free(parent->channel);
+    if (parent->process >= 0)
+        syscall(SYS_pidfd_send_signal, parent->process, SIGKILL, NULL, 0);
+    close_fd(&parent->process);
+    parent->ended = true;
+    if (!parent->reading)
+        release(parent);
+}
+
+static void go_down(struct parent *parent, const char *why)
+{
+    struct zygote *zygote = parent->zygote;
+    bool forks = parent == zygote->now;
+    log_line("zygote.down", profile_names[zygote->profile], "%s", why);
+    if (forks)
+        zygote->now = NULL;
+    else
+        zygote->next = NULL;
+    end_parent(parent);
+    if (!zygote->next)
+        alarm_set(zygote->loading, zygote->now ? RETRY_MS : RESTART_MS);
+    if (!forks)
+        return;
+    answer_came(zygote);
+    look_for_orphans(zygote);
+    if (zygote->asked)
+        answer_asked(zygote, 0, -1);
+}
+
+/* It has loaded everything: from now on it is the one that forks. Not while
+ * the other one is forking. */
+static void succeed(struct zygote *zygote)
+{
+    if (!zygote->next || !zygote->next->ready || zygote->due)
+        return;
+    end_parent(zygote->now);
+    zygote->now = zygote->next;
+    zygote->next = NULL;
+    zygote->forks = 0;
+    look_for_orphans(zygote);
+    alarm_set(zygote->loading, zygote->settings->renew_ms);
+    log_line("zygote.up", profile_names[zygote->profile], "number %llu",
+             (unsigned long long)++zygote->generation);
+    zygote->on_up(zygote->owner);
 }
 
 /* An answer to a birth that was given up meanwhile has nobody: what was born
  * ends when it finds its channel closed. */
-static void take_answer(struct zygote *zygote, const struct guest_frame *frame)
+static void take_answer(struct parent *parent, const struct guest_frame *frame)
 {
-    int pidfd = zygote->passenger;
-    zygote->passenger = -1;
-    if (zygote->asked && zygote->asked->number == frame->number) {
-        alarm_stop(zygote->alarm);
-        zygote->asked->pid = frame->pid;
-        answer_asked(zygote, pidfd);
-    } else {
+    struct zygote *zygote = parent->zygote;
+    int pidfd = take_fd(&parent->passenger);
+    answer_came(zygote);
+    if (zygote->asked && zygote->asked->number == frame->number)
+        answer_asked(zygote, frame->pid, pidfd);
+    else
         close_fd(&pidfd);
-    }
 }
 
-static bool take_frame(struct zygote *zygote, struct view body, struct err *err)
+static void take_exit(struct zygote *zygote, const struct guest_frame *frame)
+{
+    struct birth *birth = *bucket(zygote, frame->pid);
+    while (birth && birth->pid != frame->pid)
+        birth = birth->next;
+    if (birth)
+        birth->on_exited(birth->owner, (int)frame->wait_status);
+}
+
+static bool take_frame(struct parent *parent, struct view body, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct zygote *zygote = parent->zygote;
     struct guest_frame frame;
     if (!message_decode(&schema_guest_frame, body, &frame, &arena, err))
         return false;
-    struct birth *birth = frame.pid ? find_pid(zygote, frame.pid) : NULL;
-    if (frame.type == GUEST_FORKED || frame.pid == 0)
-        take_answer(zygote, &frame);
-    else if (frame.type == GUEST_EXITED && birth)
-        birth->on_exited(birth->owner, (int)frame.wait_status);
+    if (parent == zygote->next)
+        parent->ready |= frame.type == GUEST_READY;
+    else if (frame.type == GUEST_FORKED || frame.pid == 0)
+        take_answer(parent, &frame);
+    else if (frame.type == GUEST_EXITED)
+        take_exit(zygote, &frame);
     return true;
 }
 
-static bool take_frames(struct zygote *zygote, struct err *err)
+static bool take_frames(struct parent *parent, struct err *err)
 {
-    for (;;) {
+    while (!parent->ended) {
         size_t total = 0;
-        struct view bytes = buf_view(&zygote->input);
+        struct view bytes = buf_view(&parent->input);
         if (!frame_length(bytes, MAX_WORD_FRAME_BYTES, &total, err))
             return false;
         if (total == 0 || total > bytes.len)
             return true;
         struct view body = { bytes.data + FRAME_HEADER_BYTES,
                              total - FRAME_HEADER_BYTES };
-        if (!take_frame(zygote, body, err))
+        if (!take_frame(parent, body, err))
             return false;
-        if (!zygote->channel)
-            return true;
-        buf_drop(&zygote->input, total);
+        buf_drop(&parent->input, total);
     }
+    return true;
+}
+
+static void handle(struct parent *parent)
+{
+    struct zygote *zygote = parent->zygote;
+    struct err err;
+    parent->reading = true;
+    bool good = take_frames(parent, &err);
+    parent->reading = false;
+    if (parent->ended)
+        release(parent);
+    else if (!good)
+        go_down(parent, err.text);
+    ask_next(zygote);
 }
 
 static void on_channel(void *owner, int events)
 {
-    struct zygote *zygote = owner;
+    struct parent *parent = owner;
     (void)events;
     int fds[WIRE_FDS];
     size_t count = WIRE_FDS;
-    char *room = buf_reserve(&zygote->input, READ_BYTES);
-    ssize_t got = room ? wire_receive(watch_fd(zygote->channel), room,
+    char *room = buf_reserve(&parent->input, READ_BYTES);
+    ssize_t got = room ? wire_receive(watch_fd(parent->channel), room,
                                       READ_BYTES, fds, &count)
                        : 0;
     if (got < 0 && errno == EAGAIN)
         return;
     if (got <= 0) {
-        go_down(zygote, "quern-guest ended");
+        go_down(parent, "quern-guest ended");
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        close_fd(&zygote->passenger);
-        zygote->passenger = fds[i];
+        close_fd(&parent->passenger);
+        parent->passenger = fds[i];
     }
-    zygote->input.len += (size_t)got;
-    struct err err;
-    if (!take_frames(zygote, &err))
-        go_down(zygote, err.text);
-    else
-        ask_next(zygote);
+    parent->input.len += (size_t)got;
+    handle(parent);
 }
 
-static void go_up(struct zygote *zygote)
+static void load_next(struct zygote *zygote)
 {
     int pair[2];
     if (!wire_pair(SOCK_STREAM, pair)) {
-        alarm_set(zygote->alarm, RESTART_MS);
+        alarm_set(zygote->loading, RESTART_MS);
         return;
     }
-    char flag[] = "--profile";
-    char *argv[] = { zygote->settings->guest_path, flag,
-                     zygote->settings->profile, NULL };
-    zygote->channel = watch_new(zygote->loop, pair[0], on_channel, zygote);
-    watch_want(zygote->channel, UV_READABLE);
+    char flag[] = "--profile", profile[16];
+    snprintf(profile, sizeof(profile), "%s", profile_names[zygote->profile]);
+    char *argv[] = { zygote->settings->guest_path, flag, profile, NULL };
+    struct parent *parent = allocate(sizeof(*parent));
+    parent->zygote = zygote;
+    parent->passenger = -1;
+    parent->process = -1;
+    buf_init(&parent->input, MAX_WORD_FRAME_BYTES + READ_BYTES);
+    parent->channel = watch_new(zygote->loop, pair[0], on_channel, parent);
+    watch_want(parent->channel, UV_READABLE);
+    zygote->next = parent;
     int pid = spawn(zygote->loop, argv, pair[1]);
     close(pair[1]);
     if (pid < 0) {
-        go_down(zygote, "it could not be started");
+        go_down(parent, "it could not be started");
         return;
     }
-    zygote->process = (int)syscall(SYS_pidfd_open, pid, 0);
-    ask_next(zygote);
+    parent->process = (int)syscall(SYS_pidfd_open, pid, 0);
+    alarm_set(zygote->loading, LOAD_MS);
 }
 
-static void on_alarm(void *owner)
+static void on_loading(void *owner)
 {
     struct zygote *zygote = owner;
-    if (zygote->channel)
-        go_down(zygote, "no answer");
-    else
-        go_up(zygote);
+    if (zygote->next && !zygote->next->ready)
+        go_down(zygote->next, "it does not get ready");
+    else if (!zygote->next)
+        load_next(zygote);
 }
 
-struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings)
+static void on_no_answer(void *owner)
+{
+    struct zygote *zygote = owner;
+    if (zygote->now)
+        go_down(zygote->now, "no answer");
+}
+
+struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings,
+                          enum profile profile, void (*on_up)(void *owner),
+                          void *owner)
 {
     struct zygote *zygote = allocate(sizeof(*zygote));
     zygote->loop = loop;
     zygote->settings = settings;
-    zygote->passenger = -1;
-    zygote->process = -1;
+    zygote->profile = profile;
+    zygote->on_up = on_up;
+    zygote->owner = owner;
     zygote->looking = alarm_new(loop, on_look, zygote);
-    buf_init(&zygote->input, MAX_WORD_FRAME_BYTES + READ_BYTES);
-    zygote->alarm = alarm_new(loop, on_alarm, zygote);
-    go_up(zygote);
+    zygote->answer = alarm_new(loop, on_no_answer, zygote);
+    zygote->loading = alarm_new(loop, on_loading, zygote);
+    load_next(zygote);
     return zygote;
 }
 
@@ -226,16 +337,25 @@ void zygote_free(struct zygote *zygote)
 {
     if (!zygote)
         return;
-    watch_free(zygote->channel);
-    end_process(zygote);
-    alarm_free(zygote->alarm);
+    end_parent(zygote->now);
+    end_parent(zygote->next);
+    alarm_free(zygote->answer);
+    alarm_free(zygote->loading);
     alarm_free(zygote->looking);
-    buf_finish(&zygote->input);
-    close_fd(&zygote->passenger);
     free(zygote);
 }
 
-/* ---------------------------------------------------------------- births */
+bool zygote_is_busy(const struct zygote *zygote)
+{
+    return zygote->wanted || zygote->due;
+}
+
+uint64_t zygote_generation(const struct zygote *zygote)
+{
+    return zygote->generation;
+}
+
+/* ----------------------------------------------------------------- asking */
 
 static bool send_fork(struct zygote *zygote, struct birth *birth,
                       struct err *err)
@@ -255,12 +375,12 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
         memcpy(fds, namespaces, sizeof(int) * BOX_NAMESPACES);
     memcpy(fds + FORK_CHANNEL, birth->ends, sizeof(birth->ends));
     fds[FORK_WORKSPACE] = box_workspace(birth->box);
-    /* Into a box: all but the last. Without one: the last four only. */
+    /* Into a box: all but the last. Without one: the last five only. */
     const int *first = namespaces ? fds : fds + FORK_CHANNEL;
     size_t count = namespaces ? FORK_WORKSPACE : FORK_FDS - FORK_CHANNEL;
     /* One at a time, so it always fits into the socket's buffer. */
-    ssize_t sent =
-        wire_send(watch_fd(zygote->channel), buf_view(&bytes), first, count);
+    ssize_t sent = wire_send(watch_fd(zygote->now->channel), buf_view(&bytes),
+                             first, count);
     return sent == (ssize_t)bytes.len ||
            err_set(err, ERR_RETRY, "session_failed", "fork: %s",
                    strerror(errno));
@@ -268,28 +388,29 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
 
 static void ask_next(struct zygote *zygote)
 {
-    struct birth *birth = zygote->births;
-    while (birth && birth->asked)
-        birth = birth->next;
-    if (!birth || zygote->asked || !zygote->channel)
+    struct birth *birth = zygote->wanted;
+    struct err err;
+    succeed(zygote);
+    if (!birth || zygote->due || !zygote->now)
         return;
     birth->number = ++zygote->numbers;
-    struct err err;
     if (!send_fork(zygote, birth, &err)) {
-        go_down(zygote, err.text); /* the next zygote is asked */
+        go_down(zygote->now, err.text); /* the next one is asked */
         return;
     }
-    birth->asked = true;
+    zygote->wanted = birth->next;
     zygote->asked = birth;
-    alarm_set(zygote->alarm, ANSWER_MS);
+    zygote->due = true;
+    alarm_set(zygote->answer, ANSWER_MS);
+    if (++zygote->forks == zygote->settings->renew_forks && !zygote->next)
+        load_next(zygote);
 }
 
 void zygote_fork(struct zygote *zygote, struct birth *birth)
 {
     birth->next = NULL;
-    birth->asked = false;
     birth->pid = 0;
-    struct birth **last = &zygote->births;
+    struct birth **last = &zygote->wanted;
     while (*last)
         last = &(*last)->next;
     *last = birth;
@@ -298,11 +419,10 @@ void zygote_fork(struct zygote *zygote, struct birth *birth)
 
 void zygote_forget(struct zygote *zygote, struct birth *birth)
 {
-    for (struct birth **link = &zygote->births; *link; link = &(*link)->next)
-        if (*link == birth) {
-            *link = birth->next;
-            break;
-        }
     if (zygote->asked == birth)
         zygote->asked = NULL;
+    else if (birth->pid > 0)
+        unlink_birth(bucket(zygote, birth->pid), birth);
+    else
+        unlink_birth(&zygote->wanted, birth);
 }

@@ -1,7 +1,13 @@
 /* zygote.h - the warden's end of quern-guest, which forks interpreters.
  *
- * One birth at a time; the others wait their turn. A zygote that dies is
- * started again: interpreters that it forked live on. */
+ *   nobody --> next --(READY)--> now --> nobody
+ *                                 `--(old, or has forked enough)--> next ...
+ *
+ * One birth at a time; the others wait their turn. What is forked from one
+ * process shares the layout of its memory and its hash seed, so it is renewed:
+ * the next one has loaded everything before it takes the place of the one that
+ * is there now. Interpreters outlive the process that they were forked from,
+ * whether it was renewed or died. */
 #ifndef EXECUTOR_WARDEN_ZYGOTE_H
 #define EXECUTOR_WARDEN_ZYGOTE_H
 
@@ -16,7 +22,6 @@ struct birth {
     struct birth *next;
     uint64_t number;
     uint64_t pid; /* 0: not born yet */
-    bool asked;
     /* Until on_born: borrowed. */
     const struct box *box;
     struct session_limits limits;
@@ -27,11 +32,19 @@ struct birth {
     void *owner;
 };
 
-struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings);
+/* on_up: from now on it forks, or another one in its place. */
+struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings,
+                          enum profile profile, void (*on_up)(void *owner),
+                          void *owner);
 void zygote_free(struct zygote *zygote);
 
 void zygote_fork(struct zygote *zygote, struct birth *birth);
 /* No callback comes any more. */
 void zygote_forget(struct zygote *zygote, struct birth *birth);
+
+/* Births wait for it. */
+bool zygote_is_busy(const struct zygote *zygote);
+/* Which one it is; 0: none has been up. */
+uint64_t zygote_generation(const struct zygote *zygote);
 
 #endif

@@ -123,8 +123,9 @@ enum guest_type {
     GUEST_SNAPSHOT, /* fork and park; the child's channel rides along */
     GUEST_ANSWER,   /* nonce, number: of TOOL or INSTALL; data, or error */
     /* guest to warden */
-    GUEST_READY,   /* the walls are up; waiting for a cell. From a snapshot:
-                      it is parked; its own pidfd rides along */
+    GUEST_READY,   /* the walls are up, or the snapshot is forked; waiting for
+                      a cell. From a snapshot: it is parked; its own pidfd
+                      rides along. From the zygote: everything is loaded */
     GUEST_DISPLAY, /* nonce, bundle */
     GUEST_TOOL,    /* nonce, number, name, data: JSON arguments */
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */

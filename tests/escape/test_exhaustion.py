@@ -183,8 +183,11 @@ STRAYS = [
 ]
 ALIVE = """
 def alive(pid):
-    with open(f'/proc/{pid}/stat') as stat:
-        return stat.read().rsplit(')')[1].split()[0] != 'Z'
+    try:
+        with open(f'/proc/{pid}/stat') as stat:
+            return stat.read().rsplit(')')[1].split()[0] != 'Z'
+    except OSError:
+        return False
 def others():
     pids = [int(p) for p in os.listdir('/proc') if p.isdigit()]
     return len([p for p in pids if p not in (1, os.getpid()) and alive(p)])

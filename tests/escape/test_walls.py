@@ -180,8 +180,11 @@ def descendants(pid):
 
 
 def name_of(pid):
-    with open(f"/proc/{pid}/comm") as comm:
-        return comm.read()
+    try:
+        with open(f"/proc/{pid}/comm") as comm:
+            return comm.read()
+    except OSError:  # it has just ended
+        return ""
 
 
 def is_alive(pid):

@@ -66,6 +66,7 @@ class Zygote:
             env={"SECRET": "of the warden", "PATH": "/bin"},
         )
         theirs.close()
+        assert receive(self.channel)["type"] == "ready", "all is loaded"
 
     def open(self, folder, **limits):
         return Session(self, folder, limits)
