@@ -62,7 +62,26 @@ void session_enter(struct session *session, enum session_state next)
         abort(); /* our own bug: better no warden than a confused one */
     session->state = next;
     session->seen.late = false;
+    session->idle_since_ms = clock_ms();
     alarm_set(session->deadline, deadline_ms(session));
+}
+
+void session_describe(const struct session *session, struct session_info *info)
+{
+    struct interpreter *interpreter = session->interpreter;
+    *info = (struct session_info){
+        .name = view_of(session->name),
+        .state = view_of(table[session->state].name),
+        .cells = session->cells,
+    };
+    if (session->state == SESSION_IDLE)
+        info->idle_ms = clock_ms() - session->idle_since_ms;
+    if (!interpreter)
+        return;
+    struct box *box = interpreter_box(interpreter);
+    info->memory_bytes =
+        memory_taken(box_proc(box), box_workspace(box), UINT64_MAX);
+    info->snapshot = interpreter_has_snapshot(interpreter);
 }
 
 void session_run(struct session *session)

@@ -70,7 +70,7 @@ struct running {
 };
 
 struct session {
-    struct session *next;
+    struct session *next; /* in its bucket */
     struct sessions *sessions;
     char name[MAX_NAME_BYTES + 1];
     enum session_state state;
@@ -95,6 +95,7 @@ struct session {
     struct calls calls;
     struct running running;
     uint64_t cells;
+    uint64_t idle_since_ms;
     struct listing files; /* as the last cell left them */
     bool files_stale;
     bool again;          /* an interpreter of this opening died: the last try */
@@ -109,6 +110,9 @@ struct session *session_new(struct sessions *sessions, struct view name,
                             const struct session_limits *limits);
 /* Kills what runs, fails what was asked. */
 void session_free(struct session *session);
+
+/* What it is at. Borrows its name. */
+void session_describe(const struct session *session, struct session_info *info);
 
 /* Takes the request. */
 void session_ask(struct session *session, struct request *request);

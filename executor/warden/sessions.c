@@ -3,12 +3,34 @@
 
 #include "executor/warden/log.h"
 
+/* FNV-1a. */
+static struct session **bucket(struct sessions *sessions, struct view name)
+{
+    uint32_t hash = 2166136261;
+    for (size_t i = 0; i < name.len; i++)
+        hash = (hash ^ (unsigned char)name.data[i]) * 16777619;
+    return &sessions->buckets[hash % SESSION_BUCKETS];
+}
+
 static struct session *find(struct sessions *sessions, struct view name)
 {
-    struct session *session = sessions->first;
+    struct session *session = *bucket(sessions, name);
     while (session && !view_is(name, session->name))
         session = session->next;
     return session;
+}
+
+/* The act may remove the one that it is done to. */
+static void do_to_all(struct sessions *sessions,
+                      void (*act)(struct session *session, void *with),
+                      void *with)
+{
+    for (size_t i = 0; i < SESSION_BUCKETS; i++)
+        for (struct session *session = sessions->buckets[i], *next; session;
+             session = next) {
+            next = session->next;
+            act(session, with);
+        }
 }
 
 static uint64_t at_most(uint64_t wanted, uint64_t most)
@@ -45,8 +67,9 @@ static struct session *open_session(struct sessions *sessions,
     }
     struct session *session =
         session_new(sessions, frame->session, profile, &limits);
-    session->next = sessions->first;
-    sessions->first = session;
+    struct session **first = bucket(sessions, frame->session);
+    session->next = *first;
+    *first = session;
     sessions->count++;
     return session;
 }
@@ -57,11 +80,39 @@ static bool needs_no_session(int type)
            type == FRAME_INTERRUPT;
 }
 
+static void describe(struct session *session, void *with)
+{
+    struct list *list = with;
+    struct session_info *infos = list->items;
+    session_describe(session, &infos[list->count++]);
+}
+
+static void answer_sessions(struct sessions *sessions,
+                            const struct request *request)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct list list = {
+        .items =
+            arena_alloc(&arena, sessions->count * sizeof(struct session_info)),
+    };
+    do_to_all(sessions, describe, &list);
+    peer_answer(request->peer, request->frame.ref,
+                (struct frame){
+                    .type = FRAME_LISTING,
+                    .sessions = list,
+                });
+}
+
 void sessions_ask(struct sessions *sessions, struct request *request)
 {
     const struct frame *frame = &request->frame;
     struct session *session = find(sessions, frame->session);
     struct err err = { 0 };
+    if (frame->type == FRAME_SESSIONS) {
+        answer_sessions(sessions, request);
+        request_free(request);
+        return;
+    }
     if (!session && frame->type == FRAME_OPEN)
         session = open_session(sessions, frame, &err);
     else if (!session)
@@ -79,27 +130,30 @@ void sessions_ask(struct sessions *sessions, struct request *request)
     request_free(request);
 }
 
+static void leave(struct session *session, void *peer)
+{
+    session_leave(session, peer);
+}
+
 void sessions_leave(struct sessions *sessions, struct peer *peer)
 {
-    for (struct session *session = sessions->first, *next; session;
-         session = next) {
-        next = session->next;
-        session_leave(session, peer);
-    }
+    do_to_all(sessions, leave, peer);
+}
+
+static void run(struct session *session, void *with)
+{
+    (void)with;
+    session_run(session);
 }
 
 void sessions_caught_up(struct sessions *sessions)
 {
-    for (struct session *session = sessions->first, *next; session;
-         session = next) {
-        next = session->next;
-        session_run(session);
-    }
+    do_to_all(sessions, run, NULL);
 }
 
 void sessions_remove(struct sessions *sessions, struct session *session)
 {
-    struct session **link = &sessions->first;
+    struct session **link = bucket(sessions, view_of(session->name));
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
@@ -108,8 +162,12 @@ void sessions_remove(struct sessions *sessions, struct session *session)
     session_free(session);
 }
 
+static void end(struct session *session, void *sessions)
+{
+    sessions_remove(sessions, session);
+}
+
 void sessions_finish(struct sessions *sessions)
 {
-    while (sessions->first)
-        sessions_remove(sessions, sessions->first);
+    do_to_all(sessions, end, sessions);
 }

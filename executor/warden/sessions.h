@@ -5,12 +5,14 @@
 #include "executor/warden/nursery.h"
 #include "executor/warden/session.h"
 
+enum { SESSION_BUCKETS = 1024 };
+
 struct sessions {
     uv_loop_t *loop;
     const struct settings *settings;
     struct boxes *boxes;
     struct nursery *nursery;
-    struct session *first;
+    struct session *buckets[SESSION_BUCKETS]; /* by name */
     size_t count;
 };
 

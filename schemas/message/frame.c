@@ -26,7 +26,7 @@ enum {
     MAX_PATH_BYTES = 4096,
     MAX_LISTING = 4096,
     MAX_BUNDLE = 32,
-    MAX_SESSIONS = 4096
+    MAX_SESSIONS = 10000
 };
 
 static const struct field workspace_file_fields[] = {
