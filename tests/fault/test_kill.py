@@ -254,7 +254,7 @@ def test_redis_while_a_cell_runs(stack):
 
 def test_redis_is_full_for_a_while(stack):
     """Blobs are refused, leases are kept, nothing is given up."""
-    consumer = stack.consumer()
+    consumer = stack.consumer(lease_ms=2000)
     job = stack.submit(
         kind="code",
         cells=["import time; time.sleep(1)\nopen('out', 'w').write('x' * 1000)"],
@@ -262,7 +262,7 @@ def test_redis_is_full_for_a_while(stack):
     stack.wait_event(job, "tool.started")
     stack.db.config_set("maxmemory", "1")
     consumer.wait_for('"redis.not_now"')
-    time.sleep(1.5)  # two leases
+    time.sleep(4)  # two leases
     assert stack.state(job) == "in_progress"
     stack.db.config_set("maxmemory", "0")
     result = stack.result(job)
