@@ -112,9 +112,14 @@ class Session:
         """All that a run puts out, until it is done."""
         out = {"stdout": b"", "stderr": b""}
         displays = []
+        restarts = 0
         while True:
             frame = self.connection.answer(ref)
-            if frame["type"] == "output":
+            if frame["type"] == "restart":  # what it put out is void
+                out = {"stdout": b"", "stderr": b""}
+                displays = []
+                restarts += 1
+            elif frame["type"] == "output":
                 out[frame["stream"]] += frame.get("data", b"")
             elif frame["type"] == "display":
                 displays.append(frame["bundle"])
@@ -135,6 +140,7 @@ class Session:
             stderr=out["stderr"].decode(errors="backslashreplace"),
             raw=out,
             displays=displays,
+            restarts=restarts,
             files={f["name"]: f.get("change", "same") for f in frame.get("files", [])},
             call=frame.get("call"),
         )

@@ -1,6 +1,6 @@
 /* box.h - what the warden and a box's init say to each other.
  *
- * quern-box DISK_BYTES is started with a SOCK_SEQPACKET socket as descriptor
+ * quern-box DISK_BYTES [PACKAGES] is started with a SOCK_SEQPACKET socket as descriptor
  * BOX_CHANNEL. It makes a box, whose init then sends one struct box_word of
  * kind BOX_UP with the descriptors of enum box_fd, or BOX_FAILED with the
  * reason. From then on it answers BOX_SWEEP, says how those ended that it was
@@ -52,8 +52,9 @@ enum box_fd {
 };
 
 /* Inside, root_build() makes the file system and enters it; the working
- * directory is the new root. Failing calls end in box_die(). */
-void root_build(unsigned long long disk_bytes);
+ * directory is the new root. packages: a folder that the warden fills, or
+ * NULL. Failing calls end in box_die(). */
+void root_build(unsigned long long disk_bytes, const char *packages);
 
 /* Serves the warden until the socket closes; reaps. Never returns. */
 void init_serve(void) __attribute__((noreturn));

@@ -52,6 +52,7 @@ static const struct {
     { "/sbin", FS_RUN },
     { "/lib", FS_RUN },
     { "/lib64", FS_RUN },
+    { "/packages", FS_RUN },
     { "/etc", FS_READ },
     { "/proc", FS_READ },
     { "/var/cache/fontconfig", FS_READ },

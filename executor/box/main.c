@@ -119,11 +119,12 @@ static void hand_over(void)
         close(fds[i]);
 }
 
-static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes)
+static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes,
+                     const char *packages)
 {
     map_user(uid, gid);
     open_namespaces();
-    root_build(disk_bytes);
+    root_build(disk_bytes, packages);
     if (wall_wanted("uts"))
         set_names();
     harden();
@@ -142,9 +143,10 @@ static pid_t clone_init(void)
 
 int main(int argc, char **argv)
 {
-    unsigned long long disk_bytes = argc == 2 ? strtoull(argv[1], NULL, 10) : 0;
+    bool usable = argc == 2 || argc == 3;
+    unsigned long long disk_bytes = usable ? strtoull(argv[1], NULL, 10) : 0;
     if (disk_bytes == 0) {
-        fprintf(stderr, "usage: quern-box DISK_BYTES, started by "
+        fprintf(stderr, "usage: quern-box DISK_BYTES [PACKAGES], started by "
                         "quern-executor\n");
         return 64;
     }
@@ -156,6 +158,6 @@ int main(int argc, char **argv)
         box_die("clone");
     if (init > 0)
         return 0;
-    box_make(uid, gid, disk_bytes);
+    box_make(uid, gid, disk_bytes, argv[2]);
     init_serve();
 }

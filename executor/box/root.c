@@ -6,6 +6,8 @@
  *   /dev              null full random urandom; a shared mapping of zero would
  *                     be memory that nobody counts
  *   /proc             processes of the box only (subset=pid), nothing to tune
+ *   /packages         a folder of the warden's, read-only: what is installed
+ *                     on demand appears in it
  *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
  *
  * There is no /sys, /home, /root, /run, /var but fonts. */
@@ -197,7 +199,17 @@ static void enter_root(void)
                   MOUNT_ATTR_NOEXEC);
 }
 
-void root_build(unsigned long long disk_bytes)
+/* Nothing in it belongs to the box, though its user is the same. */
+static void add_packages(const char *folder)
+{
+    if (!folder)
+        return;
+    make_dir("packages");
+    bind_path(folder, "packages",
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+void root_build(unsigned long long disk_bytes, const char *packages)
 {
     char options[32];
     snprintf(options, sizeof(options), "size=%d,mode=0755", ROOT_BYTES);
@@ -211,6 +223,7 @@ void root_build(unsigned long long disk_bytes)
     for (size_t i = 0; i < COUNT(made_up); i++)
         make_file(made_up[i].path, made_up[i].text);
     add_devices();
+    add_packages(packages);
     add_own(disk_bytes);
     add_proc();
     enter_root();

@@ -158,11 +158,11 @@ static struct view text_view(PyObject *text)
 
 static bool read_outcome(struct guest_frame *done)
 {
-    PyObject *status, *result, *name, *value, *traceback;
+    PyObject *status, *result, *name, *value, *traceback, *missing;
 
     if (!interp.outcome ||
-        !PyArg_ParseTuple(interp.outcome, "UUUUU", &status, &result, &name,
-                          &value, &traceback))
+        !PyArg_ParseTuple(interp.outcome, "UUUUUU", &status, &result, &name,
+                          &value, &traceback, &missing))
         return false;
     for (int i = 0; cell_status_names[i]; i++)
         if (view_is(text_view(status), cell_status_names[i]))
@@ -170,6 +170,7 @@ static bool read_outcome(struct guest_frame *done)
     done->result = text_view(result);
     done->error = (struct cell_error){ text_view(name), text_view(value),
                                        text_view(traceback) };
+    done->missing = text_view(missing);
     return true;
 }
 

@@ -36,8 +36,8 @@ void interp_wake(void);
 /* So that the next cell does not wait for copies of pages that all need. */
 void interp_warm_up(void);
 
-/* Fills status, result and error of done: its views live until the next
- * call. */
+/* Fills status, result, error and missing of done: its views live until the
+ * next call. */
 void interp_run(const struct guest_frame *cell, struct guest_frame *done);
 
 #endif

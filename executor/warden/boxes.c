@@ -45,8 +45,9 @@ struct box {
     struct watch *init; /* pidfd: NULL until BOX_UP */
     struct alarm *deadline;
     int fds[BOX_FDS];
-    char *folder; /* --insecure: all there is */
-    bool lost;    /* init is gone */
+    char *folder;   /* --insecure: all there is */
+    char *packages; /* a folder that the warden fills; NULL: none */
+    bool lost;      /* init is gone */
     struct box_events events;
 };
 
@@ -54,6 +55,7 @@ struct boxes {
     uv_loop_t *loop;
     const struct settings *settings;
     struct box *own; /* starting or ready: few */
+    struct packages *packages;
     struct box_wish *wishes;
     struct alarm *retry;
     bool resting; /* after a failure, until retry */
@@ -120,6 +122,7 @@ static void kill_box(struct box *box)
     for (size_t i = 0; i < BOX_FDS; i++)
         close_fd(&box->fds[i]);
     folder_remove(box->folder);
+    packages_remove(box->boxes->loop, box->packages);
     if (!box->init) {
         free(box);
         return;
@@ -290,7 +293,9 @@ static void start_box(struct boxes *boxes)
     char disk[32];
     snprintf(disk, sizeof(disk), "%llu",
              (unsigned long long)boxes->settings->limits.disk_bytes);
-    char *argv[] = { boxes->settings->box_path, disk, NULL };
+    if (boxes->packages)
+        box->packages = packages_folder(boxes->packages);
+    char *argv[] = { boxes->settings->box_path, disk, box->packages, NULL };
     bool spawned = spawn(boxes->loop, argv, pair[1]) > 0;
     close(pair[1]);
     if (spawned)
@@ -320,11 +325,13 @@ static void on_retry(void *owner)
     refill(boxes);
 }
 
-struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings)
+struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
+                        struct packages *packages)
 {
     struct boxes *boxes = allocate(sizeof(*boxes));
     boxes->loop = loop;
     boxes->settings = settings;
+    boxes->packages = packages;
     boxes->retry = alarm_new(loop, on_retry, boxes);
     refill(boxes);
     return boxes;
@@ -411,6 +418,10 @@ int box_workspace(const struct box *box)
 int box_proc(const struct box *box)
 {
     return box->fds[BOX_FD_PROC];
+}
+const char *box_packages(const struct box *box)
+{
+    return box->packages;
 }
 
 /* If init is gone, the death of everybody else tells; whoever waits for an

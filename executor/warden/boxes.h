@@ -13,7 +13,7 @@
 
 #include "executor/box/box.h"
 #include "executor/warden/loop.h"
-#include "executor/warden/settings.h"
+#include "executor/warden/packages.h"
 
 struct box;
 struct boxes;
@@ -36,8 +36,9 @@ struct box_events {
     void *owner;
 };
 
-/* Keeps ready boxes at hand from now on. */
-struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings);
+/* Keeps ready boxes at hand from now on. packages: NULL, or borrowed. */
+struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
+                        struct packages *packages);
 /* Kills all that are not lent. */
 void boxes_free(struct boxes *boxes);
 /* Some were killed and are not dead yet: interpreters in them wait for their
@@ -58,6 +59,8 @@ const int *box_namespaces(const struct box *box);
 bool box_is_folder(const struct box *box);
 int box_workspace(const struct box *box);
 int box_proc(const struct box *box); /* -1: the box has none */
+/* What is /packages inside; NULL: it has none. */
+const char *box_packages(const struct box *box);
 /* Ends every process but those; on_swept tells. keep: as the box sees them, 0
  * for nobody. */
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT]);

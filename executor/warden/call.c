@@ -106,6 +106,10 @@ void call_say(struct call *call, struct frame *frame)
 {
     frame->call = view_of(call->id);
     call->done = frame->type == FRAME_DONE;
+    if (frame->type == FRAME_RESTART) {
+        buf_clear(&call->frames);
+        call->forgotten = 0;
+    }
     remember(call, frame);
     frame->fresh = call->done;
     peer_answer(call->peer, call->ref, *frame);

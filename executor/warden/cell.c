@@ -84,6 +84,7 @@ enum turn step_sweeping(struct session *session)
     if (!session->seen.dead && !session->seen.swept && !session->seen.late)
         return WAIT;
     if (!session->seen.dead && session->seen.swept && session->seen.clean)
-        return session_settle(session);
+        return installing_is_due(session) ? session_install(session)
+                                          : session_settle(session);
     return session_kill(session);
 }

@@ -4,6 +4,7 @@
  *   serve.c    requests in order; sending
  *   cell.c     running, stopping, sweeping
  *   recover.c  killing, parking
+ *   installing.c  packages that a cell lacks
  *   outcome.c  what became of a cell */
 #ifndef EXECUTOR_WARDEN_MACHINE_H
 #define EXECUTOR_WARDEN_MACHINE_H
@@ -42,9 +43,19 @@ enum turn step_stopping(struct session *session);
 enum turn step_sweeping(struct session *session);
 enum turn step_killing(struct session *session);
 enum turn step_parking(struct session *session);
+enum turn step_installing(struct session *session);
 
 /* Ends what runs, or has died, and goes back to what there was. */
 enum turn session_kill(struct session *session);
+/* Starts the cell; or again, what it did to variables being undone. */
+enum turn session_begin_cell(struct session *session);
+
+/* The cell has ended, and says for want of which module; empty: of none. */
+void installing_missed(struct session *session, struct view module);
+/* It is to be installed, and the cell to run again. */
+bool installing_is_due(const struct session *session);
+enum turn session_install(struct session *session);
+
 /* The cell is over and nothing is left of it: its outcome, then a snapshot. */
 enum turn session_settle(struct session *session);
 

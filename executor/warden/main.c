@@ -97,22 +97,28 @@ static bool prepare(struct warden *warden, struct err *err)
         if (warden->listener < 0)
             return false;
     }
-    return user_drop(&warden->settings, err);
+    if (!user_drop(&warden->settings, err))
+        return false;
+    uv_loop_init(&warden->loop);
+    warden->sessions.packages =
+        packages_open(&warden->loop, &warden->settings, err);
+    return warden->sessions.packages || err->kind == ERR_NONE;
 }
 
 static void start(struct warden *warden)
 {
     uv_loop_t *loop = &warden->loop;
-    uv_loop_init(loop);
     for (size_t i = 0; i < SIGNALS; i++) {
         uv_signal_init(loop, &warden->signals[i]);
         warden->signals[i].data = warden;
         uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
     }
+    struct packages *packages = warden->sessions.packages;
     warden->sessions = (struct sessions){
         .loop = loop,
         .settings = &warden->settings,
-        .boxes = boxes_new(loop, &warden->settings),
+        .boxes = boxes_new(loop, &warden->settings, packages),
+        .packages = packages,
     };
     warden->sessions.nursery =
         nursery_new(loop, &warden->settings, warden->sessions.boxes);
@@ -154,6 +160,7 @@ static void finish(struct warden *warden)
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
     settle(&warden->loop, NULL);
+    packages_close(warden->sessions.packages);
     uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);

@@ -12,41 +12,75 @@ enum {
     MAX_CELL_DISPLAY_BYTES = 64 << 20, /* of all displays of one cell */
 };
 
+static void clear_cell(struct running *running)
+{
+    arena_finish(&running->arena);
+    running->cell = (struct cell){ 0 };
+    running->cell.displays.items =
+        arena_alloc(&running->arena, MAX_DISPLAYS * sizeof(struct view));
+    running->display_bytes = 0;
+}
+
 void outcome_begin(struct session *session, struct call *call,
                    uint64_t limit_ms)
 {
     struct running *running = &session->running;
     arena_finish(&running->arena);
+    arena_finish(&running->asked_arena);
     *running = (struct running){
         .call = call,
         .number = ++session->cells,
         .limit_ms = limit_ms,
         .started_ms = clock_ms(),
     };
-    running->cell.displays.items =
-        arena_alloc(&running->arena, MAX_DISPLAYS * sizeof(struct view));
+    clear_cell(running);
     if (session->loss[0] == '\0')
         return;
     outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
     session->loss[0] = '\0';
 }
 
-void outcome_set(struct session *session, enum cell_status status,
-                 enum cell_state state, const char *format, ...)
+void outcome_restart(struct session *session)
 {
     struct running *running = &session->running;
+    int state = running->cell.state;
+    clear_cell(running);
+    running->cell.state = state;
+    running->cell.reason = view_of(running->reason);
+}
+
+static void add_reason(struct running *running, const char *format,
+                       va_list arguments) __attribute__((format(printf, 2, 0)));
+static void add_reason(struct running *running, const char *format,
+                       va_list arguments)
+{
     size_t len = strlen(running->reason);
-    va_list arguments;
-    va_start(arguments, format);
     if (len > 0 && len + 3 < sizeof(running->reason))
         len += (size_t)sprintf(running->reason + len, "; ");
     vsnprintf(running->reason + len, sizeof(running->reason) - len, format,
               arguments);
+    running->cell.reason = view_of(running->reason);
+}
+
+void outcome_set(struct session *session, enum cell_status status,
+                 enum cell_state state, const char *format, ...)
+{
+    struct running *running = &session->running;
+    va_list arguments;
+    va_start(arguments, format);
+    add_reason(running, format, arguments);
     va_end(arguments);
     running->cell.status = (int)status;
     if (running->cell.state < (int)state)
         running->cell.state = (int)state; /* the worst is the truth */
-    running->cell.reason = view_of(running->reason);
+}
+
+void outcome_note(struct session *session, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_reason(&session->running, format, arguments);
+    va_end(arguments);
 }
 
 static struct view text_of(const struct list *bundle)
@@ -114,6 +148,15 @@ void outcome_done(struct session *session, const struct guest_frame *done)
     cell->error.name = arena_copy(arena, done->error.name);
     cell->error.value = arena_copy(arena, done->error.value);
     cell->error.traceback = arena_copy(arena, done->error.traceback);
+    installing_missed(session, done->missing);
+}
+
+/* No interpreter: the cell was to run again, and there is none any more. */
+static uint64_t written(const struct session *session, struct view stream)
+{
+    return session->interpreter
+               ? interpreter_written(session->interpreter, stream)
+               : 0;
 }
 
 void outcome_say(struct session *session, bool emptied)
@@ -123,9 +166,8 @@ void outcome_say(struct session *session, bool emptied)
     struct cell *cell = &running->cell;
     struct listing after = { 0 };
     cell->ms = clock_ms() - running->started_ms;
-    cell->out_bytes = interpreter_written(session->interpreter, VIEW("stdout"));
-    cell->errout_bytes =
-        interpreter_written(session->interpreter, VIEW("stderr"));
+    cell->out_bytes = written(session, VIEW("stdout"));
+    cell->errout_bytes = written(session, VIEW("stderr"));
     if (!emptied)
         listing_read(&after, session_workspace(session));
     struct frame frame = {
@@ -138,6 +180,7 @@ void outcome_say(struct session *session, bool emptied)
     call_say(running->call, &frame);
     running->call = NULL;
     arena_finish(&running->arena);
+    arena_finish(&running->asked_arena);
     running->cell = (struct cell){ 0 };
     listing_finish(&session->files);
     session->files = after;

@@ -35,12 +35,11 @@ static bool snapshot_is_allowed(struct session *session)
         return false;
     if (bytes <= most)
         return true;
-    outcome_set(session, (enum cell_status)session->running.cell.status,
-                (enum cell_state)session->running.cell.state,
-                "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
-                "has to be killed now, variables are lost",
-                (unsigned long long)bytes >> 20,
-                (unsigned long long)most >> 20);
+    outcome_note(session,
+                 "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
+                 "has to be killed now, variables are lost",
+                 (unsigned long long)bytes >> 20,
+                 (unsigned long long)most >> 20);
     return false;
 }
 
@@ -74,7 +73,8 @@ enum turn step_parking(struct session *session)
     if (!session->seen.parked)
         return WAIT;
     if (interpreter_has_snapshot(session->interpreter))
-        session->snapshot_cell = session->cells;
+        session->snapshot_cell =
+            session->cells - (session->running.call != NULL);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
@@ -217,7 +217,8 @@ enum turn step_killing(struct session *session)
     if (!seen->dead)
         log_line("session.stuck", session->name,
                  "its interpreter does not die");
-    tell(session, back);
+    if (!back || !session->running.again)
+        tell(session, back);
     if (back)
         return go_back(session);
     session_drop_interpreter(session);

@@ -64,6 +64,35 @@ static enum turn serve_get(struct session *session)
     return AGAIN;
 }
 
+/* What a cell runs, also when it has to run again. */
+static void keep_asked(struct running *running, const struct frame *frame)
+{
+    struct arena *arena = &running->asked_arena;
+    running->asked = (struct guest_frame){
+        .type = GUEST_CELL,
+        .number = running->number,
+        .task = frame->task,
+        .code = arena_copy(arena, frame->code),
+        .tools = arena_copy(arena, frame->tools),
+        .picture = arena_copy(arena, frame->picture),
+    };
+}
+
+enum turn session_begin_cell(struct session *session)
+{
+    struct running *running = &session->running;
+    struct err err;
+    running->again = false;
+    running->times++;
+    session->seen = (struct session_seen){ 0 };
+    session_enter(session, SESSION_RUNNING);
+    if (!box_is_folder(interpreter_box(session->interpreter)))
+        alarm_set(session->measuring, MEASURE_MS);
+    if (!interpreter_cell(session->interpreter, &running->asked, &err))
+        session->seen.interrupt = true; /* bounds are the format's: our bug */
+    return AGAIN;
+}
+
 static enum turn serve_run(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
@@ -71,27 +100,13 @@ static enum turn serve_run(struct session *session)
     uint64_t limit_ms =
         frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
     struct call *call = calls_add(&session->calls, frame->call);
-    struct err err;
     call_attach(call, session->first->peer, frame->ref);
     if (session->files_stale)
         listing_read(&session->files, session_workspace(session));
     outcome_begin(session, call, limit_ms);
-    session->seen = (struct session_seen){ 0 };
-    session_enter(session, SESSION_RUNNING);
-    if (!box_is_folder(interpreter_box(session->interpreter)))
-        alarm_set(session->measuring, MEASURE_MS);
-    struct guest_frame cell = {
-        .type = GUEST_CELL,
-        .number = session->running.number,
-        .task = frame->task,
-        .code = frame->code,
-        .tools = frame->tools,
-        .picture = frame->picture,
-    };
-    if (!interpreter_cell(session->interpreter, &cell, &err))
-        session->seen.interrupt = true; /* bounds are the format's: our bug */
+    keep_asked(&session->running, frame);
     session_pop(session);
-    return AGAIN;
+    return session_begin_cell(session);
 }
 
 enum turn session_serve(struct session *session)

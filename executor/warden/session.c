@@ -46,6 +46,8 @@ static uint64_t deadline_ms(const struct session *session)
         return SWEEP_MS;
     case SESSION_PARKING:
         return PARK_MS;
+    case SESSION_INSTALLING:
+        return INSTALL_MS;
     case SESSION_SENDING:
         return SEND_MS;
     case SESSION_IDLE:
@@ -60,6 +62,10 @@ void session_enter(struct session *session, enum session_state next)
 {
     if (!(table[session->state].next & TO(next)))
         abort(); /* our own bug: better no warden than a confused one */
+    if (session->state == SESSION_INSTALLING) {
+        install_free(session->install);
+        session->install = NULL;
+    }
     session->state = next;
     session->seen.late = false;
     session->idle_since_ms = clock_ms();
@@ -220,6 +226,16 @@ static enum turn fail_open(struct session *session, const struct err *err)
     struct err why = *err; /* it may be the wish's own */
     log_line("session.failed", session->name, "%s", why.text);
     session->again = false;
+    if (session->running.call) {
+        outcome_set(session, CELL_CRASHED, CELL_LOST,
+                    "it could not be run again: %s; variables and files of the "
+                    "session are lost",
+                    why.text);
+        outcome_say(session, true);
+        session_drop_interpreter(session);
+        session_enter(session, SESSION_IDLE);
+        return AGAIN;
+    }
     session_drop_interpreter(session);
     if (session->first)
         session_fail_first(session, &why);
@@ -284,7 +300,8 @@ static enum turn step_opening(struct session *session)
     if (session->seen.closing)
         return session_end(session);
     /* The zygote may have died over it: once more, in a box of its own. */
-    if (session->seen.dead && !session->again) {
+    bool keeps = session->running.call != NULL; /* its files, for a cell */
+    if (session->seen.dead && !session->again && !keeps) {
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
         session->again = true;
@@ -312,6 +329,8 @@ static enum turn step_idle(struct session *session)
         return session_end(session);
     if (session->seen.dead)
         return session_kill(session);
+    if (session->running.call)
+        return session_begin_cell(session); /* again */
     if (session->first && session->interpreter)
         return session_serve(session);
     if (session->first) {
@@ -349,8 +368,13 @@ static const struct rule table[SESSION_STATES] = {
                           step_killing },
     [SESSION_SWEEPING] = { "sweeping",
                            TO(SESSION_PARKING) | TO(SESSION_IDLE) |
-                               TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                               TO(SESSION_KILLING) | TO(SESSION_ENDED) |
+                               TO(SESSION_INSTALLING),
                            step_sweeping },
+    [SESSION_INSTALLING] = { "installing",
+                             TO(SESSION_PARKING) | TO(SESSION_IDLE) |
+                                 TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                             step_installing },
     [SESSION_PARKING] = { "parking",
                           TO(SESSION_IDLE) | TO(SESSION_KILLING) |
                               TO(SESSION_ENDED),
@@ -390,6 +414,8 @@ void session_free(struct session *session)
     session_drop_interpreter(session);
     close_fd(&session->sending);
     arena_finish(&session->running.arena);
+    arena_finish(&session->running.asked_arena);
+    install_free(session->install);
     calls_finish(&session->calls);
     alarm_free(session->deadline);
     alarm_free(session->measuring);

@@ -12,6 +12,9 @@
  *     `------- OPENING <------------------'
  *   (no interpreter yet, or not any more)
  *
+ * Between SWEEPING and its outcome a cell may be INSTALLING what it lacks, and
+ * then go back through KILLING to run again.
+ *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
  * knows. A session outlives the connections that asked for it; its interpreter
@@ -29,10 +32,11 @@ enum session_state {
     SESSION_OPENING,
     SESSION_IDLE,
     SESSION_RUNNING,
-    SESSION_STOPPING, /* interrupted: it has a moment to end by itself */
-    SESSION_KILLING,  /* what runs is ended, the snapshot takes its place */
-    SESSION_SWEEPING, /* the cell is over; what it left behind is ended */
-    SESSION_PARKING,  /* a snapshot is made */
+    SESSION_STOPPING,   /* interrupted: it has a moment to end by itself */
+    SESSION_KILLING,    /* what runs is ended, the snapshot takes its place */
+    SESSION_SWEEPING,   /* the cell is over; what it left behind is ended */
+    SESSION_PARKING,    /* a snapshot is made */
+    SESSION_INSTALLING, /* the cell missed a module */
     SESSION_SENDING,
     SESSION_ENDED,
     SESSION_STATES,
@@ -49,6 +53,7 @@ struct session_seen {
     bool memory;    /* the box takes more than it may */
     bool interrupt; /* somebody asked for it */
     bool closing;   /* somebody asked to end the session */
+    bool installed; /* packages are, or are not to be had */
 };
 
 enum stop {
@@ -67,6 +72,11 @@ struct running {
     struct arena arena; /* of what cell points to */
     size_t display_bytes;
     char reason[480];
+    char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
+    struct guest_frame asked;         /* what it runs, to run it again */
+    struct arena asked_arena;
+    bool again;         /* it is to run again once that is possible */
+    unsigned int times; /* that it was begun */
 };
 
 struct session {
@@ -94,6 +104,7 @@ struct session {
 
     struct calls calls;
     struct running running;
+    struct install *install; /* that goes on */
     uint64_t cells;
     uint64_t idle_since_ms;
     struct listing files; /* as the last cell left them */
@@ -131,6 +142,11 @@ void outcome_done(struct session *session, const struct guest_frame *done);
 void outcome_set(struct session *session, enum cell_status status,
                  enum cell_state state, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Adds to the reason, and changes nothing else. */
+void outcome_note(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The cell is to run again: what it claimed so far is void. */
+void outcome_restart(struct session *session);
 /* emptied: the workspace was lost. */
 void outcome_say(struct session *session, bool emptied);
 

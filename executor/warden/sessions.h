@@ -13,6 +13,7 @@ struct sessions {
     struct boxes *boxes;
     struct nursery *nursery;
     struct session *buckets[SESSION_BUCKETS]; /* by name */
+    struct packages *packages; /* NULL: none are installed on demand */
     size_t count;
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -45,6 +46,13 @@ static const char usage_text[] =
     "  --renew-ms MS    then Python is loaded anew, for new sessions "
     "(3600000)\n"
     "  --renew-forks N  likewise, after so many sessions (1000)\n"
+    "  --packages WHAT  that a session lacks: off, index (pip's own settings\n"
+    "                   say which), or a folder of wheels (off)\n"
+    "  --packages-allow LIST  names with commas, a file of them, or * (for a\n"
+    "                   folder: *); what they need comes along\n"
+    "  --packages-store FOLDER  for what is installed\n"
+    "                   ($CACHE_DIRECTORY/packages, or in /var/tmp)\n"
+    "  --packages-mib MIB  of a session, unpacked (1024)\n"
     "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
@@ -68,6 +76,10 @@ enum option_value {
     OPTION_READY,
     OPTION_RENEW_MS,
     OPTION_RENEW_FORKS,
+    OPTION_PACKAGES,
+    OPTION_PACKAGES_ALLOW,
+    OPTION_PACKAGES_STORE,
+    OPTION_PACKAGES_MIB,
     OPTION_LEVEL,
     OPTION_BOX,
     OPTION_GUEST,
@@ -93,6 +105,10 @@ static const struct option options[] = {
     { "ready", required_argument, NULL, OPTION_READY },
     { "renew-ms", required_argument, NULL, OPTION_RENEW_MS },
     { "renew-forks", required_argument, NULL, OPTION_RENEW_FORKS },
+    { "packages", required_argument, NULL, OPTION_PACKAGES },
+    { "packages-allow", required_argument, NULL, OPTION_PACKAGES_ALLOW },
+    { "packages-store", required_argument, NULL, OPTION_PACKAGES_STORE },
+    { "packages-mib", required_argument, NULL, OPTION_PACKAGES_MIB },
     { "level", required_argument, NULL, OPTION_LEVEL },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
@@ -118,6 +134,8 @@ static const struct number {
     { OPTION_PROCESSES, offsetof(struct settings, limits.processes), 0, 4,
       4096 },
     { OPTION_SNAPSHOT, offsetof(struct settings, snapshot_bytes), 20, 0,
+      1 << 20 },
+    { OPTION_PACKAGES_MIB, offsetof(struct settings, packages_bytes), 20, 1,
       1 << 20 },
     { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
     { OPTION_IDLE_MS, offsetof(struct settings, idle_ms), 0, 1000,
@@ -181,6 +199,21 @@ bool profile_read(struct view name, enum profile *profile)
     return false;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool read_packages(struct settings *settings, const char *text)
+{
+    settings->packages = strcmp(text, "off") == 0 ? NULL : text;
+    return !settings->packages || strcmp(text, "index") == 0 ||
+           (text[0] == '/' && is_folder(text)) ||
+           refuse(OPTION_PACKAGES, text,
+                  "off, index, or a folder that is there, from / on");
+}
+
 static bool read_value(struct settings *settings, int option, char *text)
 {
     const struct number *number = find_number(option);
@@ -198,6 +231,14 @@ static bool read_value(struct settings *settings, int option, char *text)
     case OPTION_PROFILE:
         return profile_read(view_of(text), &settings->profile) ||
                refuse(option, text, "science or bare");
+    case OPTION_PACKAGES:
+        return read_packages(settings, text);
+    case OPTION_PACKAGES_ALLOW:
+        settings->packages_allow = text;
+        return true;
+    case OPTION_PACKAGES_STORE:
+        settings->packages_store = text;
+        return text[0] == '/' || refuse(option, text, "a folder, from / on");
     case OPTION_LEVEL:
         settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
         return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0 ||
@@ -243,6 +284,23 @@ static bool finish_reading(struct settings *settings, const char *box,
     return settings->box_path && settings->guest_path;
 }
 
+/* Which packages, must be said where anybody may add some. */
+static bool packages_make_sense(const struct settings *settings)
+{
+    if (!settings->packages)
+        return true;
+    if (settings->insecure)
+        fputs("quern-executor: --packages needs boxes, --insecure has none\n",
+              stderr);
+    else if (!settings->packages_allow &&
+             strcmp(settings->packages, "index") == 0)
+        fputs("quern-executor: --packages index needs --packages-allow\n",
+              stderr);
+    else
+        return true;
+    return false;
+}
+
 static bool bad_usage(int *status)
 {
     fputs("See quern-executor --help\n", stderr);
@@ -263,6 +321,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         .sessions = 256,
         .cell_ms = CELL_MS,
         .snapshot_bytes = 512 << 20,
+        .packages_bytes = 1 << 30,
         .idle_ms = IDLE_MS,
         .ready = READY,
         .renew_ms = RENEW_MS,
@@ -290,6 +349,10 @@ bool settings_read(struct settings *settings, int argc, char **argv,
     /* Without a box the kernel counts all that our user runs. */
     if (settings->insecure)
         settings->limits.processes = UINT32_MAX;
+    if (!packages_make_sense(settings))
+        return bad_usage(status);
+    if (!settings->packages_allow)
+        settings->packages_allow = "*"; /* a folder is a list itself */
     *status = EX_UNAVAILABLE;
     return finish_reading(settings, box, guest);
 }

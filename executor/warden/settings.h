@@ -25,6 +25,10 @@ struct settings {
     struct session_limits limits; /* default, and most, of a session */
     uint64_t sessions;            /* at once */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
+    const char *packages;         /* index, a folder of wheels; NULL: none */
+    const char *packages_allow;   /* names, or a file of them, or "*" */
+    const char *packages_store;   /* a folder; NULL: chosen */
+    uint64_t packages_bytes;      /* of a session, unpacked */
     uint64_t cell_ms;             /* default, and most */
     uint64_t idle_ms;             /* then a session ends */
     uint64_t ready;               /* interpreters that wait for a session */

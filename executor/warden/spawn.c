@@ -2,6 +2,7 @@
 #include "executor/warden/spawn.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "executor/warden/log.h"
@@ -20,6 +21,32 @@ static void on_exit_status(uv_process_t *process, int64_t status, int signal)
     uv_close((uv_handle_t *)process, on_closed);
 }
 
+int spawn_with(uv_loop_t *loop, const char *const *argv, int channel,
+               char **environment)
+{
+    uv_stdio_container_t stdio[] = {
+        { .flags = UV_IGNORE },
+        { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+        { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+        { .flags = UV_INHERIT_FD, .data.fd = channel },
+    };
+    uv_process_options_t options = {
+        .file = argv[0],
+        .env = environment,
+        .exit_cb = on_exit_status,
+        .stdio = stdio,
+        .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
+    };
+    memcpy(&options.args, &argv, sizeof(argv)); /* libuv only reads them */
+    uv_process_t *process = allocate(sizeof(*process));
+    int failed = uv_spawn(loop, process, &options);
+    if (failed == 0)
+        return process->pid;
+    log_line("spawn.failed", argv[0], "%s", uv_strerror(failed));
+    uv_close((uv_handle_t *)process, on_closed);
+    return -1;
+}
+
 int spawn(uv_loop_t *loop, char **argv, int channel)
 {
     char *environment[] = { NULL, NULL };
@@ -31,25 +58,5 @@ int spawn(uv_loop_t *loop, char **argv, int channel)
         environment[0] = left_out;
     }
 #endif
-    uv_stdio_container_t stdio[] = {
-        { .flags = UV_IGNORE },
-        { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
-        { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
-        { .flags = UV_INHERIT_FD, .data.fd = channel },
-    };
-    uv_process_options_t options = {
-        .file = argv[0],
-        .args = argv,
-        .env = environment,
-        .exit_cb = on_exit_status,
-        .stdio = stdio,
-        .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
-    };
-    uv_process_t *process = allocate(sizeof(*process));
-    int failed = uv_spawn(loop, process, &options);
-    if (failed == 0)
-        return process->pid;
-    log_line("spawn.failed", argv[0], "%s", uv_strerror(failed));
-    uv_close((uv_handle_t *)process, on_closed);
-    return -1;
+    return spawn_with(loop, (const char *const *)argv, channel, environment);
 }

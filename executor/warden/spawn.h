@@ -8,5 +8,8 @@
  * as 1 and 2, no environment. Gives its pid, which is waited for; -1: it could
  * not start, and the log says why. */
 int spawn(uv_loop_t *loop, char **argv, int channel);
+/* The same, with an environment: "NAME=value", NULL at the end. */
+int spawn_with(uv_loop_t *loop, const char *const *argv, int channel,
+               char **environment);
 
 #endif

@@ -205,7 +205,7 @@ RAISED = [
         ["import nope_nope"],
         "ModuleNotFoundError",
         "No module named 'nope_nope'",
-        ["cannot be installed"],
+        ["nope_nope is not installed here, and packages cannot be installed"],
     ),
     (
         "an exception whose str() fails",

@@ -18,7 +18,7 @@ import tempfile
 import traceback
 import warnings
 
-from . import cell, display, hooks, magics, standin, streams
+from . import cell, display, hooks, magics, missing, standin, streams
 
 
 def zygote(profile):
@@ -44,6 +44,7 @@ def session(trace, trace_signal):
     faulthandler.enable(trace, all_threads=False)
     faulthandler.register(trace_signal, trace, all_threads=False)
     sys.path.insert(0, "")
+    missing.look_there()
     streams.repair()
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(list(os.urandom(64)))
@@ -59,6 +60,7 @@ def before_snapshot():
 
 
 def after_snapshot():
+    missing.look_again()
     if _random and (random := sys.modules.get("random")):
         random.setstate(_random)
 

@@ -20,7 +20,7 @@ import _quern
 
 import __main__
 
-from . import display, magics, source, streams, text
+from . import display, magics, missing, source, streams, text
 
 MAX_VALUE_BYTES = _quern.MAX_STREAM_BYTES
 FUTURES = functools.reduce(
@@ -52,7 +52,7 @@ def repair():
 
 
 def run(code, number):
-    """Gives (status, result, error name, error value, traceback)."""
+    """Gives (status, result, error name, error value, traceback, missing module)."""
     filename = f"<cell-{number}>"
     repair()
     try:
@@ -64,7 +64,7 @@ def run(code, number):
             restore_builtins()
             display.finish()
             streams.flush()
-        return ("ok", result, "", "", "")
+        return ("ok", result, "", "", "", "")
     except BaseException as error:
         _quern.release()
         return failure(error)
@@ -124,16 +124,18 @@ def step(code):
 def failure(error):
     if isinstance(error, SystemExit):
         code = "" if error.code in (None, 0) else text.message(error)
-        return ("exit", "", "SystemExit", text.clip(code, MAX_VALUE_BYTES), "")
+        return ("exit", "", "SystemExit", text.clip(code, MAX_VALUE_BYTES), "", "")
     interrupted = isinstance(error, KeyboardInterrupt)
-    if isinstance(error, ModuleNotFoundError):
-        error.add_note("It is not installed here, and packages cannot be installed.")
+    module = missing.module_of(error)
+    if module:
+        error.add_note(missing.advice(module))
     return (
         "interrupted" if interrupted else "error",
         "",
         text.clip(type(error).__name__, 256),
         text.clip(text.message(error), MAX_VALUE_BYTES),
         trace(error),
+        module,
     )
 
 

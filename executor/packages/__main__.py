@@ -1,0 +1,178 @@
+"""quern's packages: installs wheels into the folder of one session.
+
+    python3 -I FOLDER --source index|FOLDER --allow LIST --store FOLDER
+        --work FOLDER --into FOLDER --bytes N (--module NAME | -- REQUIREMENT...)
+
+The warden runs it, outside every box, as its own user, and never more than it
+takes to do one request. Nothing of a package runs here: wheels are unpacked. What
+came of it goes to descriptor 3, a line each:
+
+    wheel NAME VERSION SHA256        one that was installed, for the log
+    done SENTENCE | failed SENTENCE  for the model
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import threading
+import time
+
+import names
+import resolve
+import store
+import walls
+from names import Refused
+
+OUT = 3
+HERE = pathlib.Path(__file__).parent
+WATCH_SECONDS = 0.2
+TOLD = 4  # packages that the sentence names; the log has them all
+SOURCES = (  # of pip's own settings: files that it has to read
+    "PIP_CERT",
+    "PIP_CLIENT_CERT",
+    "PIP_CONFIG_FILE",
+    "PIP_FIND_LINKS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+)
+
+
+def say(*words):
+    os.write(OUT, " ".join(words).encode("ascii", "replace") + b"\n")
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(prog="quern-packages")
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--allow", default="")
+    parser.add_argument("--store", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--into", required=True)
+    parser.add_argument("--bytes", type=int, required=True)
+    parser.add_argument("--module")
+    parser.add_argument("requirements", nargs="*")
+    return parser.parse_args()
+
+
+def watch(work, limit):
+    """Ends all of it when the work takes more than it may."""
+    while True:
+        time.sleep(WATCH_SECONDS)
+        try:
+            taken = store.bytes_in(work)
+        except OSError:
+            continue  # it is changing
+        if taken > limit:
+            say("failed that is more than a session may have of packages")
+            os._exit(1)
+
+
+def seal_off():
+    """A folder of wheels is all there is, whatever pip is told elsewhere."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        del os.environ[name]
+    os.environ["PIP_CONFIG_FILE"] = os.devnull
+
+
+def enter_walls(arguments):
+    configured = os.environ.get("HOME", "")
+    read = [HERE, os.path.dirname(os.path.realpath("/etc/resolv.conf"))]
+    for name in SOURCES:
+        read += os.environ.get(name, "").split()
+    if configured:
+        read += [f"{configured}/.config/pip", f"{configured}/.pip"]
+    if arguments.source != "index":
+        read.append(arguments.source)
+        seal_off()
+    walls.enter(
+        read,
+        [arguments.store],
+        network=arguments.source == "index",
+        file_bytes=arguments.bytes,
+    )
+
+
+def session_has(folder):
+    """[(name, version)] of the packages in it."""
+    found = []
+    for entry in os.listdir(folder):
+        if entry.endswith(".dist-info"):
+            name, _, version = entry[: -len(".dist-info")].rpartition("-")
+            found.append((name, version))
+    return found
+
+
+def requested(arguments):
+    allowed = names.Allowed(arguments.allow)
+    if arguments.module:
+        package = names.package_of(arguments.module, HERE / "imports")
+        allowed.check(package)
+        return [package]
+    if not 1 <= len(arguments.requirements) <= names.MAX_REQUIREMENTS:
+        raise Refused(f"1 to {names.MAX_REQUIREMENTS} packages can be asked for")
+    for requirement in arguments.requirements:
+        allowed.check(names.name_of(requirement))
+    return arguments.requirements
+
+
+def install(arguments):
+    """Gives the sentence about it."""
+    requirements = requested(arguments)
+    into = arguments.into
+    wheels = resolve.resolve(
+        requirements, arguments.source, session_has(into), arguments.work
+    )
+    shelf = store.Store(arguments.store, arguments.work, arguments.bytes)
+    missing = [wheel for wheel in wheels if not shelf.find(wheel.sha256)]
+    resolve.fetch(missing, arguments.source, arguments.work)
+    total = store.bytes_in(into)
+    for wheel in wheels:
+        tree, size = shelf.find(wheel.sha256) or shelf.add(wheel)
+        total += size
+        if total > arguments.bytes:
+            raise Refused("that is more than a session may have of packages")
+        store.link(tree, into)
+        say("wheel", wheel.name, wheel.version, wheel.sha256)
+    shelf.prune()
+    if arguments.module and not brings(into, arguments.module):
+        raise Refused(
+            f"{requirements[0]} is installed now and brings no module "
+            f"{arguments.module}: is it another package?"
+        )
+    return describe(wheels, requirements)
+
+
+def brings(folder, module):
+    return any(entry.partition(".")[0] == module for entry in os.listdir(folder))
+
+
+def describe(wheels, requirements):
+    if not wheels:
+        return f"{', '.join(requirements)}: installed already"
+    told = [f"{w.name} {w.version} (sha256 {w.sha256[:12]})" for w in wheels[:TOLD]]
+    more = len(wheels) - len(told)
+    return "installed " + ", ".join(told) + (f" and {more} more" if more else "")
+
+
+def main():
+    os.umask(0o022)
+    arguments = read_arguments()
+    os.environ["TMPDIR"] = arguments.work
+    os.environ.setdefault("HOME", arguments.work)
+    threading.Thread(
+        target=watch, args=(arguments.work, 4 * arguments.bytes), daemon=True
+    ).start()
+    enter_walls(arguments)
+    try:
+        say("done", install(arguments))
+    except Refused as error:
+        say("failed", names.printable(str(error), 400))
+    except Exception as error:
+        print(f"quern-packages: {type(error).__name__}: {error}", file=sys.stderr)
+        what = names.printable(f"{type(error).__name__}: {error}", 200)
+        say("failed the packages could not be installed:", what)
+
+
+main()

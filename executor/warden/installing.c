@@ -1,0 +1,120 @@
+/* installing.c - a cell misses a module: it is installed, and the cell runs
+ * again from its beginning.
+ *
+ *   SWEEPING --> INSTALLING --(installed)--> KILLING --> ... --> IDLE
+ *                    |                                            |
+ *                    `--(not to be had)--> PARKING             RUNNING
+ *
+ * Going back to the snapshot undoes what the cell did to variables. Files that
+ * it wrote stay, as the reason says. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "executor/warden/machine.h"
+#include "executor/warden/sessions.h"
+
+enum { MAX_TIMES = 5 }; /* that a cell is begun: once, and for four modules */
+
+static bool is_module(struct view name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!isalnum((unsigned char)name.data[i]) && name.data[i] != '_')
+            return false;
+    return name.len > 0 && name.len <= MAX_NAME_BYTES;
+}
+
+/* It is the interpreter that says so: a name, and nothing else. */
+void installing_missed(struct session *session, struct view module)
+{
+    struct running *running = &session->running;
+    running->missing[0] = '\0';
+    if (running->cell.status == CELL_ERROR && is_module(module))
+        snprintf(running->missing, sizeof(running->missing), "%.*s",
+                 VIEW_ARG(module));
+}
+
+bool installing_is_due(const struct session *session)
+{
+    const struct running *running = &session->running;
+    return running->missing[0] && running->stop == STOP_NONE &&
+           running->times < MAX_TIMES && session->sessions->packages &&
+           box_packages(interpreter_box(session->interpreter));
+}
+
+static void on_installed(void *owner)
+{
+    struct session *session = owner;
+    session->seen.installed = true;
+    session_run(session);
+}
+
+enum turn session_install(struct session *session)
+{
+    session->seen.installed = false;
+    session_enter(session, SESSION_INSTALLING);
+    session->install = install_new(
+        session->sessions->packages,
+        &(struct install_wish){
+            .folder = box_packages(interpreter_box(session->interpreter)),
+            .module = view_of(session->running.missing),
+            .on_end = on_installed,
+            .owner = session,
+        });
+    return WAIT;
+}
+
+/* The state that the cell was begun in is there. */
+static bool can_go_back(const struct session *session)
+{
+    return !session->filled ||
+           (interpreter_has_snapshot(session->interpreter) &&
+            session->snapshot_cell == session->cells - 1);
+}
+
+/* What it put out is void; what it runs next, it runs with a clean slate. */
+static enum turn run_again(struct session *session)
+{
+    struct frame void_so_far = { .type = FRAME_RESTART };
+    call_say(session->running.call, &void_so_far);
+    outcome_restart(session);
+    session->running.again = true;
+    return session_kill(session);
+}
+
+static enum turn finish_installing(struct session *session)
+{
+    const char *text = install_text(session->install);
+    if (!install_worked(session->install)) {
+        outcome_note(session, "the module %s is not there: %s",
+                     session->running.missing, text);
+        return session_settle(session);
+    }
+    if (!can_go_back(session)) {
+        outcome_note(session,
+                     "%s; there is no snapshot from before this cell, so it "
+                     "was not run again: run it once more",
+                     text);
+        return session_settle(session);
+    }
+    outcome_note(session,
+                 "%s, and ran the cell again from its beginning; files that "
+                 "it had written before stay",
+                 text);
+    return run_again(session);
+}
+
+enum turn step_installing(struct session *session)
+{
+    if (session->seen.closing)
+        return session_end(session);
+    if (session->seen.dead)
+        return session_kill(session);
+    if (session->seen.installed)
+        return finish_installing(session);
+    if (!session->seen.late && !session->seen.interrupt)
+        return WAIT;
+    outcome_note(session, "installing what brings the module %s %s",
+                 session->running.missing,
+                 session->seen.late ? "took too long" : "was interrupted");
+    return session_settle(session);
+}
