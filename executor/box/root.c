@@ -199,14 +199,26 @@ static void enter_root(void)
                   MOUNT_ATTR_NOEXEC);
 }
 
-/* Nothing in it belongs to the box, though its user is the same. */
-static void add_packages(const char *folder)
+/* Before anything is mounted that could hide it. -1: there is none. */
+static int open_packages(const char *folder)
 {
-    if (!folder)
+    int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder && fd < 0)
+        box_die(folder);
+    return fd;
+}
+
+/* Nothing in it belongs to the box, though its user is the same. */
+static void add_packages(int fd)
+{
+    char path[32];
+    if (fd < 0)
         return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     make_dir("packages");
-    bind_path(folder, "packages",
+    bind_path(path, "packages",
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    close(fd);
 }
 
 void root_build(unsigned long long disk_bytes, const char *packages)
@@ -214,6 +226,7 @@ void root_build(unsigned long long disk_bytes, const char *packages)
     char options[32];
     snprintf(options, sizeof(options), "size=%d,mode=0755", ROOT_BYTES);
     umask(022);
+    int packages_fd = open_packages(packages);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("root", new_root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 ||
         chdir(new_root) < 0)
@@ -223,7 +236,7 @@ void root_build(unsigned long long disk_bytes, const char *packages)
     for (size_t i = 0; i < COUNT(made_up); i++)
         make_file(made_up[i].path, made_up[i].text);
     add_devices();
-    add_packages(packages);
+    add_packages(packages_fd);
     add_own(disk_bytes);
     add_proc();
     enter_root();

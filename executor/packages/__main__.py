@@ -117,9 +117,8 @@ def requested(arguments):
     return arguments.requirements
 
 
-def install(arguments):
+def install(arguments, requirements):
     """Gives the sentence about it."""
-    requirements = requested(arguments)
     into = arguments.into
     wheels = resolve.resolve(
         requirements, arguments.source, session_has(into), arguments.work
@@ -164,9 +163,10 @@ def main():
     threading.Thread(
         target=watch, args=(arguments.work, 4 * arguments.bytes), daemon=True
     ).start()
-    enter_walls(arguments)
     try:
-        say("done", install(arguments))
+        requirements = requested(arguments)
+        enter_walls(arguments)
+        say("done", install(arguments, requirements))
     except Refused as error:
         say("failed", names.printable(str(error), 400))
     except Exception as error:

@@ -235,7 +235,8 @@ static bool read_value(struct settings *settings, int option, char *text)
         return read_packages(settings, text);
     case OPTION_PACKAGES_ALLOW:
         settings->packages_allow = text;
-        return true;
+        return !strchr(text, '/') || access(text, R_OK) == 0 ||
+               refuse(option, text, "names, or a file that can be read");
     case OPTION_PACKAGES_STORE:
         settings->packages_store = text;
         return text[0] == '/' || refuse(option, text, "a folder, from / on");

@@ -1,0 +1,173 @@
+"""Packages from an index, with a list of what may be asked for."""
+
+import hashlib
+import http.server
+import threading
+
+import pytest
+from conftest import QUIET, installing
+from executor_client import Executor, wait_until
+from wheels import wheel
+
+
+class Index:
+    """The simple API (PEP 503), on loopback."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.asked = []
+        self.changed = {}  # file: other bytes than the hash is of
+        self.hang = threading.Event()
+        index = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                index.asked.append(self.path)
+                kind, name = self.path.strip("/").split("/")
+                if name == "quern-slow":
+                    index.hang.wait(60)
+                body = index.page(name) if kind == "simple" else index.file(name)
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Type", "text/html" if kind == "simple" else
+                                 "application/octet-stream")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        port = self.server.server_address[1]
+        self.env = {"PIP_INDEX_URL": f"http://127.0.0.1:{port}/simple"}
+
+    def page(self, name):
+        links = ""
+        for path in sorted(self.folder.iterdir()):
+            if path.name.split("-")[0].replace("_", "-") == name:
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                links += f'<a href="/files/{path.name}#sha256={digest}">{path.name}</a>'
+        return f"<!DOCTYPE html><body>{links}</body>".encode() if links else b""
+
+    def file(self, name):
+        return self.changed.get(name) or (self.folder / name).read_bytes()
+
+    def close(self):
+        self.hang.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def index(scratch):
+    folder = scratch / "index"
+    wheel(folder, "quern_asked", {"quern_asked.py": "import quern_needed\nn = 1\n"},
+          needs=["quern-needed"])
+    wheel(folder, "quern_needed", {"quern_needed.py": "n = 2\n"})
+    wheel(folder, "quern_banned", {"quern_banned.py": "n = 3\n"})
+    wheel(folder, "quern_changed", {"quern_changed.py": "n = 4\n"})
+    wheel(folder, "quern_slow", {"quern_slow.py": "n = 5\n"})
+    index = Index(folder)
+    yield index
+    index.close()
+
+
+@pytest.fixture(scope="module")
+def executor(scratch, index):
+    allowed = scratch / "allowed"
+    allowed.write_text("# what may be asked for\nQuern.Asked  # any spelling\n"
+                       "quern_changed\nquern-slow\nquern-unknown\n")
+    allowed.chmod(0o644)
+    with installing(
+        scratch, "index", "--packages-allow", str(allowed), env=index.env
+    ) as executor:
+        yield executor
+
+
+@pytest.fixture
+def session(executor, request):
+    session = executor.open(f"s-{abs(hash(request.node.name))}")
+    yield session
+    session.close()
+
+
+def test_what_is_allowed_comes_with_what_it_needs(session, executor, index):
+    done = session.run("import quern_asked\nquern_asked.quern_needed.n")
+    assert (done.status, done.result) == ("ok", "2")
+    page = index.page("quern-asked").decode()
+    digest = page.partition("sha256=")[2][:64]
+    assert f"wheel quern_asked 1.0 {digest}" in executor.process.text()
+    assert digest[:12] in done.reason
+
+
+def test_what_is_not_allowed_is_not_even_asked_for(session, index):
+    before = list(index.asked)
+    done = session.run("import quern_banned")
+    assert "quern-banned is not on this executor's list of packages" in done.reason
+    assert session.run("import quern_needed").status == "error", "only along with it"
+    assert index.asked == before
+
+
+def test_what_the_index_does_not_have(session):
+    done = session.run("import quern_unknown")
+    assert "pip finds no wheels for it" in done.reason
+
+
+def test_another_file_than_the_index_promised(session, index, executor):
+    name = "quern_changed-1.0-py3-none-any.whl"
+    good = (index.folder / name).read_bytes()
+    index.changed[name] = good + b" "
+    done = session.run("import quern_changed")
+    assert done.status == "error" and done.restarts == 0
+    assert not list(executor.store.glob("wheels/*/quern_changed.py"))
+    del index.changed[name]
+    assert session.run("import quern_changed\nquern_changed.n").result == "4"
+
+
+def test_it_can_be_interrupted_while_it_waits(session, index, executor):
+    session.run("x = 1")
+    ref, _ = session.start("x = 2\nimport quern_slow")
+    wait_until(lambda: "/simple/quern-slow/" in index.asked)
+    session.interrupt()
+    done = session.finish(ref)
+    assert done.status == "error"
+    assert "was interrupted" in done.reason
+    assert session.run("x").result == "2"
+    assert not list(executor.store.glob("run-*/work-*/*.json"))
+
+
+def test_a_session_can_be_closed_while_it_waits(executor, index):
+    index.asked.clear()
+    session = executor.open("closed")
+    session.start("import quern_slow")
+    wait_until(lambda: "/simple/quern-slow/" in index.asked)
+    session.close()
+    assert executor.open("closed").fresh
+
+
+# flags, what is said
+REFUSED = [
+    (["--packages", "index"], "needs --packages-allow"),
+    (["--packages", "some"], "must be off, index, or a folder"),
+    (["--packages", "/tmp", "--packages-allow", "/nothing"], "must be names"),
+    (["--packages", "/nothing/there"], "must be off, index, or a folder"),
+    (["--packages", "/tmp", "--insecure"], "needs boxes"),
+    (["--packages", "/tmp", "--packages-store", "here"], "must be a folder"),
+]
+
+
+@pytest.mark.parametrize("flags, said", REFUSED)
+def test_flags_that_make_no_sense(flags, said):
+    with pytest.raises(AssertionError, match=said):
+        Executor(*flags, env=QUIET)
+
+
+def test_off_is_off(index):
+    with Executor("--profile", "bare", env={**QUIET, **index.env}) as executor:
+        session = executor.open("s")
+        done = session.run("import quern_asked")
+        assert (done.status, done.reason, done.restarts) == ("error", "", 0)
+        assert "packages cannot be installed" in done.error["traceback"]
+        assert session.run("import os; os.path.exists('/packages')").result == "False"
+        session.close()
