@@ -1,7 +1,8 @@
 /* channel.h - frames over a socket, with descriptors that ride along.
  *
- * Used by the zygote and by every session, both single-threaded at this place,
- * so reading and writing simply wait. The peer is the warden, which is
+ * Used by the zygote and by every session, where one thread reads at a time
+ * (inbox.h) and Python's lock keeps the writers in order: so reading and
+ * writing simply wait. The peer is the warden, which is
  * trusted; a session's own cells may write nonsense into their channel, and
  * only harm themselves. */
 #ifndef EXECUTOR_GUEST_CHANNEL_H

@@ -1,4 +1,5 @@
 /* interp.c - the Python interpreter inside quern-guest. */
+#define PY_SSIZE_T_CLEAN
 #include "executor/guest/interp.h"
 
 #include <Python.h>
@@ -199,7 +200,9 @@ void interp_run(const struct guest_frame *cell, struct guest_frame *done)
     Py_CLEAR(interp.outcome);
     if (code)
         interp.outcome = PyObject_CallFunction(
-            interp.run, "NK", code, (unsigned long long)cell->number);
+            interp.run, "NKs#", code, (unsigned long long)cell->number,
+            cell->tools.len ? cell->tools.data : "",
+            (Py_ssize_t)cell->tools.len);
     if (!read_outcome(done))
         read_exception(done);
 }

@@ -4,6 +4,8 @@
 
 #include <Python.h>
 
+#include <string.h>
+
 #include "executor/guest/guard.h"
 #include "executor/guest/runner.h"
 #include "schemas/message/limits.h"
@@ -98,7 +100,49 @@ static PyObject *restore(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* GUEST_TOOL or GUEST_INSTALL. */
+static bool read_question(PyObject *arguments, struct guest_frame *question)
+{
+    const char *kind, *name, *data;
+    Py_ssize_t name_len, data_len;
+
+    if (!PyArg_ParseTuple(arguments, "ss#y#", &kind, &name, &name_len, &data,
+                          &data_len))
+        return false;
+    question->type = strcmp(kind, "tool") ? GUEST_INSTALL : GUEST_TOOL;
+    question->name = (struct view){ name, (size_t)name_len };
+    question->data = (struct view){ data, (size_t)data_len };
+    if (memory_allows(3 * (size_t)MAX_TOOL_BYTES))
+        return true;
+    PyErr_NoMemory();
+    return false;
+}
+
+static PyObject *ask(PyObject *module, PyObject *arguments)
+{
+    struct guest_frame question = { .type = GUEST_TOOL };
+    struct letter answer;
+    struct err err;
+
+    (void)module;
+    if (!read_question(arguments, &question))
+        return NULL;
+    if (!runner_ask(&question, &answer, &err))
+        return err.kind == ERR_NONE
+                   ? NULL
+                   : Py_BuildValue("ssy", err.code, err.text, "");
+    const struct guest_frame *frame = &answer.frame;
+    PyObject *told = Py_BuildValue(
+        "s#s#y#", frame->error.name.data, (Py_ssize_t)frame->error.name.len,
+        frame->error.value.data, (Py_ssize_t)frame->error.value.len,
+        frame->data.data, (Py_ssize_t)frame->data.len);
+    inbox_forget(&answer);
+    return told;
+}
+
 static PyMethodDef methods[] = {
+    { "ask", ask, METH_VARARGS,
+      "ask(kind, name, data): waits; (code and sentence of an error, data)." },
     { "display", display, METH_O, "Shows {media type: bytes}." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
     { "release", release, METH_NOARGS, "It raised: the reserve is free." },
@@ -120,9 +164,14 @@ PyObject *module_new(void)
         const char *name;
         long value;
     } limits[] = {
+        { "MAX_CELL_QUESTIONS", MAX_CELL_QUESTIONS },
         { "MAX_DISPLAY_BYTES", MAX_DISPLAY_BYTES },
         { "MAX_OBSERVATION_BYTES", MAX_OBSERVATION_BYTES },
+        { "MAX_OPEN_QUESTIONS", MAX_OPEN_QUESTIONS },
         { "MAX_STREAM_BYTES", MAX_STREAM_BYTES },
+        { "MAX_TOOL_BYTES", MAX_TOOL_BYTES },
+        { "QUESTIONS_PER_S", QUESTIONS_PER_S },
+        { "QUESTION_BURST", QUESTION_BURST },
     };
     PyObject *module = PyModule_Create(&definition);
 

@@ -14,14 +14,17 @@
 
 #include "executor/box/walls.h"
 #include "executor/guest/channel.h"
+#include "executor/guest/inbox.h"
 #include "executor/guest/interp.h"
 #include "schemas/message/limits.h"
 
 enum { TRACE_FROM = 60 };
 
 static struct {
-    pid_t pid;      /* a cell may fork: its children are not the session */
-    uint64_t nonce; /* of the cell that runs; 0: none */
+    pid_t pid;          /* a cell may fork: its children are not the session */
+    uint64_t nonce;     /* of the cell that runs; 0: none */
+    uint64_t asked;     /* questions of that cell */
+    struct letter next; /* what the main thread waits for */
 } runner;
 
 _Noreturn static void give_up(const char *what, const char *why)
@@ -98,16 +101,26 @@ _Noreturn static void end_child(const struct guest_frame *done)
     _exit((int)code);
 }
 
+/* In time: what comes is kept, whichever thread reads it. */
+static void expect_next(void)
+{
+    inbox_forget(&runner.next);
+    inbox_expect(&runner.next, 0, 0);
+}
+
 static void run_cell(const struct guest_frame *cell)
 {
     struct guest_frame done = { .type = GUEST_DONE, .nonce = cell->nonce };
 
     runner.nonce = cell->nonce;
+    runner.asked = 0;
     interp_run(cell, &done);
     if (getpid() != runner.pid)
         end_child(&done);
+    expect_next();
     say(&done);
     runner.nonce = 0;
+    inbox_end_cell();
 }
 
 /* What a parked snapshot does: nothing, until somebody writes to it. */
@@ -134,6 +147,7 @@ static void park(int channel)
     close(self);
     wait_for_frame();
     runner.pid = getpid();
+    inbox_init();
     interp_wake();
 }
 
@@ -149,43 +163,42 @@ static void take_snapshot(const struct passengers *passengers)
 }
 
 /* Other threads of the session may run while it waits. */
-static bool next_frame(struct guest_frame *frame, struct buf *bytes,
-                       struct arena *arena, struct passengers *passengers,
-                       struct err *err)
+static bool next_frame(struct err *err)
 {
-    bool got;
+    enum inbox_news news;
 
-    Py_BEGIN_ALLOW_THREADS got =
-        channel_read(CHANNEL_FD, frame, bytes, arena, passengers, err);
-    Py_END_ALLOW_THREADS return got;
+    Py_BEGIN_ALLOW_THREADS do news = inbox_wait(&runner.next, err);
+    while (news == INBOX_LOOK)
+        ;
+    Py_END_ALLOW_THREADS return news == INBOX_HERE;
 }
 
-static bool serve(struct buf *bytes, struct err *err)
+static bool serve(struct err *err)
 {
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    CLEANUP(passengers_close) struct passengers passengers = { .count = 0 };
-    struct guest_frame frame;
+    const struct letter *letter = &runner.next;
 
-    if (!next_frame(&frame, bytes, &arena, &passengers, err))
+    if (!next_frame(err))
         return false;
-    if (frame.type == GUEST_CELL)
-        run_cell(&frame);
-    else if (frame.type == GUEST_SNAPSHOT)
-        take_snapshot(&passengers);
+    if (letter->frame.type == GUEST_CELL) {
+        run_cell(&letter->frame);
+        return true;
+    }
+    if (letter->frame.type == GUEST_SNAPSHOT)
+        take_snapshot(&letter->passengers);
+    expect_next();
     return true;
 }
 
 _Noreturn void runner_run(const struct session_limits *limits,
                           const int fds[FORK_FDS])
 {
-    struct buf bytes;
     struct err err = { .kind = ERR_NONE };
 
     prepare(limits, fds);
     interp_warm_up();
+    inbox_expect(&runner.next, 0, 0);
     say(&(struct guest_frame){ .type = GUEST_READY });
-    buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
-    while (serve(&bytes, &err))
+    while (serve(&err))
         ;
     if (err.kind != ERR_NONE)
         give_up("channel", err.text);
@@ -203,4 +216,49 @@ bool runner_display(struct list bundle, struct err *err)
     if (!runner.nonce || getpid() != runner.pid)
         return true;
     return channel_write(CHANNEL_FD, &frame, -1, err);
+}
+
+static bool may_ask(struct err *err)
+{
+    if (getpid() != runner.pid)
+        return err_set(err, ERR_REJECT, "forked",
+                       "a process that the cell forked cannot ask");
+    if (!runner.nonce)
+        return err_set(err, ERR_REJECT, "cell_ended",
+                       "the cell that asks has ended");
+    return runner.asked < MAX_CELL_QUESTIONS ||
+           err_set(err, ERR_REJECT, "too_many_calls",
+                   "more than %d calls in one cell", MAX_CELL_QUESTIONS);
+}
+
+/* True: look again. Interrupts reach the main thread. */
+static bool look_after_signals(enum inbox_news news)
+{
+    return news == INBOX_LOOK && PyErr_CheckSignals() == 0;
+}
+
+bool runner_ask(struct guest_frame *question, struct letter *answer,
+                struct err *err)
+{
+    enum inbox_news news;
+
+    *err = (struct err){ .kind = ERR_NONE };
+    if (!may_ask(err))
+        return false;
+    question->nonce = runner.nonce;
+    question->number = ++runner.asked;
+    inbox_expect(answer, question->nonce, question->number);
+    bool asked = channel_write(CHANNEL_FD, question, -1, err);
+    do {
+        news = INBOX_CLOSED;
+        if (asked) {
+            Py_BEGIN_ALLOW_THREADS news = inbox_wait(answer, err);
+            Py_END_ALLOW_THREADS
+        }
+    } while (look_after_signals(news));
+    if (news == INBOX_CLOSED && err->kind == ERR_NONE)
+        err_set(err, ERR_RETRY, "internal", "the warden is gone");
+    if (news != INBOX_HERE)
+        inbox_forget(answer);
+    return news == INBOX_HERE;
 }

@@ -6,7 +6,7 @@
 #ifndef EXECUTOR_GUEST_RUNNER_H
 #define EXECUTOR_GUEST_RUNNER_H
 
-#include "schemas/message/frame.h"
+#include "executor/guest/inbox.h"
 
 /* In the forked process; fds as enum fork_fd has them, -1 where there is
  * none. */
@@ -16,5 +16,12 @@ _Noreturn void runner_run(const struct session_limits *limits,
 /* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From
  * another process, or between cells, nothing is sent. */
 bool runner_display(struct list bundle, struct err *err);
+
+/* Asks for something in the middle of a cell (GUEST_TOOL, GUEST_INSTALL) and
+ * waits, with Python's lock let go: from any thread, many at once. answer is
+ * then inbox_forget()'s. False: err, or a Python exception that a signal
+ * raised. */
+bool runner_ask(struct guest_frame *question, struct letter *answer,
+                struct err *err);
 
 #endif

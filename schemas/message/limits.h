@@ -32,6 +32,10 @@ enum {
     MAX_PICTURE_BYTES = 16 << 20, /* a session's namespace, pickled */
     MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */
     MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */
+    MAX_OPEN_QUESTIONS = 16,      /* calls of tools of a cell, at once */
+    MAX_CELL_QUESTIONS = 256,     /* ... and in all */
+    QUESTION_BURST = 64,          /* ... and as fast as they like */
+    QUESTIONS_PER_S = 20,         /* ... and after those */
     MAX_PIXELS = 64 << 20,        /* width times height of an image */
 };
 

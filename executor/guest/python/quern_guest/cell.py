@@ -20,7 +20,7 @@ import _quern
 
 import __main__
 
-from . import display, magics, missing, source, streams, text
+from . import display, magics, missing, source, streams, text, tools
 
 MAX_VALUE_BYTES = _quern.MAX_STREAM_BYTES
 FUTURES = functools.reduce(
@@ -51,14 +51,16 @@ def repair():
     sys.setprofile(None)
 
 
-def run(code, number):
-    """Gives (status, result, error name, error value, traceback, missing module)."""
+def run(code, number, described=""):
+    """Gives (status, result, error name, error value, traceback, missing module).
+    described: what the code may call, as tools.offer() takes it."""
     filename = f"<cell-{number}>"
     repair()
     try:
         _quern.enter()
         try:
             display.start()
+            tools.offer(described)
             result = evaluate(code, filename)
         finally:
             restore_builtins()

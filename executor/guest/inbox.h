@@ -1,0 +1,46 @@
+/* inbox.h - what the warden sends, sorted by who waits for it.
+ *
+ * The main thread waits for the next cell; any thread of a cell may wait for
+ * the answer to what it asked. No thread is there only to read: whoever waits
+ * and finds nobody reading reads for all, until its own letter is there; then
+ * another that waits takes over. Nothing here needs Python, or its lock. */
+#ifndef EXECUTOR_GUEST_INBOX_H
+#define EXECUTOR_GUEST_INBOX_H
+
+#include <semaphore.h>
+
+#include "executor/guest/channel.h"
+
+/* What somebody waits for, and then has. Lives with whoever waits. */
+struct letter {
+    struct letter *next;
+    uint64_t nonce, number; /* of the question; number 0: what is no answer */
+    bool here;              /* frame and what it borrows from are valid */
+    struct guest_frame frame;
+    struct buf bytes;
+    struct arena arena;
+    struct passengers passengers;
+    bool asleep;
+    sem_t news;
+};
+
+enum inbox_news {
+    INBOX_HERE,
+    INBOX_LOOK,   /* a signal may have come: look after it, then wait on */
+    INBOX_CLOSED, /* err->kind is ERR_NONE when the warden is just gone */
+};
+
+/* Nobody waits. Also in a fork, which has one thread and another channel. */
+void inbox_init(void);
+
+/* From now on, what is for the letter is kept in it. */
+void inbox_expect(struct letter *letter, uint64_t nonce, uint64_t number);
+/* Without Python's lock: it may take long. */
+enum inbox_news inbox_wait(struct letter *letter, struct err *err);
+/* The frame is done with, or not waited for any more. */
+void inbox_forget(struct letter *letter);
+
+/* The cell has ended: all questions are answered by an error that says so. */
+void inbox_end_cell(void);
+
+#endif
