@@ -8,6 +8,7 @@
 """
 
 import itertools
+import json
 import os
 import shutil
 import socket
@@ -108,8 +109,23 @@ class Session:
         )
         return ref, call
 
-    def finish(self, ref):
-        """All that a run puts out, until it is done."""
+    def reply(self, asked, value=None, error=None):
+        """Answers a frame of type tool: by a value, or a sentence."""
+        self.connection.send(
+            type="answer",
+            session=self.name,
+            call=asked["call"],
+            number=asked["number"],
+            **(
+                {"error": {"kind": "reject", "code": "tool_failed", "message": error}}
+                if error
+                else {"data": json.dumps(value).encode()}
+            ),
+        )
+
+    def finish(self, ref, on_tool=None):
+        """All that a run puts out, until it is done. on_tool(name, arguments)
+        gives the values of what its code calls."""
         out = {"stdout": b"", "stderr": b""}
         displays = []
         restarts = 0
@@ -123,6 +139,9 @@ class Session:
                 out[frame["stream"]] += frame.get("data", b"")
             elif frame["type"] == "display":
                 displays.append(frame["bundle"])
+            elif frame["type"] == "tool":
+                arguments = json.loads(frame["data"])
+                self.reply(frame, on_tool(frame["name"], arguments))
             elif frame["type"] == "done":
                 break
         cell = frame.get("cell", {})

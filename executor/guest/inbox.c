@@ -5,8 +5,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "schemas/message/limits.h"
+
+enum { LOOK_MS = 50 };
 
 static struct {
     pthread_mutex_t lock;
@@ -122,15 +125,31 @@ static void close_inbox(const struct err *why)
 
 /* For all; a frame, or a signal. Waiting for a whole frame to come is not
  * interrupted: the warden has sent it. */
-static void read_for_all(void)
+static void read_for_all(bool watchful)
 {
     struct pollfd channel = { .fd = CHANNEL_FD, .events = POLLIN };
     struct err err = { .kind = ERR_NONE };
 
-    if (poll(&channel, 1, -1) < 0 && errno == EINTR)
+    int ready = poll(&channel, 1, watchful ? LOOK_MS : -1);
+    if (ready == 0 || (ready < 0 && errno == EINTR))
         return;
     if (!deliver_next(&err))
         close_inbox(&err);
+}
+
+static void sleep_until_news(struct letter *letter)
+{
+    struct timespec until;
+
+    if (!letter->watchful) {
+        sem_wait(&letter->news);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    sem_clockwait(&letter->news, CLOCK_MONOTONIC, &until);
 }
 
 static enum inbox_news look_at(struct letter *letter, struct err *err)
@@ -157,9 +176,9 @@ enum inbox_news inbox_wait(struct letter *letter, struct err *err)
     if (news != INBOX_LOOK)
         return news;
     if (reads)
-        read_for_all();
+        read_for_all(letter->watchful);
     else
-        sem_wait(&letter->news);
+        sleep_until_news(letter);
     pthread_mutex_lock(&inbox.lock);
     letter->asleep = false;
     news = look_at(letter, err);

@@ -20,6 +20,7 @@ struct letter {
     struct buf bytes;
     struct arena arena;
     struct passengers passengers;
+    bool watchful; /* who waits looks after signals now and then */
     bool asleep;
     sem_t news;
 };
@@ -33,7 +34,9 @@ enum inbox_news {
 /* Nobody waits. Also in a fork, which has one thread and another channel. */
 void inbox_init(void);
 
-/* From now on, what is for the letter is kept in it. */
+/* From now on, what is for the letter is kept in it. Python's signals are the
+ * main thread's to look after: one that comes just before it waits would not
+ * wake it, so in a cell it is watchful. */
 void inbox_expect(struct letter *letter, uint64_t nonce, uint64_t number);
 /* Without Python's lock: it may take long. */
 enum inbox_news inbox_wait(struct letter *letter, struct err *err);

@@ -248,6 +248,7 @@ bool runner_ask(struct guest_frame *question, struct letter *answer,
     question->nonce = runner.nonce;
     question->number = ++runner.asked;
     inbox_expect(answer, question->nonce, question->number);
+    answer->watchful = gettid() == runner.pid;
     bool asked = channel_write(CHANNEL_FD, question, -1, err);
     do {
         news = INBOX_CLOSED;

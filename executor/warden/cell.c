@@ -44,7 +44,12 @@ enum turn step_running(struct session *session)
         return stop(session, STOP_MEMORY);
     if (session->seen.interrupt)
         return stop(session, STOP_ASKED);
-    if (session->seen.late)
+    if (session->seen.deaf) {
+        outcome_set(session, CELL_CRASHED, CELL_KEPT,
+                    "it did not read the answers to its calls");
+        return session_kill(session);
+    }
+    if (session->seen.late && !tool_goes_on(session))
         return stop(session, STOP_LIMIT);
     session_slow_down(session);
     return WAIT;

@@ -140,6 +140,7 @@ void outcome_done(struct session *session, const struct guest_frame *done)
 {
     struct cell *cell = &session->running.cell;
     struct arena *arena = &session->running.arena;
+    tool_end(session);
     cell->status = done->status == CELL_OK || done->status == CELL_EXIT ||
                            done->status == CELL_INTERRUPTED
                        ? done->status
@@ -179,6 +180,7 @@ void outcome_say(struct session *session, bool emptied)
     };
     call_say(running->call, &frame);
     running->call = NULL;
+    tool_end(session);
     arena_finish(&running->arena);
     arena_finish(&running->asked_arena);
     running->cell = (struct cell){ 0 };

@@ -31,6 +31,8 @@ static void ask_run(struct session *session, struct request *request)
         peer_fail(request->peer, frame->ref, &err);
     } else if (known) {
         call_attach(known, request->peer, frame->ref);
+        if (known == session->running.call)
+            tool_ask_again(session);
     } else if (waiting) {
         err_set(&err, ERR_RETRY, "session_failed",
                 "somebody else asked for the same call");
@@ -70,6 +72,10 @@ void session_ask(struct session *session, struct request *request)
                         .session = view_of(session->name),
                         .fresh = session->calls.newest == NULL,
                     });
+        request_free(request);
+        return;
+    case FRAME_ANSWER:
+        tool_answer(session, frame);
         request_free(request);
         return;
     case FRAME_FORGET:

@@ -86,6 +86,7 @@ enum turn session_begin_cell(struct session *session)
     running->times++;
     session->seen = (struct session_seen){ 0 };
     session_enter(session, SESSION_RUNNING);
+    tool_begin(session, running->asked.tools.len > 0);
     if (!box_is_folder(interpreter_box(session->interpreter)))
         alarm_set(session->measuring, MEASURE_MS);
     if (!interpreter_cell(session->interpreter, &running->asked, &err))

@@ -143,6 +143,10 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     if (frame->type == GUEST_DISPLAY) {
         outcome_display(session, &frame->bundle);
         session_slow_down(session);
+    } else if (frame->type == GUEST_TOOL) {
+        tool_ask(session, frame);
+        session_slow_down(session);
+        session_run(session);
     } else if (frame->type == GUEST_DONE) {
         outcome_done(session, frame);
         session->seen.done = true;
@@ -413,6 +417,7 @@ void session_free(struct session *session)
         session_fail_first(session, &err);
     session_drop_interpreter(session);
     close_fd(&session->sending);
+    tool_end(session);
     arena_finish(&session->running.arena);
     arena_finish(&session->running.asked_arena);
     install_free(session->install);

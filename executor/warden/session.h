@@ -25,6 +25,7 @@
 #include "executor/warden/call.h"
 #include "executor/warden/files.h"
 #include "executor/warden/interpreter.h"
+#include "executor/warden/tool.h"
 
 struct sessions;
 
@@ -52,6 +53,7 @@ struct session_seen {
     bool parked;    /* there is a snapshot, or it could not be made */
     bool memory;    /* the box takes more than it may */
     bool interrupt; /* somebody asked for it */
+    bool deaf;      /* it does not read what it is sent */
     bool closing;   /* somebody asked to end the session */
     bool installed; /* packages are, or are not to be had */
 };
@@ -68,6 +70,7 @@ struct running {
     struct call *call; /* NULL: none runs; the interpreter died between two */
     uint64_t number, limit_ms, started_ms;
     enum stop stop;
+    struct tools tools;
     struct cell cell;
     struct arena arena; /* of what cell points to */
     size_t display_bytes;

@@ -16,6 +16,7 @@
 
 enum {
     CELL_MS = 60 * 1000,
+    TOOL_MS = 10 * 60 * 1000,
     IDLE_MS = 20 * 60 * 1000,
     READY = 4,
     RENEW_MS = 60 * 60 * 1000,
@@ -40,6 +41,7 @@ static const char usage_text[] =
     "  --snapshot MIB   kept of a session between cells, so that one which is\n"
     "                   killed costs nothing else; 0: none (512)\n"
     "  --cell-ms MS     longest run of a cell (60000)\n"
+    "  --tool-ms MS     for which a cell may wait for tools beside (600000)\n"
     "  --idle-ms MS     then a session ends (1200000)\n"
     "  --profile NAME   what Python has loaded: science, bare (science)\n"
     "  --ready N        interpreters that wait for a session (4)\n"
@@ -71,6 +73,7 @@ enum option_value {
     OPTION_PROCESSES,
     OPTION_SNAPSHOT,
     OPTION_CELL_MS,
+    OPTION_TOOL_MS,
     OPTION_IDLE_MS,
     OPTION_PROFILE,
     OPTION_READY,
@@ -100,6 +103,7 @@ static const struct option options[] = {
     { "processes", required_argument, NULL, OPTION_PROCESSES },
     { "snapshot", required_argument, NULL, OPTION_SNAPSHOT },
     { "cell-ms", required_argument, NULL, OPTION_CELL_MS },
+    { "tool-ms", required_argument, NULL, OPTION_TOOL_MS },
     { "idle-ms", required_argument, NULL, OPTION_IDLE_MS },
     { "profile", required_argument, NULL, OPTION_PROFILE },
     { "ready", required_argument, NULL, OPTION_READY },
@@ -138,6 +142,7 @@ static const struct number {
     { OPTION_PACKAGES_MIB, offsetof(struct settings, packages_bytes), 20, 1,
       1 << 20 },
     { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
+    { OPTION_TOOL_MS, offsetof(struct settings, tool_ms), 0, 0, MAX_CELL_MS },
     { OPTION_IDLE_MS, offsetof(struct settings, idle_ms), 0, 1000,
       MAX_DEADLINE_MS },
     { OPTION_READY, offsetof(struct settings, ready), 0, 0, 1000 },
@@ -321,6 +326,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
                     .processes = 64 },
         .sessions = 256,
         .cell_ms = CELL_MS,
+        .tool_ms = TOOL_MS,
         .snapshot_bytes = 512 << 20,
         .packages_bytes = 1 << 30,
         .idle_ms = IDLE_MS,

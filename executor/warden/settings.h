@@ -30,6 +30,7 @@ struct settings {
     const char *packages_store;   /* a folder; NULL: chosen */
     uint64_t packages_bytes;      /* of a session, unpacked */
     uint64_t cell_ms;             /* default, and most */
+    uint64_t tool_ms;             /* its clock stands for so long at most */
     uint64_t idle_ms;             /* then a session ends */
     uint64_t ready;               /* interpreters that wait for a session */
     uint64_t renew_ms;            /* a zygote is as old as that at most, */

@@ -38,6 +38,10 @@ def fake_quern(displays):
     module.MAX_OBSERVATION_BYTES = 32 * KIB
     module.MAX_STREAM_BYTES = 16 * KIB
     module.MAX_DISPLAY_BYTES = 16 * MIB
+    module.MAX_TOOL_BYTES = MIB
+    module.MAX_OPEN_QUESTIONS, module.MAX_CELL_QUESTIONS = 16, 256
+    module.QUESTION_BURST, module.QUESTIONS_PER_S = 64, 20
+    module.ask = lambda kind, name, data: ("", "", data)
     module.display = displays.append
     module.enter = module.release = module.leave = lambda: None
     module.restore = dict.update
