@@ -1,11 +1,12 @@
 """quern's packages: installs wheels into the folder of one session.
 
     python3 -I FOLDER --source index|FOLDER --allow LIST --store FOLDER
-        --work FOLDER --into FOLDER --bytes N (--module NAME | -- REQUIREMENT...)
+        --work FOLDER --into FOLDER --bytes N [--module NAME | -- REQUIREMENT...]
 
 The warden runs it, outside every box, as its own user, and never more than it
-takes to do one request. Nothing of a package runs here: wheels are unpacked. What
-came of it goes to descriptor 3, a line each:
+takes to do one request. Nothing of a package runs here: wheels are unpacked. Without
+a request it only looks whether it could do one. What came of it goes to
+descriptor 3, a line each:
 
     wheel NAME VERSION SHA256        one that was installed, for the log
     done SENTENCE | failed SENTENCE  for the model
@@ -110,8 +111,8 @@ def requested(arguments):
         package = names.package_of(arguments.module, HERE / "imports")
         allowed.check(package)
         return [package]
-    if not 1 <= len(arguments.requirements) <= names.MAX_REQUIREMENTS:
-        raise Refused(f"1 to {names.MAX_REQUIREMENTS} packages can be asked for")
+    if len(arguments.requirements) > names.MAX_REQUIREMENTS:
+        raise Refused(f"at most {names.MAX_REQUIREMENTS} packages at once")
     for requirement in arguments.requirements:
         allowed.check(names.name_of(requirement))
     return arguments.requirements
@@ -166,7 +167,8 @@ def main():
     try:
         requirements = requested(arguments)
         enter_walls(arguments)
-        say("done", install(arguments, requirements))
+        version = resolve.pip_version()
+        say("done", install(arguments, requirements) if requirements else version)
     except Refused as error:
         say("failed", names.printable(str(error), 400))
     except Exception as error:

@@ -26,6 +26,16 @@ ALWAYS = (
 )
 
 
+def pip_version():
+    try:
+        from pip import __version__
+    except ImportError as error:
+        raise Refused("there is no pip here (Debian's python3-pip)") from error
+    if int(__version__.partition(".")[0]) < 23:
+        raise Refused(f"pip {__version__} is too old, at least 23 is needed")
+    return f"pip {__version__}"
+
+
 class Wheel:
     def __init__(self, name, version, url, sha256):
         self.name, self.version, self.url, self.sha256 = name, version, url, sha256

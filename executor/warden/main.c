@@ -105,6 +105,23 @@ static bool prepare(struct warden *warden, struct err *err)
     return warden->sessions.packages || err->kind == ERR_NONE;
 }
 
+static void begin_selftest(struct warden *warden)
+{
+    warden->selftest = selftest_new(&warden->sessions, warden->settings.check,
+                                    on_selftest, warden);
+}
+
+static void on_tried(void *owner, bool works, const char *text)
+{
+    struct warden *warden = owner;
+    if (works) {
+        begin_selftest(warden);
+        return;
+    }
+    fprintf(stderr, "quern-executor: packages cannot be installed: %s\n", text);
+    stop(warden, EX_UNAVAILABLE);
+}
+
 static void start(struct warden *warden)
 {
     uv_loop_t *loop = &warden->loop;
@@ -122,8 +139,10 @@ static void start(struct warden *warden)
     };
     warden->sessions.nursery =
         nursery_new(loop, &warden->settings, warden->sessions.boxes);
-    warden->selftest = selftest_new(&warden->sessions, warden->settings.check,
-                                    on_selftest, warden);
+    if (packages)
+        packages_try(packages, on_tried, warden);
+    else
+        begin_selftest(warden);
 }
 
 /* What was killed is waited for, but not for ever: whatever is left ends when
@@ -157,10 +176,10 @@ static void finish(struct warden *warden)
     settle(&warden->loop, warden->sessions.boxes);
     nursery_free(warden->sessions.nursery);
     boxes_free(warden->sessions.boxes);
+    packages_close(warden->sessions.packages);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
     settle(&warden->loop, NULL);
-    packages_close(warden->sessions.packages);
     uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);

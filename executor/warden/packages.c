@@ -35,6 +35,10 @@ struct packages {
     uint64_t numbers;
     struct install *installs; /* in the order of asking */
     size_t going_on;
+    struct install *trial;
+    char *trial_folder;
+    void (*on_tried)(void *owner, bool works, const char *text);
+    void *owner;
 };
 
 struct install {
@@ -217,6 +221,8 @@ void packages_close(struct packages *packages)
 {
     if (!packages)
         return;
+    install_free(packages->trial);
+    free(packages->trial_folder);
     if (packages->lock >= 0)
         folder_remove(packages->run);
     else
@@ -443,4 +449,30 @@ bool install_worked(const struct install *install)
 const char *install_text(const struct install *install)
 {
     return install->text;
+}
+
+/* ------------------------------------------------------------------ trial */
+
+static void on_trial(void *owner)
+{
+    struct packages *packages = owner;
+    packages->on_tried(packages->owner, install_worked(packages->trial),
+                       install_text(packages->trial));
+    install_free(packages->trial);
+    packages->trial = NULL;
+}
+
+/* Of nothing: the program looks whether it has all that it takes. */
+void packages_try(struct packages *packages,
+                  void (*on_tried)(void *owner, bool works, const char *text),
+                  void *owner)
+{
+    packages->on_tried = on_tried;
+    packages->owner = owner;
+    packages->trial_folder = make_folder(packages, "trial");
+    packages->trial = install_new(packages, &(struct install_wish){
+                                                .folder = packages->trial_folder,
+                                                .on_end = on_trial,
+                                                .owner = packages,
+                                            });
 }

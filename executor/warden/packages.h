@@ -21,6 +21,11 @@ struct packages *packages_open(uv_loop_t *loop, const struct settings *settings,
 /* Its folders go with it. Accepts NULL. */
 void packages_close(struct packages *packages);
 
+/* Whether any could be installed; text: why not. Once. */
+void packages_try(struct packages *packages,
+                  void (*on_tried)(void *owner, bool works, const char *text),
+                  void *owner);
+
 /* A new, empty folder, for a box. NULL, with errno: there can be none. */
 char *packages_folder(struct packages *packages);
 /* Takes the folder, and removes all of it in its own time. Accepts NULL. */

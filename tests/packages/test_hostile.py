@@ -117,13 +117,13 @@ def test_the_systems_own_modules_come_first(session):
     assert done.result == "[1]"
 
 
-MODULES = ["x" * 127, "_", "__future", "é", "quern-more", "--help", "a;b", "a\nb", "a b"]
+NAMES = ["x" * 127, "_", "__future", "é", "quern-more", "--help", "a;b", "a\nb", "a b"]
 
 
-@pytest.mark.parametrize("name", MODULES, ids=ascii)
-def test_a_name_that_no_package_has(session, name):
-    done = session.run(f"raise ModuleNotFoundError('no', name={name!r})")
-    assert (done.status, done.restarts) == ("error", 0)
+def test_names_that_no_package_has(session):
+    for name in NAMES:
+        done = session.run(f"raise ModuleNotFoundError('no', name={name!r})")
+        assert (done.status, done.restarts) == ("error", 0), name
     assert session.run("import quern_more\nquern_more.n").result == "2"
 
 
@@ -159,16 +159,11 @@ import quern_more
 """
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_the_folder_is_no_way_out(executor, session, attack):
+def test_the_folder_is_no_way_out(executor, session):
     assert session.run(PRELUDE).status == "ok"
-    done = session.run(attack)
-    assert (done.status, done.error.get("name")) == ("error", done.error.get("name"))
-    assert done.error["name"] in (
-        "OSError",
-        "PermissionError",
-        "FileNotFoundError",
-    ), done
+    for attack in ATTACKS:
+        error = session.run(attack).error.get("name")
+        assert error in ("OSError", "PermissionError", "FileNotFoundError"), attack
     (file,) = executor.store.glob("wheels/*/quern_more.py")
     assert file.read_text() == "n = 2\n"
 

@@ -2,11 +2,15 @@
 
 import hashlib
 import http.server
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
 from conftest import QUIET, installing
 from executor_client import Executor, wait_until
+from servers import SOURCE
 from wheels import wheel
 
 
@@ -161,6 +165,23 @@ REFUSED = [
 def test_flags_that_make_no_sense(flags, said):
     with pytest.raises(AssertionError, match=said):
         Executor(*flags, env=QUIET)
+
+
+def test_without_pip_nothing_is_promised(scratch):
+    """Without the distribution's folders (-S) Python has no pip. The executor asks
+    for nothing before it serves anybody, and ends when it hears this."""
+    work = scratch / "work"
+    work.mkdir()
+    out, into = os.pipe()
+    flags = {"source": "index", "store": work, "work": work, "into": work, "bytes": 9}
+    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    program = os.path.join(SOURCE, "executor", "packages")
+    code = f"import os, sys; os.dup2({into}, 3); os.execv(sys.executable, sys.argv[1:])"
+    python = [sys.executable, "-I", "-S", program, *words]
+    subprocess.run([sys.executable, "-c", code, *python], pass_fds=[into], check=True)
+    os.close(into)
+    with open(out) as said:
+        assert said.read() == "failed there is no pip here (Debian's python3-pip)\n"
 
 
 def test_off_is_off(index):
