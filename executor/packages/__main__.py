@@ -101,7 +101,7 @@ def session_has(folder):
     for entry in os.listdir(folder):
         if entry.endswith(".dist-info"):
             name, _, version = entry[: -len(".dist-info")].rpartition("-")
-            found.append((name, version))
+            found.append((names.normal(name), version))
     return found
 
 
@@ -121,9 +121,14 @@ def requested(arguments):
 def install(arguments, requirements):
     """Gives the sentence about it."""
     into = arguments.into
-    wheels = resolve.resolve(
-        requirements, arguments.source, session_has(into), arguments.work
-    )
+    there = session_has(into)
+    wheels = [
+        wheel
+        for wheel in resolve.resolve(
+            requirements, arguments.source, there, arguments.work
+        )
+        if (names.normal(wheel.name), wheel.version) not in there
+    ]
     shelf = store.Store(arguments.store, arguments.work, arguments.bytes)
     missing = [wheel for wheel in wheels if not shelf.find(wheel.sha256)]
     resolve.fetch(missing, arguments.source, arguments.work)

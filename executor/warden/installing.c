@@ -5,6 +5,8 @@
  *                    |                                            |
  *                    `--(not to be had)--> PARKING             RUNNING
  *
+ * Its code may also ask in so many words (%pip install), and go on then.
+ *
  * Going back to the snapshot undoes what the cell did to variables. Files that
  * it wrote stay, as the reason says. */
 #include <ctype.h>
@@ -13,7 +15,11 @@
 #include "executor/warden/machine.h"
 #include "executor/warden/sessions.h"
 
-enum { MAX_TIMES = 5 }; /* that a cell is begun: once, and for four modules */
+enum {
+    MAX_TIMES = 5,     /* that a cell is begun: once, and for four modules */
+    MAX_INSTALLS = 16, /* that its code may ask for */
+    MAX_REQUEST_BYTES = 4096,
+};
 
 static bool is_module(struct view name)
 {
@@ -117,4 +123,74 @@ enum turn step_installing(struct session *session)
                  session->running.missing,
                  session->seen.late ? "took too long" : "was interrupted");
     return session_settle(session);
+}
+
+/* -------------------------------------------------- asked for by the code */
+
+static void answer(struct session *session, uint64_t number, const char *code,
+                   const char *text)
+{
+    struct err err;
+    struct guest_frame answer = {
+        .type = GUEST_ANSWER,
+        .number = number,
+        .error = { .name = view_of(code), .value = view_of(code ? text : "") },
+        .data = view_of(code ? "" : text),
+    };
+    if (!interpreter_send(session->interpreter, &answer, &err))
+        session->seen.deaf = true;
+}
+
+static void on_asked_end(void *owner)
+{
+    struct session *session = owner;
+    bool worked = install_worked(session->install);
+    answer(session, session->running.install_number,
+           worked ? NULL : "not_installed", install_text(session->install));
+    install_free(session->install);
+    session->install = NULL;
+    tool_release(session);
+    session_run(session);
+}
+
+static bool refuse(const struct session *session,
+                   const struct guest_frame *frame, struct err *err)
+{
+    if (session->state != SESSION_RUNNING)
+        return err_set(err, ERR_REJECT, "cell_ended", "the cell is stopped");
+    if (!session->sessions->packages ||
+        !box_packages(interpreter_box(session->interpreter)))
+        return err_set(err, ERR_REJECT, "no_packages",
+                       "this executor installs none");
+    if (frame->data.len == 0 || frame->data.len > MAX_REQUEST_BYTES)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "a request of %zu bytes, must be 1 to %d",
+                       frame->data.len, MAX_REQUEST_BYTES);
+    if (session->install)
+        return err_set(err, ERR_RETRY, "too_many_open",
+                       "another installation goes on");
+    return session->running.installs < MAX_INSTALLS ||
+           err_set(err, ERR_REJECT, "too_many_calls",
+                   "more than %d installations in one cell", MAX_INSTALLS);
+}
+
+void installing_asked(struct session *session, const struct guest_frame *frame)
+{
+    struct err err;
+    if (!refuse(session, frame, &err)) {
+        answer(session, frame->number, err.code, err.text);
+        session_run(session);
+        return;
+    }
+    session->running.installs++;
+    session->running.install_number = frame->number;
+    session->install = install_new(
+        session->sessions->packages,
+        &(struct install_wish){
+            .folder = box_packages(interpreter_box(session->interpreter)),
+            .requirements = frame->data,
+            .on_end = on_asked_end,
+            .owner = session,
+        });
+    tool_hold(session);
 }

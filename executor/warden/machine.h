@@ -52,6 +52,8 @@ enum turn session_begin_cell(struct session *session);
 
 /* The cell has ended, and says for want of which module; empty: of none. */
 void installing_missed(struct session *session, struct view module);
+/* Its code asks for packages, and waits. */
+void installing_asked(struct session *session, const struct guest_frame *frame);
 /* It is to be installed, and the cell to run again. */
 bool installing_is_due(const struct session *session);
 enum turn session_install(struct session *session);

@@ -470,9 +470,10 @@ void packages_try(struct packages *packages,
     packages->on_tried = on_tried;
     packages->owner = owner;
     packages->trial_folder = make_folder(packages, "trial");
-    packages->trial = install_new(packages, &(struct install_wish){
-                                                .folder = packages->trial_folder,
-                                                .on_end = on_trial,
-                                                .owner = packages,
-                                            });
+    packages->trial =
+        install_new(packages, &(struct install_wish){
+                                  .folder = packages->trial_folder,
+                                  .on_end = on_trial,
+                                  .owner = packages,
+                              });
 }

@@ -62,10 +62,8 @@ void session_enter(struct session *session, enum session_state next)
 {
     if (!(table[session->state].next & TO(next)))
         abort(); /* our own bug: better no warden than a confused one */
-    if (session->state == SESSION_INSTALLING) {
-        install_free(session->install);
-        session->install = NULL;
-    }
+    install_free(session->install); /* of the state that is left */
+    session->install = NULL;
     session->state = next;
     session->seen.late = false;
     session->idle_since_ms = clock_ms();
@@ -147,6 +145,8 @@ static void on_frame(void *owner, const struct guest_frame *frame)
         tool_ask(session, frame);
         session_slow_down(session);
         session_run(session);
+    } else if (frame->type == GUEST_INSTALL) {
+        installing_asked(session, frame);
     } else if (frame->type == GUEST_DONE) {
         outcome_done(session, frame);
         session->seen.done = true;

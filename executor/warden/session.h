@@ -78,8 +78,10 @@ struct running {
     char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
     struct guest_frame asked;         /* what it runs, to run it again */
     struct arena asked_arena;
-    bool again;         /* it is to run again once that is possible */
-    unsigned int times; /* that it was begun */
+    uint64_t installs;       /* that its code asked for */
+    uint64_t install_number; /* of the one that goes on */
+    bool again;              /* it is to run again once that is possible */
+    unsigned int times;      /* that it was begun */
 };
 
 struct session {

@@ -156,6 +156,18 @@ static void tell_guest(struct session *session, struct guest_frame *answer)
     session->seen.deaf = true;
 }
 
+void tool_hold(struct session *session)
+{
+    session->running.tools.count++;
+    stop_clock(session);
+}
+
+void tool_release(struct session *session)
+{
+    if (--session->running.tools.count == 0)
+        start_clock(session);
+}
+
 void tool_ask(struct session *session, const struct guest_frame *frame)
 {
     struct tools *tools = &session->running.tools;

@@ -47,6 +47,10 @@ void tool_answer(struct session *session, const struct frame *frame);
 /* Somebody else listens now. */
 void tool_ask_again(struct session *session);
 
+/* The code waits for something else: the clock stands as for a call. */
+void tool_hold(struct session *session);
+void tool_release(struct session *session);
+
 /* The state's deadline has passed: the clock stood, and goes on now. False:
  * it went, the time is over. */
 bool tool_goes_on(struct session *session);

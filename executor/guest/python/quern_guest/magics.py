@@ -14,21 +14,17 @@ import timeit
 
 import __main__
 
-from . import streams
+from . import installing, streams
 
 IGNORED = "matplotlib pylab config load_ext reload_ext autoreload precision"
-PACKAGES = re.compile(
-    r"(sudo\s+)?((python3?\s+-m\s+)?pip3?|conda|mamba|uv(\s+pip)?|apt(-get)?)"
-    r"\s+(-\S+\s+)*(install|add)\b"
-)
 
 
 class Shell:
     """What get_ipython() gives here."""
 
     def system(self, command):
-        if PACKAGES.match(command.strip()):
-            no_packages(command.strip())
+        if installing.is_meant(command):
+            installing.carry_out(command)
             return
         streams.flush()
         subprocess.run(["/bin/sh", "-c", command], check=False)
@@ -79,14 +75,6 @@ def show_time(seconds):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
-
-
-def no_packages(command):
-    print(
-        f"Packages cannot be installed here: this session has no network. "
-        f"Not run: {command}\n"
-        f"Use the packages that are there, or the standard library."
-    )
 
 
 def of_cell(code):
