@@ -2,3 +2,6 @@
 foreach(module asked folder hostile index)
   scenario_test(packages/${module} scenario)
 endforeach()
+# Each installation starts pip, which takes a second where nobody else runs.
+set_tests_properties(packages/asked packages/folder packages/hostile
+  packages/index PROPERTIES TIMEOUT 900)
