@@ -26,6 +26,7 @@ struct sweep;
 
 enum {
     CONSUMER_MAX_QUEUES = 16,
+    CONSUMER_STREAM_BYTES = 128 << 20,
 };
 
 enum mode {
@@ -54,6 +55,7 @@ struct consumer {
 
     struct attempt **slots; /* settings.slots of them; NULL: free */
     size_t running;
+    size_t stream_memory_left; /* bytes; whole streams of cells are held so */
     uint64_t serials;                            /* of attempts */
     void (*on_ended)(struct consumer *consumer); /* a slot is free */
 };

@@ -136,7 +136,9 @@ static void serve(struct consumer *consumer)
 int main(int argc, char **argv)
 {
     uv_loop_t loop;
-    struct consumer consumer = { .loop = &loop, .exit_code = EX_OK };
+    struct consumer consumer = { .loop = &loop,
+                                 .exit_code = EX_OK,
+                                 .stream_memory_left = CONSUMER_STREAM_BYTES };
     enum settings_wish wish;
     struct err err;
     if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {

@@ -154,7 +154,6 @@ class Session:
             ms=cell.get("ms", 0),
             stdout_bytes=cell.get("stdout_bytes", 0),
             stderr_bytes=cell.get("stderr_bytes", 0),
-            texts=cell.get("displays", []),
             stdout=out["stdout"].decode(errors="backslashreplace"),
             stderr=out["stderr"].decode(errors="backslashreplace"),
             raw=out,

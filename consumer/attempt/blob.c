@@ -68,6 +68,11 @@ static bool jpeg_size(const unsigned char *at, size_t len, uint64_t *width,
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height)
 {
     const unsigned char *at = (const unsigned char *)bytes.data;
+    if (bytes.len >= 10 && memcmp(at, "GIF8", 4) == 0) {
+        *width = at[6] | (uint64_t)at[7] << 8;
+        *height = at[8] | (uint64_t)at[9] << 8;
+        return true;
+    }
     if (bytes.len >= 24 && memcmp(at, "\x89PNG\r\n\x1a\n", 8) == 0) {
         *width = big_endian(at + 16, 4);
         *height = big_endian(at + 20, 4);

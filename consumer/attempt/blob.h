@@ -15,7 +15,7 @@ void blob_put(struct store *store, const struct names *names, struct view bytes,
               uint64_t ttl_ms, store_done *done, void *owner,
               char name[BLOB_NAME_LEN + 1]);
 
-/* Pixels of a PNG or JPEG; false when the bytes are neither. */
+/* Pixels of a PNG, JPEG or GIF; false when the bytes are none of them. */
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height);
 
 /* "image/png" of "chart.png"; application/octet-stream when not known. */

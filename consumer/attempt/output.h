@@ -1,69 +1,97 @@
 /* output.h - what a cell gives: streams, displays, files.
  *
- * Told to followers as it comes, kept (head and tail) for the result and the
- * model. Images and files become blobs as they come, so that the journal's
- * record of the cell only names bytes that are stored. */
+ * Told to followers as it comes, kept for the result and the model: streams fit
+ * to be read, displays by their text. All else (richer forms, files, streams
+ * that are not what is shown of them) becomes blobs before the journal's record
+ * of the cell is written, so that the record only names bytes that are stored.
+ * What a job may have of anything is bounded; what is dropped is noted. */
 #ifndef CONSUMER_OUTPUT_H
 #define CONSUMER_OUTPUT_H
 
 #include "consumer/attempt/progress.h"
-#include "consumer/text.h"
+#include "consumer/fold.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"
 
 enum { OUTPUT_STREAMS = 2 }; /* stdout, stderr */
 
-struct output_stream {
-    struct excerpt kept;
-    size_t skip; /* bytes that were seen before the link broke */
-    size_t told; /* bytes in events; bounded */
-};
-
-struct output {
+struct output_setup {
     struct progress *progress;
     const struct names *names;
+    size_t *memory_left; /* bytes for whole streams, shared by all attempts */
     uint64_t blob_ttl_ms;
     store_done *stored; /* told of every blob that was written or refused */
     void *owner;
+};
 
+struct output_stream {
+    struct fold fold;
+    struct buf whole; /* its bytes from the first on, while there is room */
+    size_t seen;      /* bytes that came */
+    size_t skip;      /* bytes that will come again: the link broke */
+    size_t told;      /* bytes in events; bounded */
+    bool torn;        /* there was no room: whole is empty */
+};
+
+/* What earlier cells of the job left. */
+struct output_past {
+    const struct record *records;
+    size_t count;
+};
+
+struct output {
+    struct output_setup setup;
     struct view call;
-    uint64_t cell_at;                   /* index of the cell in the result */
-    size_t images_before, files_before; /* of the job, by earlier cells */
-    struct arena arena;                 /* all below */
+    struct output_past past;
+    size_t cell_at;                           /* index of the cell */
+    size_t images_left, parts_left, files_left; /* of the job's share */
+    uint64_t bytes_left;                      /* of its displays */
+    struct arena arena;                       /* all below */
     struct output_stream streams[OUTPUT_STREAMS];
     size_t displays_seen, displays_skip;
     struct list images;   /* of struct image_ref */
-    struct list files;    /* of struct file_ref */
-    struct list displays; /* of struct view */
-    struct list wanted;   /* of struct workspace_file: to be fetched */
-    struct buf notes;     /* what was dropped, a sentence each */
-    struct cell cell;     /* without code, streams, displays */
+    struct list displays; /* of struct display */
+    struct list changes;  /* of struct cell_file */
+    struct list files;    /* of struct file_ref: those that are kept */
+    size_t change_at;     /* changes before are settled: see output_wanted() */
+    struct buf notes;     /* what was dropped, a line each */
+    struct cell cell;     /* as the executor told it */
     bool ended;
 };
 
 /* Borrows all; ready for output_begin(). */
-void output_init(struct output *output, struct progress *progress,
-                 const struct names *names, uint64_t blob_ttl_ms,
-                 store_done *stored, void *owner);
+void output_init(struct output *output, const struct output_setup *setup);
 void output_finish(struct output *output);
 
 /* A new call. */
-void output_begin(struct output *output, struct view call, uint64_t cell_at,
-                  size_t images_before, size_t files_before);
+void output_begin(struct output *output, struct view call,
+                  struct output_past past);
 /* All that the cell gives comes from its first byte on. again: the same run,
  * of which we saw the beginning; else it is as if nothing had come. */
 void output_start(struct output *output, bool again);
+/* Something has come. */
+bool output_any(const struct output *output);
 void output_stream(struct output *output, struct view name, struct view bytes);
 void output_display(struct output *output, const struct list *bundle);
 /* The end of the cell; files: of struct workspace_file. */
 void output_cell(struct output *output, const struct cell *cell,
                  const struct list *files);
-/* One of the wanted files: its bytes, or why there are none. */
-void output_file(struct output *output, const struct workspace_file *from,
-                 struct view bytes, const struct err *why);
+
+/* The next file whose bytes are wanted, as the workspace calls it; empty: none.
+ * Then: its bytes, or why there are none. */
+struct view output_wanted(struct output *output);
+void output_file(struct output *output, struct view bytes,
+                 const struct err *why);
 
 /* The cell, images and files of the record; borrowed from the output. */
 void output_record(struct output *output, struct view code,
                    struct record *record);
+
+/* For the files that make an output only. */
+void output_note(struct output *output, struct view name, const char *why);
+struct view output_blob(struct output *output, struct view bytes);
+void output_list_changes(struct output *output, const struct list *files);
+/* Different ones: a file that was written again counts once. */
+size_t output_kept_files(const struct output_past *past);
 
 #endif

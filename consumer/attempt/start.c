@@ -285,6 +285,13 @@ static void open_session(struct attempt *attempt)
     char name[80];
     session_name(name, &attempt->job);
     session_init(&attempt->session, &setup, name, events, attempt);
-    output_init(&attempt->output, &attempt->progress, &consumer->names,
-                settings->result_ttl_ms, attempt_written, attempt);
+    struct output_setup output = {
+        .progress = &attempt->progress,
+        .names = &consumer->names,
+        .memory_left = &consumer->stream_memory_left,
+        .blob_ttl_ms = settings->result_ttl_ms,
+        .stored = attempt_written,
+        .owner = attempt,
+    };
+    output_init(&attempt->output, &output);
 }

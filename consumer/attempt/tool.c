@@ -34,7 +34,7 @@ static enum turn refuse(struct attempt *attempt, const struct call *call,
     buf_init(&text, 2048);
     buf_printf(&text, "Error: %s. The call was not run.", sentence);
     record.observation = buf_view(&text);
-    output_begin(&attempt->output, view_of(call->id), 0, 0, 0);
+    output_begin(&attempt->output, view_of(call->id), (struct output_past){ 0 });
     return attempt_compose(attempt, &record) ? attempt_go(attempt, OBSERVED)
                                              : AGAIN;
 }
@@ -123,25 +123,13 @@ enum turn step_calling(struct attempt *attempt)
     return WAIT;
 }
 
-static size_t count_cells(const struct conversation *conversation)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < conversation->result_count; i++)
-        count += conversation->results[i].cell.code.len > 0;
-    return count;
-}
-
 static void begin_output(struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
-    size_t images = 0;
-    size_t files = 0;
-    for (size_t i = 0; i < conversation->result_count; i++) {
-        images += conversation->results[i].images.count;
-        files += conversation->results[i].files.count;
-    }
+    struct output_past past = { conversation->results,
+                                conversation->result_count };
     output_begin(&attempt->output, view_of(conversation_call(conversation)->id),
-                 count_cells(conversation), images, files);
+                 past);
 }
 
 enum turn step_running(struct attempt *attempt)
@@ -158,7 +146,6 @@ enum turn step_running(struct attempt *attempt)
         return WAIT;
     if (attempt->session.fault.kind != ERR_NONE)
         return attempt_retry(attempt, &attempt->session.fault, 0, RUNNING);
-    attempt->collected = 0;
     return attempt_go(attempt, COLLECTING);
 }
 
@@ -171,7 +158,7 @@ static void compose_result(struct attempt *attempt)
     output_record(&attempt->output, buf_view(&attempt->code), &record);
     record.ms = attempt_now_ms(attempt) - attempt->asked_ms;
     CLEANUP(buf_finish) struct buf text;
-    observation_write(&text, &record, buf_view(&attempt->output.notes));
+    observation_write(&text, &record);
     if (attempt->job.kind != JOB_CODE)
         record.observation = buf_view(&text);
     attempt_compose(attempt, &record);
@@ -181,28 +168,18 @@ static void compose_result(struct attempt *attempt)
 enum turn step_collecting(struct attempt *attempt)
 {
     struct output *output = &attempt->output;
-    const struct workspace_file *wanted = output->wanted.items;
     if (attempt->begun && !attempt->landed)
         return WAIT;
     if (attempt->begun) {
-        output_file(output, &wanted[attempt->collected++],
-                    buf_view(&attempt->session.file), &attempt->session.fault);
+        output_file(output, buf_view(&attempt->session.file),
+                    &attempt->session.fault);
         attempt->begun = attempt->landed = false;
     }
-    if (attempt->collected == output->wanted.count) {
+    struct wish wish = { .kind = WISH_GET, .name = output_wanted(output) };
+    if (wish.name.len == 0) {
         compose_result(attempt);
         return attempt_go(attempt, OBSERVED);
     }
-    const struct workspace_file *file = &wanted[attempt->collected];
-    if (file->bytes > MAX_BLOB_BYTES) {
-        struct err why;
-        err_set(&why, ERR_REJECT, "too_large", "not kept: larger than %d bytes",
-                MAX_BLOB_BYTES);
-        output_file(output, file, (struct view){ 0 }, &why);
-        attempt->collected++;
-        return AGAIN;
-    }
-    struct wish wish = { .kind = WISH_GET, .name = file->name };
     attempt->begun = true;
     session_want(&attempt->session, &wish);
     return attempt->landed ? AGAIN : WAIT;

@@ -12,6 +12,7 @@ enum {
     RESULT_BYTES = 6 << 10,
     TRACEBACK_BYTES = 6 << 10,
     DISPLAY_BYTES = 3 << 10,
+    SHOWN_DISPLAYS = 8,
 };
 
 static void add_part(struct buf *out, const char *title, struct view text,
@@ -25,7 +26,22 @@ static void add_part(struct buf *out, const char *title, struct view text,
         buf_add(out, VIEW("\n"));
 }
 
-static void add_status(struct buf *out, const struct cell *cell)
+/* all: bytes that were written; blob: they are kept, but not what is shown. */
+static void add_stream(struct buf *out, const char *title, struct view text,
+                       size_t max, uint64_t all, struct view blob)
+{
+    add_part(out, title, text, max);
+    if (blob.len > 0 && (all > text.len || text.len > max))
+        buf_printf(out,
+                   "[%s was %llu bytes. The user gets all of it; you see its "
+                   "beginning and its end. To see more, print only the part "
+                   "that you need.]\n",
+                   title, (unsigned long long)all);
+}
+
+/* ---------------------------------------------------------- how it ended */
+
+static void add_ending(struct buf *out, const struct cell *cell)
 {
     static const char *const sentences[] = {
         [CELL_OK] = NULL,
@@ -40,20 +56,58 @@ static void add_status(struct buf *out, const struct cell *cell)
     assert(cell->status >= 0 && cell->status <= CELL_UNKNOWN);
     if (sentences[cell->status] != NULL)
         buf_printf(out, "%s\n", sentences[cell->status]);
-    static const char *const states[] = {
-        [CELL_KEPT] = NULL,
-        [CELL_ROLLED_BACK] = "Variables are as they were before this code",
-        [CELL_RESTORED] = "The session was restored",
-        [CELL_LOST] = "The session was restarted: variables and the files "
-                      "that code wrote are gone, uploaded files are there",
+    if (cell->line > 0)
+        buf_printf(out, "It was at line %llu of the code.\n",
+                   (unsigned long long)cell->line);
+}
+
+/* What is there now, why, and what to do about it. */
+static void add_state(struct buf *out, const struct cell *cell)
+{
+    static const struct {
+        const char *what, *next;
+    } states[] = {
+        [CELL_KEPT] = { NULL, NULL },
+        [CELL_ROLLED_BACK] = { "Variables are as they were before this code, "
+                               "its files are kept",
+                               "Go on from there with smaller steps; do not "
+                               "run the same code again" },
+        [CELL_RESTORED] = { "The session was restored", NULL },
+        [CELL_LOST] = { "The session was restarted: variables and the files "
+                        "that code wrote are gone, uploaded files are there",
+                        "Import and load again what you need" },
     };
     assert(cell->state >= 0 && cell->state <= CELL_LOST);
-    if (states[cell->state] == NULL && cell->reason.len == 0)
+    const char *what = states[cell->state].what;
+    const char *next = states[cell->state].next;
+    if (what == NULL && cell->reason.len == 0)
         return;
-    const char *state = states[cell->state];
-    buf_printf(out, "%s%s%.*s.\n", state == NULL ? "" : state,
-               state == NULL || cell->reason.len == 0 ? "" : ": ",
+    buf_printf(out, "%s%s%.*s.\n", what == NULL ? "" : what,
+               what == NULL || cell->reason.len == 0 ? "" : ": ",
                VIEW_ARG(view_head(cell->reason, 400)));
+    if (next != NULL)
+        buf_printf(out, "%s.\n", next);
+}
+
+/* --------------------------------------------------------- what it left */
+
+/* An image is told by its name, a value is told as such. */
+static bool is_told(const struct display *display, const struct cell *cell)
+{
+    const struct display_part *parts = display->parts.items;
+    return (display->parts.count > 0 && view_starts(parts->mime, "image/")) ||
+           view_equal(display->text, cell->result);
+}
+
+static void add_displays(struct buf *out, const struct cell *cell)
+{
+    const struct display *displays = cell->displays.items;
+    size_t shown = 0;
+    for (size_t i = 0; i < cell->displays.count && shown < SHOWN_DISPLAYS; i++)
+        if (displays[i].text.len > 0 && !is_told(&displays[i], cell)) {
+            add_part(out, "display", displays[i].text, DISPLAY_BYTES);
+            shown++;
+        }
 }
 
 static void add_names(struct buf *out, const struct record *record)
@@ -61,28 +115,35 @@ static void add_names(struct buf *out, const struct record *record)
     const struct image_ref *images = record->images.items;
     for (size_t i = 0; i < record->images.count; i++)
         buf_printf(out, "[image: %.*s]\n", VIEW_ARG(images[i].name));
-    const struct file_ref *files = record->files.items;
-    for (size_t i = 0; i < record->files.count; i++)
-        buf_printf(out, "[file: %.*s, %llu bytes%s%.*s]\n",
-                   VIEW_ARG(files[i].name), (unsigned long long)files[i].bytes,
-                   files[i].note.len > 0 ? ", " : "",
-                   VIEW_ARG(view_head(files[i].note, 200)));
+    const struct cell_file *files = record->cell.files.items;
+    for (size_t i = 0; i < record->cell.files.count; i++) {
+        const struct cell_file *file = &files[i];
+        struct view path = file->path.len > 0 ? file->path : file->name;
+        if (file->change == FILE_DELETED)
+            buf_printf(out, "[deleted: %.*s]\n",
+                       VIEW_ARG(view_head(path, 255)));
+        else
+            buf_printf(out, "[file: %.*s, %llu bytes%s%.*s]\n",
+                       VIEW_ARG(view_head(path, 255)),
+                       (unsigned long long)file->bytes,
+                       file->note.len > 0 ? ", " : "",
+                       VIEW_ARG(view_head(file->note, 200)));
+    }
 }
 
-void observation_write(struct buf *out, const struct record *record,
-                       struct view notes)
+void observation_write(struct buf *out, const struct record *record)
 {
     const struct cell *cell = &record->cell;
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, (size_t)MAX_OBSERVATION_BYTES * 4);
-    add_status(&all, cell);
+    add_ending(&all, cell);
+    add_state(&all, cell);
     size_t said = all.len;
-    add_part(&all, "stdout", cell->out, OUT_BYTES);
-    add_part(&all, "stderr", cell->errout, ERROUT_BYTES);
-    const struct view *displays = cell->displays.items;
-    for (size_t i = 0; i < cell->displays.count && i < 8; i++)
-        if (!view_equal(displays[i], cell->result))
-            add_part(&all, "display", displays[i], DISPLAY_BYTES);
+    add_stream(&all, "stdout", cell->out, OUT_BYTES, cell->out_bytes,
+               cell->out_blob);
+    add_stream(&all, "stderr", cell->errout, ERROUT_BYTES, cell->errout_bytes,
+               cell->errout_blob);
+    add_displays(&all, cell);
     add_part(&all, "result", cell->result, RESULT_BYTES);
     struct view trace = cell->error.traceback;
     if (trace.len == 0 && cell->error.name.len > 0)
@@ -92,7 +153,7 @@ void observation_write(struct buf *out, const struct record *record,
     add_names(&all, record);
     if (all.len == said && cell->status == CELL_OK)
         buf_add(&all, VIEW("(no output)\n"));
-    buf_add(&all, notes);
+    buf_add(&all, cell->notes);
     buf_init(out, MAX_OBSERVATION_BYTES);
     text_add_clipped(out, buf_view(&all), MAX_OBSERVATION_BYTES);
 }

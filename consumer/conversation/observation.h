@@ -10,9 +10,7 @@
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
-/* Initializes out. record: cell, images, files. notes: more to say, or empty.
- */
-void observation_write(struct buf *out, const struct record *record,
-                       struct view notes);
+/* Initializes out. record: cell, images. */
+void observation_write(struct buf *out, const struct record *record);
 
 #endif

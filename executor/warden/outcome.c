@@ -5,10 +5,9 @@
 
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
+#include "schemas/message/limits.h"
 
 enum {
-    MAX_DISPLAYS = 64,
-    MAX_DISPLAY_TEXT = 4096,           /* of the text kept beside a display */
     MAX_CELL_DISPLAY_BYTES = 64 << 20, /* of all displays of one cell */
 };
 
@@ -16,9 +15,7 @@ static void clear_cell(struct running *running)
 {
     arena_finish(&running->arena);
     running->cell = (struct cell){ 0 };
-    running->cell.displays.items =
-        arena_alloc(&running->arena, MAX_DISPLAYS * sizeof(struct view));
-    running->display_bytes = 0;
+    running->displays = running->display_bytes = 0;
 }
 
 void outcome_begin(struct session *session, struct call *call,
@@ -83,13 +80,13 @@ void outcome_note(struct session *session, const char *format, ...)
     va_end(arguments);
 }
 
-static struct view text_of(const struct list *bundle)
+static bool has_text(const struct list *bundle)
 {
     const struct pair *pairs = bundle->items;
     for (size_t i = 0; i < bundle->count; i++)
         if (view_is(pairs[i].key, "text/plain"))
-            return view_head(pairs[i].value, MAX_DISPLAY_TEXT);
-    return (struct view){ 0 };
+            return true;
+    return false;
 }
 
 /* The parts that may be passed on. An image that is none, or too large to
@@ -113,7 +110,7 @@ static struct list sound_parts(struct session *session,
         else
             dropped = true;
     }
-    if (dropped && text_of(&sound).len == 0)
+    if (dropped && !has_text(&sound))
         out[sound.count++] = (struct pair){
             VIEW("text/plain"),
             VIEW("[dropped: not a sound image, or too much in one cell]"),
@@ -125,12 +122,10 @@ void outcome_display(struct session *session, const struct list *bundle)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct running *running = &session->running;
-    struct list *displays = &running->cell.displays;
-    if (displays->count == MAX_DISPLAYS || bundle->count == 0)
+    if (running->displays == MAX_DISPLAYS || bundle->count == 0)
         return;
+    running->displays++;
     struct list sound = sound_parts(session, bundle, &arena);
-    ((struct view *)displays->items)[displays->count++] =
-        arena_copy(&running->arena, text_of(&sound));
     struct frame frame = { .type = FRAME_DISPLAY, .bundle = sound };
     call_say(running->call, &frame);
 }

@@ -73,7 +73,7 @@ struct running {
     struct tools tools;
     struct cell cell;
     struct arena arena; /* of what cell points to */
-    size_t display_bytes;
+    size_t displays, display_bytes;
     char reason[480];
     char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
     struct guest_frame asked;         /* what it runs, to run it again */

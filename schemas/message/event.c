@@ -21,6 +21,7 @@ static const struct field event_data_fields[] = {
          "What became of the session's variables and files"),
     UINT(event_data, ms, 0, MAX_NUMBER, "Milliseconds it took"),
     STRUCT(event_data, image, 0, image_ref, "An image that was made"),
+    STRUCT(event_data, display, 0, display, "Something that was displayed"),
     STRUCT(event_data, file, 0, file_ref, "A file that was written"),
     STRUCT(event_data, error, 0, result_error, "Why"),
     TEXT(event_data, reason, FIELD_RAW, MAX_SENTENCE_BYTES, "Why"),

@@ -16,18 +16,9 @@ const char *const guest_type_names[] = {
     "install", "done",     "fork",   "forked", "exited",  NULL,
 };
 
-static const char *const file_change_names[] = {
-    "same", "new", "changed", "deleted", NULL,
-};
-
 static const char *const task_names[] = { "code", "save", "restore", NULL };
 
-enum {
-    MAX_PATH_BYTES = 4096,
-    MAX_LISTING = 4096,
-    MAX_BUNDLE = 32,
-    MAX_SESSIONS = 10000
-};
+enum { MAX_LISTING = 4096, MAX_BUNDLE = 32, MAX_SESSIONS = 10000 };
 
 static const struct field workspace_file_fields[] = {
     TEXT(workspace_file, name, FIELD_REQUIRED | FIELD_RAW, MAX_PATH_BYTES,

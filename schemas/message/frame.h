@@ -54,8 +54,6 @@ enum frame_type {
 };
 extern const char *const frame_type_names[];
 
-enum file_change { FILE_SAME, FILE_NEW, FILE_CHANGED, FILE_DELETED };
-
 struct workspace_file {
     struct view name; /* relative to the workspace; any bytes but NUL */
     uint64_t bytes;

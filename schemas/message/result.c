@@ -52,19 +52,53 @@ const struct schema schema_cell_error = {
                        "an error of the job."),
 };
 
-/* The text/plain of a display may be any bytes, as all that a cell says. */
-static const struct field display_fields[] = {
-    { .type = FIELD_TEXT,
-      .flags = FIELD_RAW,
-      .max = MAX_STREAM_BYTES,
-      .about = "Text of a display" },
+static const struct field display_part_fields[] = {
+    TEXT(display_part, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
+         "File name, display-1.html; unique in the job"),
+    TEXT(display_part, mime, FIELD_REQUIRED, MAX_NAME_BYTES, "Media type"),
+    TEXT_OF_LENGTH(
+        display_part, blob, FIELD_REQUIRED, SHA256_BYTES,
+        "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
+    UINT(display_part, bytes, 0, MAX_BLOB_BYTES, "Length in bytes"),
+    UINT(display_part, width, 0, MAX_PIXELS, "Pixels"),
+    UINT(display_part, height, 0, MAX_PIXELS, "Pixels"),
 };
-static const struct schema schema_display = {
-    .name = "display",
-    .about = "The text of something that a cell displayed.",
-    .size = sizeof(struct view),
-    .fields = display_fields,
-    .count = 1,
+const struct schema schema_display_part = {
+    SCHEMA(display_part, "One form of a display: HTML, an image, data, ..."),
+};
+
+static const struct field display_fields[] = {
+    TEXT(display, text, FIELD_RAW, MAX_STREAM_BYTES,
+         "Its text/plain, head and tail when long"),
+    LIST(display, parts, 0, display_part, MAX_PARTS,
+         "The same in richer forms"),
+};
+const struct schema schema_display = {
+    SCHEMA(display, "Something that a cell displayed."),
+};
+
+const char *const file_change_names[] = {
+    "same", "new", "changed", "deleted", NULL,
+};
+
+static const struct field cell_file_fields[] = {
+    TEXT(cell_file, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
+         "Base name, as in the result's files"),
+    TEXT(cell_file, path, FIELD_RAW, MAX_PATH_BYTES,
+         "In the workspace, any bytes; absent: as name"),
+    TEXT_OF_LENGTH(
+        cell_file, blob, 0, SHA256_BYTES,
+        "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
+    UINT(cell_file, bytes, 0, MAX_NUMBER, "Length in bytes"),
+    TEXT(cell_file, mime, 0, MAX_NAME_BYTES, "Media type"),
+    ENUM(cell_file, change, FIELD_ALWAYS, file_change_names,
+         "What the cell did to it"),
+    TEXT(cell_file, note, FIELD_RAW, MAX_SENTENCE_BYTES,
+         "Why there is no blob"),
+};
+const struct schema schema_cell_file = {
+    SCHEMA(cell_file, "A file of the workspace that a cell wrote, changed or "
+                      "deleted."),
 };
 
 static const struct field cell_fields[] = {
@@ -75,17 +109,25 @@ static const struct field cell_fields[] = {
     TEXT(cell, reason, FIELD_RAW, MAX_SENTENCE_BYTES,
          "Why the state is not kept"),
     TEXT_AS("stdout", cell, out, FIELD_RAW, MAX_STREAM_BYTES,
-            "Head and tail when long"),
-    TEXT_AS("stderr", cell, errout, FIELD_RAW, MAX_STREAM_BYTES,
-            "Head and tail when long"),
+            "Fit to be read: head and tail when long, no escapes, of a line "
+            "that was drawn over its last state"),
+    TEXT_AS("stderr", cell, errout, FIELD_RAW, MAX_STREAM_BYTES, "As stdout"),
     UINT_AS("stdout_bytes", cell, out_bytes, 0, MAX_NUMBER,
             "All that was written, shown or not"),
     UINT_AS("stderr_bytes", cell, errout_bytes, 0, MAX_NUMBER,
             "All that was written, shown or not"),
+    BLOB_AS("stdout_blob", cell, out_blob,
+            "SHA-256 of the very bytes, where stdout is not these"),
+    BLOB_AS("stderr_blob", cell, errout_blob,
+            "SHA-256 of the very bytes, where stderr is not these"),
     TEXT(cell, result, FIELD_RAW, MAX_OBSERVATION_BYTES,
          "Text of the last expression's value"),
     STRUCT(cell, error, 0, cell_error, "The exception that ended it"),
-    LIST(cell, displays, 0, display, 256, "Texts that were displayed"),
+    LIST(cell, displays, 0, display, MAX_DISPLAYS, "What it displayed"),
+    LIST(cell, files, 0, cell_file, MAX_CELL_FILES,
+         "Files that it wrote, changed or deleted"),
+    TEXT(cell, notes, FIELD_RAW, MAX_NOTES_BYTES,
+         "What was dropped, a line each"),
     UINT(cell, line, 0, MAX_NUMBER,
          "Of the code, where it was when it was killed; absent: not known"),
     UINT(cell, peak_bytes, 0, MAX_NUMBER,

@@ -28,6 +28,37 @@ struct image_ref {
 };
 extern const struct schema schema_image_ref;
 
+/* Something that a cell displayed, as text and in richer forms. */
+struct display {
+    struct view text;  /* its text/plain, head and tail when long */
+    struct list parts; /* of struct display_part: the rest */
+};
+extern const struct schema schema_display;
+
+struct display_part {
+    struct view name; /* figure-1.png, display-2.html: unique in the job */
+    struct view mime;
+    struct view blob; /* SHA-256 */
+    uint64_t bytes;
+    uint64_t width, height; /* of a PNG, JPEG or GIF, pixels */
+};
+extern const struct schema schema_display_part;
+
+enum file_change { FILE_SAME, FILE_NEW, FILE_CHANGED, FILE_DELETED };
+extern const char *const file_change_names[];
+
+/* A file of the workspace that a cell wrote, changed or deleted. */
+struct cell_file {
+    struct view name; /* a base name, as in the result's files */
+    struct view path; /* in the workspace, any bytes; empty: as name */
+    struct view blob; /* SHA-256; empty: see note */
+    uint64_t bytes;
+    struct view mime;
+    int change; /* enum file_change */
+    struct view note;
+};
+extern const struct schema schema_cell_file;
+
 /* An exception inside a cell: data for the model, not an error of the job. */
 struct cell_error {
     struct view name;      /* ZeroDivisionError */
@@ -56,13 +87,18 @@ struct cell {
     int status;         /* enum cell_status */
     int state;          /* enum cell_state */
     struct view reason; /* why the state is not kept; a sentence */
-    struct view out;    /* "stdout": head and tail when long */
+    struct view out;    /* "stdout", fit to be read: head and tail when long,
+                           of a line that was drawn over its last state */
     struct view errout; /* "stderr" */
     uint64_t out_bytes; /* all that was written, shown or not */
     uint64_t errout_bytes;
+    struct view out_blob; /* the very bytes, where out is not these */
+    struct view errout_blob;
     struct view result; /* text of the last expression's value */
     struct cell_error error;
-    struct list displays; /* of struct view: the text/plain of each display */
+    struct list displays; /* of struct display */
+    struct list files;    /* of struct cell_file */
+    struct view notes;    /* what was dropped, a line each */
     uint64_t line;        /* of the code, where it was killed; 0: not known */
     uint64_t peak_bytes;  /* memory of the session, the most that was seen */
     uint64_t ms;

@@ -27,6 +27,11 @@
 #member, FIELD_TEXT, flags, OFFSET(noun, member, struct view), length, \
             length, NULL, NULL, about                                          \
     }
+#define BLOB_AS(name, noun, member, about)                                     \
+    {                                                                          \
+        name, FIELD_TEXT, 0, OFFSET(noun, member, struct view), SHA256_BYTES,  \
+            SHA256_BYTES, NULL, NULL, about                                    \
+    }
 #define BYTES(noun, member, flags, max, about)                                 \
     {                                                                          \
 #member, FIELD_BYTES, flags, OFFSET(noun, member, struct view), 0,     \

@@ -77,6 +77,7 @@ def test_answer_and_chart(stack):
         "message.completed",
         "tool.started",
         "image",
+        "display",
         "file",
         "tool.completed",
         "turn.started",

@@ -12,8 +12,23 @@
 #include "schemas/message/limits.h"
 
 static struct image_ref figure = { .name = { "figure-1.png", 12 } };
-static struct file_ref table = { .name = { "out.csv", 7 }, .bytes = 120 };
-static struct view shown = { "   a\n0  1", 9 };
+static struct cell_file table = { .name = { "out.csv", 7 },
+                                  .bytes = 120,
+                                  .change = FILE_NEW };
+static struct cell_file deep = { .name = { "dir_a.csv", 9 },
+                                 .path = { "dir/a.csv", 9 },
+                                 .bytes = 1,
+                                 .change = FILE_CHANGED,
+                                 .note = { "not kept", 8 } };
+static struct cell_file gone = { .name = { "old.csv", 7 },
+                                 .change = FILE_DELETED };
+static struct display shown = { .text = { "   a\n0  1", 9 } };
+static struct display_part png = { .mime = { "image/png", 9 } };
+static struct display picture = { .text = { "<Figure>", 8 },
+                                  .parts = { &png, 1 } };
+static struct display_part html = { .mime = { "text/html", 9 } };
+static struct display frame = { .text = { "a table", 7 },
+                                .parts = { &html, 1 } };
 
 static const struct {
     const char *what;
@@ -28,7 +43,31 @@ static const struct {
     { "only an image",
       { .images = { &figure, 1 } },
       "[image: figure-1.png]\n" },
-    { "a file", { .files = { &table, 1 } }, "[file: out.csv, 120 bytes]\n" },
+    { "a figure's text is not told beside its image",
+      { .images = { &figure, 1 }, .cell = { .displays = { &picture, 1 } } },
+      "[image: figure-1.png]\n" },
+    { "a display's text",
+      { .cell = { .displays = { &frame, 1 } } },
+      "display:\na table\n" },
+    { "a file",
+      { .cell = { .files = { &table, 1 } } },
+      "[file: out.csv, 120 bytes]\n" },
+    { "a file in a folder that was not kept, by its path",
+      { .cell = { .files = { &deep, 1 } } },
+      "[file: dir/a.csv, 1 bytes, not kept]\n" },
+    { "a file that is gone",
+      { .cell = { .files = { &gone, 1 } } },
+      "[deleted: old.csv]\n" },
+    { "a stream of which there is more",
+      { .cell = { .out = { "a\nz\n", 4 },
+                  .out_bytes = 9000,
+                  .out_blob = { "00", 2 } } },
+      "stdout:\na\nz\n[stdout was 9000 bytes. The user gets all of it; you "
+      "see its beginning and its end. To see more, print only the part that "
+      "you need.]\n" },
+    { "what was dropped",
+      { .cell = { .out = { "a\n", 2 }, .notes = { "[x: dropped]\n", 13 } } },
+      "stdout:\na\n[x: dropped]\n" },
     { "a display that is the value is shown once",
       { .cell = { .displays = { &shown, 1 }, .result = { "   a\n0  1", 9 } } },
       "result:\n   a\n0  1\n" },
@@ -47,7 +86,16 @@ static const struct {
                   .reason = { "it ran for 60000 ms", 19 } } },
       "The code ran into its time limit.\nThe session was restarted: "
       "variables and the files that code wrote are gone, uploaded files are "
-      "there: it ran for 60000 ms.\n" },
+      "there: it ran for 60000 ms.\nImport and load again what you need.\n" },
+    { "a killed cell says where it was and what is left",
+      { .cell = { .status = CELL_TIMEOUT,
+                  .state = CELL_ROLLED_BACK,
+                  .line = 3,
+                  .reason = { "it ran for 1000 ms", 18 } } },
+      "The code ran into its time limit.\nIt was at line 3 of the code.\n"
+      "Variables are as they were before this code, its files are kept: it ran "
+      "for 1000 ms.\nGo on from there with smaller steps; do not run the same "
+      "code again.\n" },
     { "a restored session",
       { .cell = { .state = CELL_RESTORED,
                   .reason = { "the executor went away", 22 },
@@ -60,7 +108,7 @@ static void test_table(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct buf out;
-        observation_write(&out, &rows[i].record, (struct view){ 0 });
+        observation_write(&out, &rows[i].record);
         if (!view_is(buf_view(&out), rows[i].text))
             fail_msg("%s: got \"%.*s\"", rows[i].what,
                      VIEW_ARG(buf_view(&out)));
@@ -76,28 +124,30 @@ static void test_much_of_everything(void **state)
     char *much = malloc(MUCH);
     memset(much, '\xff', MUCH);
     struct view all = { much, MUCH };
-    struct view displays[64];
+    struct display displays[64];
     struct image_ref images[MAX_IMAGES];
-    struct file_ref files[MAX_FILES];
+    struct cell_file files[MAX_CELL_FILES];
     char name[MAX_FILE_NAME_BYTES];
     memset(name, 'n', sizeof(name));
     for (size_t i = 0; i < 64; i++) {
-        displays[i] = all;
+        displays[i] = (struct display){ .text = all };
         images[i] = figure;
-        files[i] = (struct file_ref){ .name = { name, sizeof(name) } };
     }
+    for (size_t i = 0; i < MAX_CELL_FILES; i++)
+        files[i] = (struct cell_file){ .name = { name, sizeof(name) } };
     struct record record = {
         .cell = { .status = CELL_ERROR,
                   .out = all,
                   .errout = all,
                   .result = all,
                   .displays = { displays, 64 },
+                  .files = { files, MAX_CELL_FILES },
+                  .notes = VIEW("and a note"),
                   .error = { .name = all, .value = all, .traceback = all } },
         .images = { images, MAX_IMAGES },
-        .files = { files, MAX_FILES },
     };
     struct buf out;
-    observation_write(&out, &record, VIEW("and a note"));
+    observation_write(&out, &record);
     assert_true(out.len <= MAX_OBSERVATION_BYTES && out.len > 1000);
     assert_true(view_is_utf8(buf_view(&out)));
     char *text = view_dup(buf_view(&out));

@@ -210,7 +210,16 @@ static void test_messages_are_read_strictly(void **state)
 static void test_a_message_survives_json(void **state)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct view displays[] = { VIEW("<Figure>"), VIEW("\xff\xfe") };
+    struct display_part part = {
+        .name = VIEW("display-1.html"),
+        .mime = VIEW("text/html"),
+        .blob = VIEW("0123456789abcdef0123456789abcdef"
+                     "0123456789abcdef0123456789abcdef"),
+    };
+    struct display displays[] = {
+        { .text = VIEW("<Figure>") },
+        { .text = VIEW("\xff\xfe"), .parts = { &part, 1 } },
+    };
     struct cell cells[] = { {
         .code = VIEW("print('\xc3\xa9')"),
         .status = CELL_ERROR,
@@ -229,6 +238,7 @@ static void test_a_message_survives_json(void **state)
     };
     struct result again;
     const struct cell *cell;
+    const struct display *display;
     json_t *json = json_from_message(&schema_result, &result);
 
     (void)state;
@@ -240,8 +250,11 @@ static void test_a_message_survives_json(void **state)
     assert_true(view_is(again.answer, "done"));
     assert_true(view_equal(cell->out, cells[0].out));
     assert_true(cell->out_bytes == cells[0].out_bytes);
-    assert_true(
-        view_equal(((struct view *)cell->displays.items)[1], displays[1]));
+    display = &((struct display *)cell->displays.items)[1];
+    assert_true(view_equal(display->text, displays[1].text));
+    assert_int_equal(display->parts.count, 1);
+    assert_true(view_equal(((struct display_part *)display->parts.items)->blob,
+                           part.blob));
     assert_true(view_is(((struct pair *)again.metadata.items)->value, "42"));
 }
 

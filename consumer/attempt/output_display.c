@@ -1,0 +1,174 @@
+/* output_display.c - what a cell displays: text, and its richer forms. */
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/attempt/blob.h"
+#include "consumer/attempt/output.h"
+#include "schemas/message/limits.h"
+
+enum { TEXT_BYTES = 4 << 10 };
+
+/* Images first, the one that is shown most easily before the others. */
+static const struct kind {
+    const char *mime, *ending;
+    bool image;
+} kinds[] = {
+    { "image/png", "png", true },
+    { "image/jpeg", "jpg", true },
+    { "image/gif", "gif", true },
+    { "image/webp", "webp", true },
+    { "image/svg+xml", "svg", true },
+    { "text/html", "html", false },
+    { "text/markdown", "md", false },
+    { "text/latex", "tex", false },
+    { "text/csv", "csv", false },
+    { "text/plain", "txt", false },
+    { "application/json", "json", false },
+    { "application/javascript", "js", false },
+    { "application/pdf", "pdf", false },
+    { "application/vnd.quern.chart+json", "chart.json", false },
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static const struct kind other = { NULL, "bin", false };
+
+static const struct kind *kind_of(struct view mime)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (view_is(mime, kinds[i].mime))
+            return &kinds[i];
+    return &other;
+}
+
+/* A media type that may stand in messages and, at clients, in headers. */
+static bool mime_is_sound(struct view mime)
+{
+    if (mime.len == 0 || mime.len > MAX_NAME_BYTES)
+        return false;
+    for (size_t i = 0; i < mime.len; i++)
+        if (mime.data[i] <= ' ' || mime.data[i] >= 0x7f)
+            return false;
+    return memchr(mime.data, '/', mime.len) != NULL;
+}
+
+static struct view part_name(struct output *output, const struct kind *kind)
+{
+    char name[64];
+    if (kind->image)
+        snprintf(name, sizeof(name), "figure-%zu.%s",
+                 MAX_IMAGES - output->images_left + 1, kind->ending);
+    else
+        snprintf(name, sizeof(name), "display-%zu.%s",
+                 MAX_PARTS - output->parts_left + 1, kind->ending);
+    return arena_copy(&output->arena, view_of(name));
+}
+
+static const char *why_not(const struct output *output,
+                           const struct kind *kind, struct view bytes)
+{
+    if (bytes.len > MAX_BLOB_BYTES)
+        return "dropped, it is larger than 32 MiB";
+    if (kind->image && output->images_left == 0)
+        return "dropped, a job may have 64 images";
+    if (output->parts_left == 0)
+        return "dropped, a job may display 256 things beside text";
+    if (bytes.len > output->bytes_left)
+        return "dropped, a job may display 256 MiB";
+    return NULL;
+}
+
+static void add_part(struct output *output, struct display *display,
+                     struct view mime, struct view bytes)
+{
+    const struct kind *kind = kind_of(mime);
+    struct view name = part_name(output, kind);
+    const char *why =
+        mime_is_sound(mime) ? why_not(output, kind, bytes)
+                            : "dropped, its media type is none";
+    if (why != NULL) {
+        output_note(output, name, why);
+        return;
+    }
+    struct display_part *parts = display->parts.items;
+    struct display_part *part = &parts[display->parts.count++];
+    *part = (struct display_part){
+        .name = name,
+        .mime = arena_copy(&output->arena, mime),
+        .blob = output_blob(output, bytes),
+        .bytes = bytes.len,
+    };
+    if (!image_size(bytes, &part->width, &part->height))
+        part->width = part->height = 0;
+    output->parts_left--;
+    output->bytes_left -= bytes.len;
+}
+
+/* An image of the job: the first form of it. */
+static void add_image(struct output *output, const struct display_part *part)
+{
+    struct image_ref *images = output->images.items;
+    struct image_ref *image = &images[output->images.count++];
+    *image = (struct image_ref){
+        .name = part->name,
+        .mime = part->mime,
+        .blob = part->blob,
+        .bytes = part->bytes,
+        .width = part->width,
+        .height = part->height,
+        .from_cell = output->cell_at,
+    };
+    output->images_left--;
+    struct event_data data = { .call = output->call, .image = *image };
+    progress_event(output->setup.progress, "image", &data);
+}
+
+/* Those that are known, in their order, then the others. */
+static void add_parts(struct output *output, struct display *display,
+                      const struct list *bundle)
+{
+    const struct pair *pairs = bundle->items;
+    for (size_t kind = 0; kind <= KINDS; kind++)
+        for (size_t i = 0; i < bundle->count; i++) {
+            const struct kind *own = kind_of(pairs[i].key);
+            bool now = kind < KINDS ? own == &kinds[kind] : own == &other;
+            bool text = view_is(pairs[i].key, "text/plain");
+            if (now && (!text || pairs[i].value.len > TEXT_BYTES))
+                add_part(output, display, pairs[i].key, pairs[i].value);
+        }
+}
+
+static struct view text_of(struct output *output, const struct list *bundle)
+{
+    const struct pair *pairs = bundle->items;
+    for (size_t i = 0; i < bundle->count; i++) {
+        if (!view_is(pairs[i].key, "text/plain"))
+            continue;
+        CLEANUP(buf_finish) struct buf text;
+        buf_init(&text, TEXT_BYTES);
+        text_add_clipped(&text, pairs[i].value, TEXT_BYTES);
+        return arena_copy(&output->arena, buf_view(&text));
+    }
+    return (struct view){ 0 };
+}
+
+void output_display(struct output *output, const struct list *bundle)
+{
+    if (output->displays_skip > 0) {
+        output->displays_skip--;
+        return;
+    }
+    output->displays_seen++;
+    if (output->displays.count == MAX_DISPLAYS)
+        return; /* the executor has said so in the last one */
+    struct display *displays = output->displays.items;
+    struct display *display = &displays[output->displays.count++];
+    display->text = text_of(output, bundle);
+    display->parts.items = arena_alloc(
+        &output->arena, (bundle->count + 1) * sizeof(struct display_part));
+    add_parts(output, display, bundle);
+    const struct display_part *first = display->parts.items;
+    if (display->parts.count > 0 && kind_of(first->mime)->image)
+        add_image(output, first);
+    struct event_data data = { .call = output->call, .display = *display };
+    progress_event(output->setup.progress, "display", &data);
+}

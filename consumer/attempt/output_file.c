@@ -1,0 +1,194 @@
+/* output_file.c - the files that a cell wrote, changed or deleted.
+ *
+ * The workspace's difference, as the executor saw it from outside: nothing is
+ * guessed. A path may be any bytes; the name that clients get is a base name,
+ * the same for the same path throughout a job, and for no other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/attempt/blob.h"
+#include "consumer/attempt/output.h"
+#include "schemas/message/limits.h"
+
+enum { PATHS_BYTES = 64 << 10 }; /* of one cell, in its record */
+
+static struct view path_of(const struct cell_file *file)
+{
+    return file->path.len > 0 ? file->path : file->name;
+}
+
+/* The first of the files, of this cell or one before, that has the path, or
+ * with path NULL the name. */
+static const struct cell_file *find(const struct list *list,
+                                    const struct view *path, struct view name)
+{
+    const struct cell_file *files = list->items;
+    for (size_t i = 0; i < list->count; i++)
+        if (path != NULL ? view_equal(path_of(&files[i]), *path)
+                         : view_equal(files[i].name, name))
+            return &files[i];
+    return NULL;
+}
+
+static const struct cell_file *find_any(const struct output *output,
+                                        const struct view *path,
+                                        struct view name)
+{
+    const struct cell_file *file = find(&output->changes, path, name);
+    for (size_t i = 0; file == NULL && i < output->past.count; i++)
+        file = find(&output->past.records[i].cell.files, path, name);
+    return file;
+}
+
+/* One of the first records names it. */
+static bool is_kept(const struct output_past *past, size_t records,
+                    struct view name)
+{
+    for (size_t i = 0; i < records; i++) {
+        const struct list *list = &past->records[i].files;
+        const struct file_ref *files = list->items;
+        for (size_t j = 0; j < list->count; j++)
+            if (view_equal(files[j].name, name))
+                return true;
+    }
+    return false;
+}
+
+size_t output_kept_files(const struct output_past *past)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < past->count; i++) {
+        const struct file_ref *files = past->records[i].files.items;
+        for (size_t j = 0; j < past->records[i].files.count; j++)
+            count += !is_kept(past, i, files[j].name);
+    }
+    return count;
+}
+
+/* Of dir/a.csv, dir_a.csv; where that is another file's, 2_dir_a.csv. */
+static struct view name_of(struct output *output, struct view path)
+{
+    const struct cell_file *same = find_any(output, &path, path);
+    if (same != NULL)
+        return same->name;
+    CLEANUP(buf_finish) struct buf clean;
+    buf_init(&clean, path.len * 3 + 1);
+    text_add_clean(&clean, path);
+    for (size_t i = 0; i < clean.len; i++)
+        if (clean.data[i] == '/' || (unsigned char)clean.data[i] < 0x20 ||
+            clean.data[i] == 0x7f)
+            clean.data[i] = '_';
+    char name[MAX_FILE_NAME_BYTES + 1];
+    struct view head = view_head(buf_view(&clean), MAX_FILE_NAME_BYTES - 8);
+    snprintf(name, sizeof(name), "%.*s", VIEW_ARG(head));
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        name[0] = '_';
+    for (int n = 2; find_any(output, NULL, view_of(name)) != NULL; n++)
+        snprintf(name, sizeof(name), "%d_%.*s", n, VIEW_ARG(head));
+    return arena_copy(&output->arena, view_of(name));
+}
+
+static struct view note(struct output *output, const char *why)
+{
+    return arena_copy(&output->arena, view_of(why));
+}
+
+/* Why its bytes are not wanted; empty: they are. */
+static struct view refusal(struct output *output, const struct cell_file *file)
+{
+    if (file->change == FILE_DELETED)
+        return (struct view){ 0 };
+    if (file->bytes > MAX_BLOB_BYTES)
+        return note(output, "not kept, it is larger than 32 MiB");
+    if (is_kept(&output->past, output->past.count, file->name))
+        return (struct view){ 0 };
+    if (output->files_left == 0)
+        return note(output, "not kept, a job may have 64 files");
+    output->files_left--;
+    return (struct view){ 0 };
+}
+
+static void add_change(struct output *output, const struct workspace_file *from)
+{
+    struct cell_file *changes = output->changes.items;
+    struct cell_file file = {
+        .name = name_of(output, from->name),
+        .bytes = from->bytes,
+        .change = from->change,
+    };
+    if (!view_equal(file.name, from->name))
+        file.path = arena_copy(&output->arena, from->name);
+    file.mime = mime_of(file.name);
+    file.note = refusal(output, &file);
+    changes[output->changes.count++] = file;
+}
+
+void output_list_changes(struct output *output, const struct list *files)
+{
+    const struct workspace_file *all = files->items;
+    size_t most = files->count < MAX_CELL_FILES ? files->count : MAX_CELL_FILES;
+    size_t paths = 0, left_out = 0;
+    output->changes.items =
+        arena_alloc(&output->arena, (most + 1) * sizeof(struct cell_file));
+    for (size_t i = 0; i < files->count; i++) {
+        paths += all[i].name.len;
+        if (output->changes.count < most && paths <= PATHS_BYTES)
+            add_change(output, &all[i]);
+        else
+            left_out++;
+    }
+    if (left_out == 0)
+        return;
+    char why[64];
+    snprintf(why, sizeof(why), "%zu more were changed, not listed", left_out);
+    output_note(output, VIEW("files"), why);
+}
+
+static struct cell_file *current(struct output *output)
+{
+    return (struct cell_file *)output->changes.items + output->change_at;
+}
+
+/* A client gets it, or is told why not. */
+static void give_out(struct output *output)
+{
+    const struct cell_file *from = current(output);
+    struct file_ref *files = output->files.items;
+    struct file_ref file = { .name = from->name,
+                             .blob = from->blob,
+                             .bytes = from->bytes < MAX_FILE_BYTES
+                                          ? from->bytes
+                                          : MAX_FILE_BYTES,
+                             .mime = from->mime,
+                             .note = from->note };
+    output->change_at++;
+    if (from->change == FILE_DELETED || output->files.count == MAX_FILES)
+        return;
+    files[output->files.count++] = file;
+    struct event_data data = { .call = output->call, .file = file };
+    progress_event(output->setup.progress, "file", &data);
+}
+
+struct view output_wanted(struct output *output)
+{
+    while (output->change_at < output->changes.count) {
+        const struct cell_file *file = current(output);
+        if (file->change != FILE_DELETED && file->note.len == 0)
+            return path_of(file);
+        give_out(output);
+    }
+    return (struct view){ 0 };
+}
+
+void output_file(struct output *output, struct view bytes,
+                 const struct err *why)
+{
+    struct cell_file *file = current(output);
+    if (why != NULL && why->kind != ERR_NONE) {
+        file->note = note(output, why->text);
+    } else {
+        file->blob = output_blob(output, bytes);
+        file->bytes = bytes.len;
+    }
+    give_out(output);
+}
