@@ -56,7 +56,7 @@ struct consumer {
     struct attempt **slots; /* settings.slots of them; NULL: free */
     size_t running;
     size_t stream_memory_left; /* bytes; whole streams of cells are held so */
-    uint64_t serials;                            /* of attempts */
+    uint64_t serials;          /* of attempts */
     void (*on_ended)(struct consumer *consumer); /* a slot is free */
 };
 

@@ -21,10 +21,10 @@ struct fold {
     struct excerpt kept;
     struct buf line; /* the one that may still be drawn over */
     enum fold_state state;
-    size_t string;     /* bytes since FOLD_STRING: a stray ESC ] is no end */
-    bool returned;     /* the last byte was a \r */
-    bool long_line;    /* its start has gone to kept: it stays */
-    bool changed;      /* nor is what is kept */
+    size_t string;  /* bytes since FOLD_STRING: a stray ESC ] is no end */
+    bool returned;  /* the last byte was a \r */
+    bool long_line; /* its start has gone to kept: it stays */
+    bool changed;   /* nor is what is kept */
 };
 
 /* max: bytes that are kept. */

@@ -105,7 +105,7 @@ struct attempt {
 
     struct session session;
     struct output output;
-    bool sent_before; /* the call, by an attempt before this one */
+    bool sent_before;  /* the call, by an attempt before this one */
     struct buf code;   /* of the call that runs */
     struct buf record; /* on its way into the journal */
     struct ending ending;

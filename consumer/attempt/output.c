@@ -8,11 +8,11 @@
 #include "schemas/message/limits.h"
 
 enum {
-    TOLD_BYTES = 256 << 10,         /* of a stream, in events */
+    TOLD_BYTES = 256 << 10,             /* of a stream, in events */
     KEPT_BYTES = MAX_STREAM_BYTES - 64, /* the gap is stated in the rest */
-    WHOLE_BYTES = 16 << 20,         /* beyond what an executor passes on */
-    LAST_NOTE_BYTES = 128,          /* for the note that there were more */
-    JOB_DISPLAY_BYTES = 256 << 20,  /* stored of one job's displays */
+    WHOLE_BYTES = 16 << 20,             /* beyond what an executor passes on */
+    LAST_NOTE_BYTES = 128,              /* for the note that there were more */
+    JOB_DISPLAY_BYTES = 256 << 20,      /* stored of one job's displays */
 };
 
 static const char *const stream_names[OUTPUT_STREAMS] = { "stdout", "stderr" };
@@ -201,7 +201,8 @@ static struct view settle_stream(struct output *output, size_t index,
     if (*all < stream->seen)
         *all = stream->seen;
     if (*all > stream->seen)
-        output_note(output, name, "only its beginning was kept, it is too long");
+        output_note(output, name,
+                    "only its beginning was kept, it is too long");
     if (!same && stream->torn)
         output_note(output, name, "shown in part, the rest was not kept");
     else if (!same)

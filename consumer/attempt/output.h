@@ -43,10 +43,10 @@ struct output {
     struct output_setup setup;
     struct view call;
     struct output_past past;
-    size_t cell_at;                           /* index of the cell */
+    size_t cell_at;                             /* index of the cell */
     size_t images_left, parts_left, files_left; /* of the job's share */
-    uint64_t bytes_left;                      /* of its displays */
-    struct arena arena;                       /* all below */
+    uint64_t bytes_left;                        /* of its displays */
+    struct arena arena;                         /* all below */
     struct output_stream streams[OUTPUT_STREAMS];
     size_t displays_seen, displays_skip;
     struct list images;   /* of struct image_ref */

@@ -63,8 +63,8 @@ static struct view part_name(struct output *output, const struct kind *kind)
     return arena_copy(&output->arena, view_of(name));
 }
 
-static const char *why_not(const struct output *output,
-                           const struct kind *kind, struct view bytes)
+static const char *why_not(const struct output *output, const struct kind *kind,
+                           struct view bytes)
 {
     if (bytes.len > MAX_BLOB_BYTES)
         return "dropped, it is larger than 32 MiB";
@@ -82,9 +82,8 @@ static void add_part(struct output *output, struct display *display,
 {
     const struct kind *kind = kind_of(mime);
     struct view name = part_name(output, kind);
-    const char *why =
-        mime_is_sound(mime) ? why_not(output, kind, bytes)
-                            : "dropped, its media type is none";
+    const char *why = mime_is_sound(mime) ? why_not(output, kind, bytes)
+                                          : "dropped, its media type is none";
     if (why != NULL) {
         output_note(output, name, why);
         return;

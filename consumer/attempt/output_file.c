@@ -30,9 +30,8 @@ static const struct cell_file *find(const struct list *list,
     return NULL;
 }
 
-static const struct cell_file *find_any(const struct output *output,
-                                        const struct view *path,
-                                        struct view name)
+static const struct cell_file *
+find_any(const struct output *output, const struct view *path, struct view name)
 {
     const struct cell_file *file = find(&output->changes, path, name);
     for (size_t i = 0; file == NULL && i < output->past.count; i++)

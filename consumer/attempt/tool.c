@@ -34,7 +34,8 @@ static enum turn refuse(struct attempt *attempt, const struct call *call,
     buf_init(&text, 2048);
     buf_printf(&text, "Error: %s. The call was not run.", sentence);
     record.observation = buf_view(&text);
-    output_begin(&attempt->output, view_of(call->id), (struct output_past){ 0 });
+    output_begin(&attempt->output, view_of(call->id),
+                 (struct output_past){ 0 });
     return attempt_compose(attempt, &record) ? attempt_go(attempt, OBSERVED)
                                              : AGAIN;
 }

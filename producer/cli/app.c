@@ -145,8 +145,9 @@ static bool submit_file(struct app *app, struct quern_id *id, bool *existed,
                              error);
 }
 
-bool app_submit(struct app *app, const char *question, const char *code,
-                struct quern_id *id, bool *existed, struct quern_error *error)
+bool app_submit(struct app *app, const char *question,
+                const struct cells *cells, struct quern_id *id, bool *existed,
+                struct quern_error *error)
 {
     const struct options *options = &app->options;
     struct quern_file files[MAX_TEXTS];
@@ -154,7 +155,7 @@ bool app_submit(struct app *app, const char *question, const char *code,
     char *keys[MAX_TEXTS] = { NULL };
     struct err err = { 0 };
     struct quern_job job = {
-        .kind = code ? QUERN_CODE : QUERN_CONVERSATION,
+        .kind = cells ? QUERN_CODE : QUERN_CONVERSATION,
         .queue = options->queue,
         .priority = (enum quern_priority)options->priority,
         .tenant = options->tenant,
@@ -164,8 +165,8 @@ bool app_submit(struct app *app, const char *question, const char *code,
         .model = options->model,
         .tools = options->tools.items,
         .tool_count = options->tools.count,
-        .cells = &code,
-        .cell_count = code ? 1 : 0,
+        .cells = cells ? cells->items : NULL,
+        .cell_count = cells ? cells->count : 0,
         .files = files,
         .file_count = list_files(options, files),
         .max_turns = options->turns,

@@ -53,10 +53,16 @@ int verb_help(struct app *app);
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
 
+struct cells { /* of Python; more than MAX_CELLS are refused */
+    const char *items[MAX_CELLS + 1];
+    size_t count;
+};
+
 /* The job that the options describe, submitted. question: the user's words, or
- * NULL for --job; code: cells instead, or NULL. */
-bool app_submit(struct app *app, const char *question, const char *code,
-                struct quern_id *id, bool *existed, struct quern_error *error);
+ * NULL for --job; cells instead, or NULL. */
+bool app_submit(struct app *app, const char *question,
+                const struct cells *cells, struct quern_id *id, bool *existed,
+                struct quern_error *error);
 
 /* All of a file, or of standard input when path is "-", as text. */
 char *read_text(const char *path, size_t max, size_t *size, struct err *err);

@@ -154,6 +154,13 @@ static void on_image(struct follow *follow, const struct event *event)
     show_image(follow->app, &follow->saver, &event->data.image);
 }
 
+static void on_display(struct follow *follow, const struct event *event)
+{
+    if (follow->plain)
+        show_display(follow->app, &event->data.display);
+    follow->output_shown = follow->output_shown || follow->plain;
+}
+
 static void on_file(struct follow *follow, const struct event *event)
 {
     show_file(follow->app, &follow->saver, &event->data.file);
@@ -187,6 +194,7 @@ static const struct {
     { "tool.output", true, on_output },
     { "tool.completed", true, on_tool_end },
     { "image", false, on_image },
+    { "display", true, on_display },
     { "file", false, on_file },
     { "job.retrying", true, on_pause },
     { "job.waiting", true, on_pause },
@@ -200,7 +208,8 @@ static bool wants(const struct follow *follow, bool progress, struct view type)
     if (follow->plain && view_is(type, "tool.started"))
         return false;
     return !progress || follow->talk ||
-           (follow->plain && view_is(type, "tool.output"));
+           (follow->plain &&
+            (view_is(type, "tool.output") || view_is(type, "display")));
 }
 
 static void show_event(struct follow *follow, const struct quern_event *given)

@@ -16,4 +16,8 @@
 int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
                const char *dir);
 
+/* The same from the beginning: submits a question, or cells. */
+int follow_new(struct app *app, const char *question,
+               const struct cells *cells);
+
 #endif

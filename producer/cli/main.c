@@ -27,11 +27,16 @@ const struct verb verbs[] = {
       .details =
           "Prints what it prints, and the value of its last expression. FILE "
           "-\n"
-          "is read from standard input.\n"
+          "is read from standard input. Lines that begin with \"# %%\" part it "
+          "into\n"
+          "cells, which run until one fails. With --json one object per "
+          "cell.\n"
           "\n"
           "  echo 'sum(range(10))' | quern exec -\n"
           "  quern exec --session lab load.py && quern exec --session lab "
-          "plot.py\n",
+          "plot.py\n"
+          "  quern exec --json --deadline-ms 5000 --out here plot.py | jq "
+          ".displays\n",
       .run = verb_exec },
     { .name = "submit",
       .words = "QUESTION",

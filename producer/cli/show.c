@@ -51,6 +51,37 @@ static void show_bytes(struct app *app, const char *stream, struct view text,
                     term_size(text.len), term_size(all), stream);
 }
 
+/* Images are saved and told by name. */
+void show_display(struct app *app, const struct display *display)
+{
+    const struct display_part *parts = display->parts.items;
+    struct pane *out = &app->term.out;
+
+    if (display->text.len == 0 ||
+        (display->parts.count > 0 && view_starts(parts->mime, "image/")))
+        return;
+    pane_line(out);
+    pane_text(out, PLAIN, display->text);
+    pane_line(out);
+}
+
+static void show_displays(struct app *app, const struct cell *cell)
+{
+    const struct display *displays = cell->displays.items;
+
+    for (size_t i = 0; i < cell->displays.count; i++)
+        show_display(app, &displays[i]);
+}
+
+/* The value stands there already, as the last thing that was displayed. */
+static bool is_displayed(const struct cell *cell)
+{
+    const struct display *displays = cell->displays.items;
+    size_t count = cell->displays.count;
+
+    return count > 0 && view_equal(displays[count - 1].text, cell->result);
+}
+
 static void show_cell(struct app *app, const struct cell *cell,
                       unsigned int what)
 {
@@ -60,7 +91,9 @@ static void show_cell(struct app *app, const struct cell *cell,
         show_bytes(app, "stdout", cell->out, cell->out_bytes);
         show_bytes(app, "stderr", cell->errout, cell->errout_bytes);
     }
-    if (cell->result.len > 0) {
+    if (what & SHOW_OUTPUT)
+        show_displays(app, cell);
+    if (cell->result.len > 0 && !is_displayed(cell)) {
         pane_line(&term->out);
         pane_text(&term->out, PLAIN, cell->result);
         pane_line(&term->out);
@@ -127,8 +160,8 @@ void show_result(struct app *app, const struct result *result,
     show_summary(app, result);
 }
 
-static bool save(struct app *app, struct saver *saver, struct view name,
-                 struct view sha256, struct buf *path)
+bool app_save(struct app *app, struct saver *saver, struct view name,
+              struct view sha256, struct buf *path)
 {
     struct err err = { 0 };
 
@@ -162,7 +195,7 @@ void show_image(struct app *app, struct saver *saver,
     char facts[64];
 
     buf_init(&path, 8192);
-    if (!save(app, saver, image->name, image->blob, &path))
+    if (!app_save(app, saver, image->name, image->blob, &path))
         return;
     snprintf(facts, sizeof(facts), "%" PRIu64 "x%" PRIu64 ", %s", image->width,
              image->height, term_size(image->bytes));
@@ -175,7 +208,8 @@ void show_file(struct app *app, struct saver *saver,
     CLEANUP(buf_finish) struct buf path;
 
     buf_init(&path, 8192);
-    if (file->blob.len > 0 && save(app, saver, file->name, file->blob, &path))
+    if (file->blob.len > 0 &&
+        app_save(app, saver, file->name, file->blob, &path))
         say_saved(app, "file", file->name, term_size(file->bytes),
                   buf_view(&path));
 }

@@ -21,6 +21,14 @@ enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 }; /* what was not shown while it ran */
 void show_result(struct app *app, const struct result *result,
                  unsigned int what);
 
+/* The text of something that was displayed, on stdout. */
+void show_display(struct app *app, const struct display *display);
+
+/* Saves it once; path: where it is now, or where it was not saved again. What
+ * could not be saved is said, and in app->unsaved. */
+bool app_save(struct app *app, struct saver *saver, struct view name,
+              struct view sha256, struct buf *path);
+
 /* Saves an image or file and says where; what could not be saved is said too.
  */
 void show_image(struct app *app, struct saver *saver,

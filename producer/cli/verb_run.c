@@ -14,17 +14,16 @@ static void say_submitted(struct app *app, const char *id, bool existed)
                     existed ? ", submitted before" : "");
 }
 
-static int submit_and_follow(struct app *app, const char *question,
-                             const char *code)
+int follow_new(struct app *app, const char *question, const struct cells *cells)
 {
     struct quern_error error = { 0 };
     struct quern_id id;
     bool existed = false;
 
-    if (!app_submit(app, question, code, &id, &existed, &error))
+    if (!app_submit(app, question, cells, &id, &existed, &error))
         return app_fail(app, &error);
     say_submitted(app, id.text, existed);
-    return follow_job(app, id.text, 0, code != NULL,
+    return follow_job(app, id.text, 0, cells != NULL,
                       app->options.out ? app->options.out : "quern-out");
 }
 
@@ -42,17 +41,5 @@ int verb_run(struct app *app)
             return app_fail_err(app, &err);
         question = text;
     }
-    return submit_and_follow(app, question, NULL);
-}
-
-int verb_exec(struct app *app)
-{
-    struct err err = { 0 };
-    size_t size;
-    CLEANUP(cleanup_free)
-    char *code = read_text(app->options.words[0], MAX_CODE_BYTES, &size, &err);
-
-    if (!code)
-        return app_fail_err(app, &err);
-    return submit_and_follow(app, NULL, code);
+    return follow_new(app, question, NULL);
 }
