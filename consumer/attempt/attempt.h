@@ -151,6 +151,8 @@ bool attempt_compose(struct attempt *attempt, const struct record *record);
  * and the conversation has taken the record. */
 void attempt_journal(struct attempt *attempt, const char *type,
                      const struct event_data *data);
+/* Of tool.started, for the call that runs. */
+struct event_data attempt_started(const struct attempt *attempt);
 /* For writes that only matter when they are refused. */
 store_done attempt_written;
 /* For writes that the state waits for. */

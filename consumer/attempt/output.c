@@ -42,7 +42,7 @@ static void clear(struct output *output)
     output->displays = output->changes = (struct list){ 0 };
     output->displays_seen = output->displays_skip = output->change_at = 0;
     output->cell = (struct cell){ 0 };
-    output->ended = false;
+    output->ended = output->emptied = false;
 }
 
 void output_finish(struct output *output)
@@ -214,10 +214,11 @@ static struct view settle_stream(struct output *output, size_t index,
 /* ---------------------------------------------------------- the whole */
 
 void output_cell(struct output *output, const struct cell *cell,
-                 const struct list *files)
+                 const struct list *files, bool emptied)
 {
     struct arena *arena = &output->arena;
     output->ended = true;
+    output->emptied = emptied;
     output->cell = *cell;
     output->cell.reason = arena_copy(arena, cell->reason);
     output->cell.result = arena_copy(arena, cell->result);
@@ -239,6 +240,7 @@ void output_record(struct output *output, struct view code,
     cell->displays = output->displays;
     cell->files = output->changes;
     cell->notes = buf_view(&output->notes);
+    record->emptied = output->emptied;
     record->images = output->images;
     record->files = output->files;
 }

@@ -56,7 +56,7 @@ struct output {
     size_t change_at;     /* changes before are settled: see output_wanted() */
     struct buf notes;     /* what was dropped, a line each */
     struct cell cell;     /* as the executor told it */
-    bool ended;
+    bool ended, emptied;
 };
 
 /* Borrows all; ready for output_begin(). */
@@ -73,9 +73,10 @@ void output_start(struct output *output, bool again);
 bool output_any(const struct output *output);
 void output_stream(struct output *output, struct view name, struct view bytes);
 void output_display(struct output *output, const struct list *bundle);
-/* The end of the cell; files: of struct workspace_file. */
+/* The end of the cell; files: of struct workspace_file. emptied: those that
+ * cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
-                 const struct list *files);
+                 const struct list *files, bool emptied);
 
 /* The next file whose bytes are wanted, as the workspace calls it; empty: none.
  * Then: its bytes, or why there are none. */

@@ -231,7 +231,12 @@ enum turn step_loading(struct attempt *attempt)
 
 static void on_session_start(void *owner, bool again)
 {
-    output_start(&((struct attempt *)owner)->output, again);
+    struct attempt *attempt = owner;
+    if (!again && output_any(&attempt->output)) {
+        struct event_data data = attempt_started(attempt);
+        progress_event(&attempt->progress, "tool.started", &data);
+    }
+    output_start(&attempt->output, again);
 }
 
 static void on_session_output(void *owner, struct view stream,
@@ -246,9 +251,9 @@ static void on_session_display(void *owner, const struct list *bundle)
 }
 
 static void on_session_cell(void *owner, const struct cell *cell,
-                            const struct list *files)
+                            const struct list *files, bool emptied)
 {
-    output_cell(&((struct attempt *)owner)->output, cell, files);
+    output_cell(&((struct attempt *)owner)->output, cell, files, emptied);
 }
 
 static void on_session_done(void *owner)

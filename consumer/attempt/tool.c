@@ -101,6 +101,17 @@ enum turn step_preparing(struct attempt *attempt)
     return attempt_retry(attempt, &attempt->session.fault, 0, PREPARING);
 }
 
+struct event_data attempt_started(const struct attempt *attempt)
+{
+    const struct call *call = conversation_call(&attempt->conversation);
+    return (struct event_data){
+        .turn = attempt->conversation.turn,
+        .call = view_of(call->id),
+        .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
+        .code = view_head(buf_view(&attempt->code), EVENT_CODE_BYTES),
+    };
+}
+
 enum turn step_calling(struct attempt *attempt)
 {
     if (attempt->landed)
@@ -114,12 +125,7 @@ enum turn step_calling(struct attempt *attempt)
         record.arguments = call->arguments;
     if (!attempt_compose(attempt, &record))
         return AGAIN;
-    struct event_data data = {
-        .turn = attempt->conversation.turn,
-        .call = view_of(call->id),
-        .tool = record.tool,
-        .code = view_head(buf_view(&attempt->code), EVENT_CODE_BYTES),
-    };
+    struct event_data data = attempt_started(attempt);
     attempt_journal(attempt, "tool.started", &data);
     return WAIT;
 }

@@ -248,7 +248,7 @@ static bool apply_tool(struct conversation *conversation,
         return true;
     }
     call->answered = true;
-    if (record->cell.code.len > 0 && record->cell.state == CELL_LOST)
+    if (record->emptied)
         conversation->files_there = false;
     conversation->tools_ms += record->ms;
     struct record *results =
@@ -368,21 +368,31 @@ struct view conversation_answer(const struct conversation *conversation)
     return (struct view){ 0 };
 }
 
-struct list conversation_past(struct conversation *conversation)
+/* It came to an end of its own, or was stopped with its variables kept. */
+static bool left_variables(const struct cell *cell)
+{
+    return cell->status == CELL_OK || cell->status == CELL_ERROR ||
+           cell->status == CELL_EXIT || cell->state == CELL_KEPT ||
+           cell->state == CELL_RESTORED;
+}
+
+struct past conversation_past(struct conversation *conversation)
 {
     struct past_cell *cells =
         arena_alloc(&conversation->arena,
                     (conversation->result_count + 1) * sizeof(*cells));
-    size_t count = 0;
+    struct past past = { .cells = cells };
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct record *record = &conversation->results[i];
         if (record->cell.code.len == 0)
             continue;
         if (record->cell.state == CELL_LOST)
-            count = 0;
-        else
-            cells[count++] =
+            past.count = past.killed = 0;
+        if (left_variables(&record->cell))
+            cells[past.count++] =
                 (struct past_cell){ record->call, record->cell.code };
+        else if (!record->emptied)
+            past.killed++;
     }
-    return (struct list){ cells, count };
+    return past;
 }

@@ -73,13 +73,17 @@ struct view conversation_answer(const struct conversation *conversation);
 const struct record *
 conversation_failure(const struct conversation *conversation);
 
-/* A cell that ran in the session as it is now: run again, in order, these give
- * a fresh session the same state. */
+/* Cells that have left their variables in the session as it is now: run again,
+ * in order, these give a fresh session the same state. */
 struct past_cell {
     struct view call;
     struct view code;
 };
-/* Into the arena. */
-struct list conversation_past(struct conversation *conversation);
+struct past {
+    const struct past_cell *cells; /* in the conversation's arena */
+    size_t count;
+    size_t killed; /* between them: they are not run a second time */
+};
+struct past conversation_past(struct conversation *conversation);
 
 #endif

@@ -62,7 +62,7 @@ static void add_ending(struct buf *out, const struct cell *cell)
 }
 
 /* What is there now, why, and what to do about it. */
-static void add_state(struct buf *out, const struct cell *cell)
+static void add_state(struct buf *out, const struct cell *cell, bool emptied)
 {
     static const struct {
         const char *what, *next;
@@ -73,13 +73,16 @@ static void add_state(struct buf *out, const struct cell *cell)
                                "Go on from there with smaller steps; do not "
                                "run the same code again" },
         [CELL_RESTORED] = { "The session was restored", NULL },
-        [CELL_LOST] = { "The session was restarted: variables and the files "
-                        "that code wrote are gone, uploaded files are there",
+        [CELL_LOST] = { "The session was restarted: variables are gone, files "
+                        "are kept",
                         "Import and load again what you need" },
     };
     assert(cell->state >= 0 && cell->state <= CELL_LOST);
     const char *what = states[cell->state].what;
     const char *next = states[cell->state].next;
+    if (cell->state == CELL_LOST && emptied)
+        what = "The session was restarted: variables and the files that code "
+               "wrote are gone, uploaded files are there";
     if (what == NULL && cell->reason.len == 0)
         return;
     buf_printf(out, "%s%s%.*s.\n", what == NULL ? "" : what,
@@ -137,7 +140,7 @@ void observation_write(struct buf *out, const struct record *record)
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, (size_t)MAX_OBSERVATION_BYTES * 4);
     add_ending(&all, cell);
-    add_state(&all, cell);
+    add_state(&all, cell, record->emptied);
     size_t said = all.len;
     add_stream(&all, "stdout", cell->out, OUT_BYTES, cell->out_bytes,
                cell->out_blob);

@@ -10,7 +10,7 @@
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
-/* Initializes out. record: cell, images. */
+/* Initializes out. record: cell, images, emptied. */
 void observation_write(struct buf *out, const struct record *record);
 
 #endif

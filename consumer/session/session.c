@@ -166,7 +166,7 @@ static enum turn session_opening(struct session *session)
 
 static enum turn session_checking(struct session *session)
 {
-    const struct past_cell *cells = session->wish.past.items;
+    const struct past_cell *cells = session->wish.past.cells;
     size_t at = session->check_first ? 0 : session->wish.past.count - 1;
     struct call_name name = session_call_name(session, cells[at].call);
     struct frame ask = { .type = FRAME_FORGET, .call = view_of(name.text) };

@@ -10,8 +10,9 @@
  * When the link comes back the session is opened again. Is it still there, the
  * call is asked for by its id: what it put out comes again, it does not run
  * again. Is it fresh (the executor died), it is given the job's files, the
- * earlier cells run again unseen, then the call: its cell says so. A call that
- * loses its session twice is given up as unknown.
+ * earlier cells run again unseen (not those that had to be killed), then the
+ * call: its cell says so. A call that loses its session twice is given up as
+ * unknown.
  *
  * A session that is not fresh may have been left half restored, by an attempt
  * that died over it. So it is checked: has it seen the last of the earlier
@@ -40,13 +41,15 @@ enum session_state {
 
 struct session_events {
     /* The call's output starts: everything from its first byte. again: it is
-     * the same run, whose first part was seen before. */
+     * the same run, whose first part was seen before; else what came is void.
+     */
     void (*on_start)(void *owner, bool again);
     void (*on_output)(void *owner, struct view stream, struct view bytes);
     void (*on_display)(void *owner, const struct list *bundle);
-    /* The call has ended: borrowed. files: of struct workspace_file. */
+    /* The call has ended: borrowed. files: of struct workspace_file; emptied:
+     * those that cells had written were lost. */
     void (*on_cell)(void *owner, const struct cell *cell,
-                    const struct list *files);
+                    const struct list *files, bool emptied);
     /* The wish is fulfilled, or session->fault says why not. */
     void (*on_done)(void *owner);
 };
@@ -73,7 +76,7 @@ struct wish {
     struct view call, code;
     bool intended; /* the call may have been sent before, by somebody else */
     struct view name;
-    struct list past; /* of struct past_cell */
+    struct past past;
     bool files_there;
 };
 
@@ -101,6 +104,7 @@ struct session {
     bool past_due;             /* earlier cells are to be run again */
     bool check_first;          /* CHECKING asks for the first, not the last */
     size_t rerun;              /* earlier cells that did run again */
+    size_t rerun_killed;       /* of these, that had to be killed this time */
     size_t past_at;            /* the next one */
     bool sent;                 /* the call may have reached the executor */
     bool sent_here;            /* it has: we sent it */

@@ -12,25 +12,31 @@ struct call_name session_call_name(const struct session *session,
     return name;
 }
 
+/* It does not end well this time: the call has no variables of before. */
+static void lose_past(struct session *session, bool emptied)
+{
+    session->unrestored = true;
+    session->past_due = false;
+    session->files_due = emptied;
+    session->file_at = 0;
+}
+
 static void on_replayed(void *owner, const struct frame *frame)
 {
     struct session *session = owner;
     if (frame == NULL)
         return;
-    if (frame->type == FRAME_DONE && frame->cell.state == CELL_LOST) {
-        /* It does not end well this time: the call has an empty session. */
-        session->unrestored = true;
-        session->past_due = false;
-        session->files_due = true;
-        session->file_at = 0;
-    }
+    if (frame->type == FRAME_DONE && frame->cell.state == CELL_LOST)
+        lose_past(session, frame->emptied);
+    if (frame->type == FRAME_DONE && frame->cell.state == CELL_ROLLED_BACK)
+        session->rerun_killed++;
     if (frame->type == FRAME_DONE || frame->type == FRAME_FAILED)
         session_answered(session, frame);
 }
 
 enum turn session_replaying(struct session *session)
 {
-    const struct past_cell *cells = session->wish.past.items;
+    const struct past_cell *cells = session->wish.past.cells;
     if (session->past_at >= session->wish.past.count) {
         session->past_due = false;
         return session_settle(session);
@@ -54,30 +60,58 @@ enum turn session_replaying(struct session *session)
     return session_settle(session);
 }
 
-/* The cell's state, as far as only we know it. */
+/* How the session came to be what it is, as only we know it. */
+static void say_history(const struct session *session, struct buf *reason)
+{
+    const struct past *past = &session->wish.past;
+    if (session->unrestored) {
+        buf_printf(reason, "the executor went away and the earlier cells did "
+                           "not run a second time: variables and files of the "
+                           "session are gone");
+        return;
+    }
+    buf_printf(reason,
+               "the executor went away; %zu earlier cell%s run again, then "
+               "this one",
+               session->rerun, session->rerun == 1 ? " was" : "s were");
+    if (session->rerun_killed > 0)
+        buf_printf(reason, "; %zu of them had to be killed this time",
+                   session->rerun_killed);
+    if (past->killed > 0)
+        buf_printf(reason, "; what killed cells left in files is gone");
+}
+
+/* The worst is the truth: lost, restored, rolled back, kept. */
+static void add_history(const struct session *session, struct cell *cell,
+                        struct buf *reason)
+{
+    if (!session->restored && !session->unrestored)
+        return;
+    say_history(session, reason);
+    if (cell->reason.len > 0)
+        buf_printf(reason, "; %.*s", VIEW_ARG(view_head(cell->reason, 500)));
+    if (session->unrestored)
+        cell->state = CELL_LOST;
+    else if (cell->state == CELL_KEPT)
+        cell->state = CELL_RESTORED;
+    cell->reason = buf_view(reason);
+}
+
 static void report(struct session *session, const struct frame *frame)
 {
+    CLEANUP(buf_finish) struct buf reason;
     struct cell cell = frame->cell;
-    char reason[160];
-    if (session->unrestored && cell.state == CELL_KEPT) {
-        cell.state = CELL_LOST;
-        cell.reason = VIEW("the executor went away and the earlier cells did "
-                           "not run a second time: variables and files of "
-                           "the session are gone");
-    } else if (session->restored && cell.state == CELL_KEPT) {
-        snprintf(reason, sizeof(reason),
-                 "the executor went away; %zu earlier cell%s run again, then "
-                 "this one",
-                 session->rerun, session->rerun == 1 ? " was" : "s were");
-        cell.state = CELL_RESTORED;
-        cell.reason = view_of(reason);
-    }
-    if (cell.state == CELL_LOST && !session->unrestored)
+    bool emptied = frame->emptied || session->unrestored;
+    buf_init(&reason, MAX_OBSERVATION_BYTES);
+    add_history(session, &cell, &reason);
+    if (frame->emptied) {
         session->files_due = true;
+        session->file_at = 0;
+    }
     session->restored = session->unrestored = false;
     session->sent = session->sent_here = false;
-    session->rerun = 0;
-    session->events.on_cell(session->owner, &cell, &frame->files);
+    session->rerun = session->rerun_killed = 0;
+    session->events.on_cell(session->owner, &cell, &frame->files, emptied);
 }
 
 static void on_running(void *owner, const struct frame *frame)
@@ -89,6 +123,8 @@ static void on_running(void *owner, const struct frame *frame)
         session->events.on_output(session->owner, frame->stream, frame->data);
     } else if (frame->type == FRAME_DISPLAY) {
         session->events.on_display(session->owner, &frame->bundle);
+    } else if (frame->type == FRAME_RESTART) {
+        session->events.on_start(session->owner, false);
     } else {
         if (frame->type == FRAME_DONE)
             report(session, frame);
@@ -126,6 +162,6 @@ enum turn session_give_up(struct session *session)
     };
     struct list none = { 0 };
     session->events.on_start(session->owner, false);
-    session->events.on_cell(session->owner, &cell, &none);
+    session->events.on_cell(session->owner, &cell, &none, true);
     return session_done(session);
 }

@@ -22,6 +22,7 @@ struct follow {
     bool plain;
     bool talk;         /* show progress */
     bool output_shown; /* of cells */
+    char call[32];     /* the latest that was started */
     struct buf text;   /* of the latest turn, as it stands on stdout */
     time_t away_since; /* 0: Redis is there */
     struct saver saver;
@@ -110,7 +111,15 @@ static void on_reasoning(struct follow *follow, const struct event *event)
 static void on_tool(struct follow *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
+    bool again =
+        event->data.call.len > 0 && view_is(event->data.call, follow->call);
 
+    snprintf(follow->call, sizeof(follow->call), "%.*s",
+             VIEW_ARG(event->data.call));
+    if (again)
+        pane_printf(err, YELLOW, "it runs again from its beginning\n");
+    if (follow->plain)
+        return;
     pane_printf(err, CYAN, "> ");
     pane_text(err, CYAN, event->data.tool);
     pane_line(err);
@@ -205,11 +214,10 @@ static bool wants(const struct follow *follow, bool progress, struct view type)
 {
     if (follow->app->term.json)
         return !progress;
-    if (follow->plain && view_is(type, "tool.started"))
-        return false;
     return !progress || follow->talk ||
            (follow->plain &&
-            (view_is(type, "tool.output") || view_is(type, "display")));
+            (view_is(type, "tool.output") || view_is(type, "display") ||
+             view_is(type, "tool.started")));
 }
 
 static void show_event(struct follow *follow, const struct quern_event *given)

@@ -30,6 +30,8 @@ static const struct field record_fields[] = {
     TEXT(record, observation, FIELD_RAW, MAX_RECORD_BYTES,
          "tool_result: what the model is shown"),
     STRUCT(record, cell, 0, cell, "tool_result of execute_python_code"),
+    BOOL(record, emptied, 0,
+         "tool_result: the files that cells had written were gone by its end"),
     LIST(record, images, 0, image_ref, MAX_IMAGES, "What it left"),
     LIST(record, files, 0, file_ref, MAX_FILES, "What it left"),
     UINT(record, ms, 0, MAX_NUMBER, "Milliseconds"),

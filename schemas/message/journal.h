@@ -39,8 +39,9 @@ struct record {
     struct view observation; /* what the model is shown: of a call, or that its
                                 reply was cut off */
     struct cell cell;        /* tool_result of execute_python_code */
-    struct list images;      /* of struct image_ref */
-    struct list files;       /* of struct file_ref */
+    bool emptied; /* the files that cells had written were gone by its end */
+    struct list images; /* of struct image_ref */
+    struct list files;  /* of struct file_ref */
     uint64_t ms;
 };
 extern const struct schema schema_record;

@@ -196,6 +196,39 @@ def test_the_executor_between_cells(stack):
     assert "restored" in told and "42" in told
 
 
+STUCK = "open('left.txt', 'a').write('1')\nx = 99\nsum(range(10**12))"
+
+
+def test_a_killed_cell_does_not_run_again(stack):
+    """Its variables are gone, its files are kept; until the executor is lost."""
+    look = "x, __import__('os').path.exists('left.txt')"
+    stack.model.script(
+        [
+            {"tool_calls": [call_of("x = 41")]},
+            {"tool_calls": [call_of(STUCK)]},
+            {"tool_calls": [call_of(look)]},
+            {"tool_calls": [call_of(look)], "delay_ms": 1500},
+            {"text": "done"},
+        ]
+    )
+    stack.consumer(lease_ms=5000)
+    job = stack.submit(prompt="go", limits={"cell_ms": 500})
+    fetch(stack, job, "tool.completed", 3)
+    stack.executor.kill()
+    stack.start_executor()
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    first, stuck, after, restored = result["cells"]
+    assert (stuck["status"], stuck["state"]) == ("timeout", "rolled_back")
+    assert stuck["line"] == 3 and stuck["reason"]
+    assert [file["name"] for file in stuck["files"]] == ["left.txt"]
+    assert (after["state"], after["result"]) == ("kept", "(41, True)")
+    assert (restored["state"], restored["result"]) == ("restored", "(41, False)")
+    assert "killed cells" in restored["reason"]
+    told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+    assert "line 3" in told[1] and "as they were before" in told[1]
+
+
 def test_consumer_and_executor_in_a_cell(stack):
     consumer = stack.consumer()
     job = stack.submit(kind="code", cells=CELLS)

@@ -176,33 +176,63 @@ static void test_a_cut_answer_is_known(void **state)
     conversation_finish(&all);
 }
 
+/* What a cell leaves of the cells "a" and "b" before it, and of itself, "c". */
 static void test_what_is_to_be_run_again(void **state)
 {
+    static const struct {
+        const char *what;
+        int status, state;
+        bool emptied;
+        const char *again;
+        size_t killed;
+    } rows[] = {
+        { "a good one", CELL_OK, CELL_KEPT, false, "abc", 0 },
+        { "one that raised", CELL_ERROR, CELL_KEPT, false, "abc", 0 },
+        { "one that was stopped in time", CELL_TIMEOUT, CELL_KEPT, false, "abc",
+          0 },
+        { "one in a restored session", CELL_OK, CELL_RESTORED, false, "abc",
+          0 },
+        { "one that was killed", CELL_TIMEOUT, CELL_ROLLED_BACK, false, "ab",
+          1 },
+        { "one that crashed", CELL_CRASHED, CELL_ROLLED_BACK, false, "ab", 1 },
+        { "one before which others were rolled back", CELL_OK, CELL_ROLLED_BACK,
+          false, "abc", 0 },
+        { "one killed without a snapshot", CELL_MEMORY, CELL_LOST, false, "",
+          1 },
+        { "one killed with its box", CELL_CRASHED, CELL_LOST, true, "", 0 },
+        { "one after the session was lost", CELL_OK, CELL_LOST, true, "c", 0 },
+        { "one of which nothing is known", CELL_UNKNOWN, CELL_LOST, true, "",
+          0 },
+    };
+    static const struct cell before[] = { { .code = VIEW_INIT("a") },
+                                          { .code = VIEW_INIT("b") } };
     (void)state;
-    struct conversation all = begin(&question);
-    struct cell good = { .code = VIEW("x = 1") };
-    struct cell lost = { .code = VIEW("while 1: pass"),
-                         .status = CELL_TIMEOUT,
-                         .state = CELL_LOST };
-    struct cell after = { .code = VIEW("x = 2"), .status = CELL_ERROR };
-    answers(&all, REPLY(CALL("a", CODE) "," CALL("b", CODE) "," CALL(
-                      "c", CODE) "," CALL("d", CODE)));
-    calls(&all);
-    observes(&all, &good, "");
-    assert_int_equal(conversation_past(&all).count, 1);
-    calls(&all);
-    observes(&all, &lost, "");
-    assert_int_equal(conversation_past(&all).count, 0);
-    assert_false(all.files_there);
-    observes(&all, NULL, "was not run");
-    assert_int_equal(conversation_past(&all).count, 0);
-    calls(&all);
-    observes(&all, &after, "");
-    const struct past_cell *past = conversation_past(&all).items;
-    assert_int_equal(conversation_past(&all).count, 1);
-    assert_true(view_is(past[0].call, "1.3"));
-    assert_true(view_is(past[0].code, "x = 2"));
-    conversation_finish(&all);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct conversation all = begin(&question);
+        struct record last = { .kind = RECORD_TOOL_RESULT,
+                               .turn = 1,
+                               .cell = { .code = VIEW("c"),
+                                         .status = rows[i].status,
+                                         .state = rows[i].state },
+                               .emptied = rows[i].emptied };
+        char again[8] = "";
+        answers(&all, REPLY(CALL("a", CODE) "," CALL("b", CODE) "," CALL(
+                          "c", CODE) "," CALL("d", CODE)));
+        calls(&all);
+        observes(&all, &before[0], "");
+        observes(&all, NULL, "was not run");
+        observes(&all, &before[1], "");
+        last.call = view_of(conversation_call(&all)->id);
+        apply(&all, &last);
+        struct past past = conversation_past(&all);
+        for (size_t j = 0; j < past.count; j++)
+            strncat(again, past.cells[j].code.data, past.cells[j].code.len);
+        if (strcmp(again, rows[i].again) != 0 ||
+            past.killed != rows[i].killed || all.files_there == rows[i].emptied)
+            fail_msg("%s: \"%s\" and %zu killed, files %s", rows[i].what, again,
+                     past.killed, all.files_there ? "there" : "gone");
+        conversation_finish(&all);
+    }
 }
 
 static void test_cells_are_one_turn(void **state)

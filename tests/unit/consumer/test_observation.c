@@ -81,7 +81,8 @@ static const struct {
                   .error = { .name = { "E", 1 }, .value = { "x", 1 } } } },
       "The code raised an exception.\nE: x\n" },
     { "a time-out says what is left",
-      { .cell = { .status = CELL_TIMEOUT,
+      { .emptied = true,
+        .cell = { .status = CELL_TIMEOUT,
                   .state = CELL_LOST,
                   .reason = { "it ran for 60000 ms", 19 } } },
       "The code ran into its time limit.\nThe session was restarted: "
@@ -96,6 +97,10 @@ static const struct {
       "Variables are as they were before this code, its files are kept: it ran "
       "for 1000 ms.\nGo on from there with smaller steps; do not run the same "
       "code again.\n" },
+    { "lost variables, without a snapshot",
+      { .cell = { .state = CELL_LOST, .result = { "1", 1 } } },
+      "The session was restarted: variables are gone, files are kept.\n"
+      "Import and load again what you need.\nresult:\n1\n" },
     { "a restored session",
       { .cell = { .state = CELL_RESTORED,
                   .reason = { "the executor went away", 22 },
