@@ -1,0 +1,118 @@
+"""CodeAct: recorded conversations, their cells run again.
+
+    tests/conformance/run codeact FILE
+
+FILE is mint-bench's recorded conversations: what models wrote, and what another
+interpreter (IPython) showed them at the time. Prints how many observations are
+the same, and what kinds of difference there are.
+"""
+
+import gzip
+import json
+import re
+import sys
+from collections import Counter
+
+from executor_client import Executor
+
+CELL_MS = 5000
+TOOLS = re.compile(r"wikipedia_search|networkx")  # not here
+NOTHING = "[Executed Successfully with No Output]"
+CUT = "[Output Truncated]"
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+
+
+def conversations(path, every=1):
+    """[(code, observation)] of each that has any."""
+    with gzip.open(path, "rt") as file:
+        lines = [line for number, line in enumerate(file) if number % every == 0]
+    return [cells for line in lines if (cells := cells_of(json.loads(line)["turns"]))]
+
+
+def cells_of(turns):
+    """(code, observation) as long as what was run is certain."""
+    cells = []
+    for said, seen in zip(turns, turns[1:]):
+        code = re.findall(r"<execute>(.*?)</execute>", said["content"], re.S)
+        observed = re.match(r"Observation:\n(.*?)(\nYou have|$)", seen["content"], re.S)
+        if said["role"] != "assistant" or "<solution>" in said["content"]:
+            continue
+        if len(code) != 1 or not observed or TOOLS.search(code[0]):
+            break
+        cells.append((code[0].strip("\n"), observed[1]))
+    return cells
+
+
+def plain(text):
+    return " ".join(re.sub(r"Out\[\d+\]: ?", "", text).split())
+
+
+def agrees(cell, observed):
+    if cell.status != "ok":
+        return cell.error.get("name", cell.status) in observed
+    said, observed = plain(cell.stdout + cell.result), observed.replace(NOTHING, "")
+    if CUT in observed:
+        return said.startswith(plain(observed.partition(CUT)[0]))
+    return said == plain(observed)
+
+
+def rounded(text):
+    """To nine digits, as what is left of zero is zero."""
+    return NUMBER.sub(lambda number: f"{float(number[0]) + 1:.9g}", text)
+
+
+def shown(cell):
+    return cell.stdout + cell.result + cell.error.get("traceback", "")
+
+
+def kind_of(code, observed, cell):
+    """Why a difference is none of ours, as far as a machine can tell."""
+    said = shown(cell)
+    if "random" in code:
+        return "random numbers"
+    if sorted(re.findall(r"-?\w+", said)) == sorted(re.findall(r"-?\w+", observed)):
+        return "order of a set or dictionary"
+    if plain(rounded(said)) == plain(rounded(observed)):
+        return "last digits of a float"
+    if cell.status == "ok" and "Traceback" in observed:
+        return "raised there, where Python and libraries were older"
+    return "other"
+
+
+def differences(executor, found):
+    """Runs all; gives the number of those that agree, [(code, observed, cell)]
+    of those that do not, and the number that did not end in time."""
+    same, different, late = 0, [], 0
+    for number, cells in enumerate(found):
+        session = executor.open(f"conversation-{number}")
+        for code, observed in cells:
+            cell = session.run(code, cell_ms=CELL_MS)
+            if cell.status == "timeout":
+                late += 1
+                break
+            if agrees(cell, observed):
+                same += 1
+            else:
+                different.append((code, observed, cell))
+        session.close()
+    return same, different, late
+
+
+def told(code, observed, cell):
+    return f"{code}\n--- recorded\n{observed}\n--- here\n{shown(cell)}"
+
+
+def main(path):
+    with Executor() as executor:
+        same, different, late = differences(executor, conversations(path))
+    for row in different:
+        print(told(*row), end="\n=====\n", file=sys.stderr)
+    total = same + len(different)
+    print(f"CodeAct: {same} of {total} observations agree ({same / total:.2%})")
+    for kind, count in Counter(kind_of(*row) for row in different).most_common():
+        print(f"{count:6}  {kind}")
+    print(f"{late:6}  not ended after {CELL_MS} ms, nor compared")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
