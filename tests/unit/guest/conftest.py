@@ -78,9 +78,11 @@ def captured(fd):
 
 def use_main(module):
     """Makes that module the session's __main__."""
-    from quern_guest import cell, magics
+    from quern_guest import cell, magics, shell, timing
 
-    sys.modules["__main__"] = cell.__main__ = magics.__main__ = module
+    sys.modules["__main__"] = module
+    for ours in (cell, magics, shell, timing):
+        ours.__main__ = module
 
 
 def run_cells(cells, displays):

@@ -100,6 +100,56 @@ SHOWN = [
     ("a percent that continues a line is not", ["x = (7\n%4)\nx"], "3"),
     ("%time gives the value", ["%time 1 + 1"], "2"),
     ("%time of a statement", ["%time x = 5", "x"], "5"),
+    ("%timeit -o gives its times", ["t = %timeit -o -q -n 5 -r 2 1\nt.loops"], "5"),
+    ("%%timeit with a setup", ["%%timeit -n 1 -r 1 x = 3\nassert x == 3"], ""),
+    ("lines = !command", ["lines = !echo a; echo b\nlines"], "['a', 'b']"),
+    (
+        "!command with what is in braces",
+        ["name = 'a b'\nlines = !echo {name.upper()} $name ${HOME}\nlines"],
+        "['A B a b /']",
+    ),
+    (
+        "braces of the shell stay",
+        ["lines = !echo 1 2 | awk '{print $2}'\nlines"],
+        "['2']",
+    ),
+    (
+        "!command sees the names of its function",
+        ["def f(x):\n    lines = !echo {x}\n    return lines", "f(5)"],
+        "['5']",
+    ),
+    ("%pwd gives its value", ["import os\nhere = %pwd\nhere == os.getcwd()"], "True"),
+    ("%cd", ["%cd /\nimport os\nos.getcwd()"], "'/'"),
+    ("%env sets", ["%env QUERN_X=1\nimport os\nos.environ['QUERN_X']"], "'1'"),
+    ("%reset forgets", ["x = 1", "%reset -f", "'x' in globals()"], "False"),
+    (
+        "%run keeps the names of the program",
+        ["%%writefile p.py\nimport sys\ny = sys.argv[1]", "%run p.py 'a b'", "y"],
+        "'a b'",
+    ),
+    (
+        "%%capture keeps what was said and shown",
+        [
+            "%%capture c\nprint('out')\nimport sys\nprint('err', file=sys.stderr)\ndisplay(1)\n2",
+            "c.stdout, c.stderr, [b['text/plain'] for b in c.outputs]",
+        ],
+        r"('out\n', 'err\n', ['1', '2'])",
+    ),
+    (
+        "%%writefile -a",
+        ["%%writefile a\n1", "%%writefile -a a\n2", "open('a').read()"],
+        "'12'",
+    ),
+    ("%pylab", ["%pylab inline\nlen(linspace(0, 1, 5)), np.pi > 3"], "(5, True)"),
+    (
+        "every value, when that is asked for",
+        [
+            "from IPython.core.interactiveshell import InteractiveShell\n"
+            "InteractiveShell.ast_node_interactivity = 'all'",
+            "5\nx = 6;\n7;\nx",
+        ],
+        "6",
+    ),
     ("%%time shows the last value", ["%%time\nx = 1\nx + 1"], "2"),
     ("%%writefile", ["%%writefile a.txt\nhello", "open('a.txt').read()"], "'hello'"),
     (
@@ -362,6 +412,86 @@ def test_output_keeps_its_order_and_its_bytes(one):
     )
     assert cell.status == "ok"
     assert cell.out == "aé🙂 \\udcff\n\\xff\nchild\nno newline"
+
+
+# What it does, the cell, what is in its output.
+SAYS = [
+    ("%time", "%time sum(range(10))", "Wall time: "),
+    (
+        "%timeit",
+        "%timeit -n 2 -r 3 1 + 1",
+        "(mean ± std. dev. of 3 runs, 2 loops each)",
+    ),
+    ("%timeit of a dictionary", "x = 1\n%timeit -n 1 -r 1 {x}", "1 run, 1 loop each"),
+    ("%who", "x = y = 1\n%who", "x\t y\n"),
+    ("%whos", "import numpy\nz = numpy.zeros((2, 3))\n%whos", "shape (2, 3)"),
+    ("name?", "def f(a):\n    'what it does'\nf?", "what it does"),
+    ("?name of a module's", "import math\n?math.sqrt", "square root"),
+    ("name?? has the source", "def f(a):\n    return a + 41\nf??", "return a + 41"),
+    ("an unknown name?", "nope?", "Object `nope` not found."),
+    ("%prun", "%prun sum(range(10))", "function calls"),
+    ("%lsmagic", "%lsmagic", "%timeit"),
+    ("%%bash", "%%bash\nfor i in 1 2; do echo $i; done", "1\n2\n"),
+    ("!command of two words", "!echo a b", "a b\n"),
+]
+
+
+@pytest.mark.parametrize("code, said", [r[1:] for r in SAYS], ids=[r[0] for r in SAYS])
+def test_says(one, code, said):
+    cell = one(code)
+    assert (cell.status, cell.traceback, cell.err) == ("ok", "", "")
+    assert said in cell.out
+
+
+def test_every_value_is_shown_in_order(one):
+    everything = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "InteractiveShell.ast_node_interactivity = 'all'"
+    )
+    cell = one(everything, "5\nx = 6\n7;\nNone\nx + 2\nx")
+    assert [d["text/plain"] for d in cell.displays] == [b"5", b"8"]
+    assert cell.result == "6"
+
+
+def test_an_unknown_magic_is_told_and_the_cell_goes_on(one):
+    cell = one("%nope 1\n2")
+    assert (cell.status, cell.result) == ("ok", "2")
+    assert "`%nope` not found" in cell.err
+
+
+# Each repr() alone would be hundreds of megabytes, or never end.
+HUGE = [
+    ("nested lists", "[list(range(10**5))] * 100", "[[0, 1, 2,"),
+    ("a string within", "{'a': ('x' * 10**7,) * 10}", "{'a': ('xxx"),
+    ("sets", "[frozenset([1])] * 10**6", "[frozenset({1}), frozenset({1}), "),
+    ("a list in itself", "a = [0] * 40000\na[0] = a\na", "[[...], 0, 0, "),
+]
+
+
+@pytest.mark.parametrize("code, head", [r[1:] for r in HUGE], ids=[r[0] for r in HUGE])
+def test_what_is_huge_within_is_cut(one, code, head):
+    cell = one(code)
+    assert cell.result.startswith(head) and len(cell.result) <= 32 << 10
+    assert "in all" in cell.result
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["a = []\na.append(a)\na", "(1,)", "[{}, set(), (), frozenset()]", "{1: {2: [3]}}"],
+)
+def test_what_is_small_is_as_python_shows_it(one, code):
+    *setup, value = code.split("\n")
+    names = {}
+    exec("\n".join(setup), names)
+    assert one(code).result == repr(eval(value, names))
+
+
+def test_large_and_small_are_written_alike(loaded):
+    from quern_guest import text
+
+    value = [1, (2,), (), {3: {4}, "a": b"c"}, frozenset({5}), frozenset(), [[], {}]]
+    value.append(value)
+    assert "".join(text._pieces(value, ())) == repr(value)
 
 
 def test_packages_cannot_be_installed_and_that_is_said(one):

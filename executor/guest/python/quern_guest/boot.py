@@ -18,13 +18,13 @@ import tempfile
 import traceback
 import warnings
 
-from . import cell, display, hooks, magics, missing, standin, streams
+from . import cell, display, hooks, missing, shell, standin, streams
 
 
 def zygote(profile):
     gc.disable()
     display.install()
-    magics.install()
+    shell.install()
     standin.install()
     sys.meta_path.insert(0, HeldModules("fonts", "figures"))
     figures = f"{__package__}.figures"

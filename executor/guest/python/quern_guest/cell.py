@@ -100,17 +100,27 @@ def evaluate(code, filename):
 def execute(code, filename):
     """Gives (value of the last expression, whether it is silenced)."""
     global _futures
-    cell = source.parse(code, filename, _futures)
-    lines = [line + "\n" for line in cell.text.split("\n")]
-    linecache.cache[filename] = (len(cell.text), None, lines, filename)
-    flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    body = compile(cell.body, filename, "exec", flags, dont_inherit=True)
-    _futures |= body.co_flags & FUTURES
-    flags |= _futures
-    last = cell.last and compile(cell.last, filename, "eval", flags, dont_inherit=True)
-    if cell.body.body:
-        step(body)
-    return (step(last) if last else None), cell.silent
+    shown, steps = source.parse(code, filename, _futures, shows_every_value())
+    lines = [line + "\n" for line in shown.split("\n")]
+    linecache.cache[filename] = (len(shown), None, lines, filename)
+    compiled = []
+    for part in steps:  # all, before anything runs: an error is an error
+        flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        compiled.append(compile(part.tree, filename, part.mode, flags, True))
+        _futures |= compiled[-1].co_flags & FUTURES
+    value, silent = None, True
+    for part, ready in zip(steps, compiled):
+        if value is not None and not silent:
+            display.display(value)
+        value, silent = step(ready), part.silent
+    return value, silent
+
+
+def shows_every_value():
+    """InteractiveShell.ast_node_interactivity = "all", as notebooks have it."""
+    shell = sys.modules.get("IPython.core.interactiveshell")
+    kind = getattr(shell, "InteractiveShell", None)
+    return getattr(kind, "ast_node_interactivity", None) == "all"
 
 
 def step(code):

@@ -11,26 +11,37 @@ import re
 from dataclasses import dataclass
 
 MAX_REPAIRS = 500
-COMMAND = re.compile(r"(\s*)(%(?=[a-zA-Z])|!)(.*)")
+# Indentation, "lines = " perhaps, and what is asked of the shell.
+COMMAND = re.compile(r"(\s*)((?:[\w.,\s]+=\s*)?)(%(?=[a-zA-Z])|!!?)(.*)")
+QUESTION = re.compile(r"(\s*)(\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*")
 
 
 @dataclass
-class Source:
-    text: str  # as it is run
-    body: ast.Module
-    last: ast.Expression | None  # its value is shown
-    silent: bool  # ... unless a semicolon follows
+class Step:
+    """Statements, or an expression whose value is shown."""
+
+    tree: ast.Module | ast.Expression
+    silent: bool = True
+
+    @property
+    def mode(self):
+        return "exec" if isinstance(self.tree, ast.Module) else "eval"
 
 
-def parse(text, filename, flags=0):
-    """Raises SyntaxError about what no repair makes into Python."""
+def parse(text, filename, flags=0, every=False):
+    """Gives (text as it is run, [Step]). The value of the last expression is
+    shown, or of every one. Raises SyntaxError about what no repair makes into
+    Python."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     tree, text = _parse_repaired(text, filename, flags)
-    if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
-        return Source(text, tree, None, False)
-    last = tree.body.pop()
-    silent = _is_silenced(text, last)
-    return Source(text, tree, ast.Expression(last.value), silent)
+    steps = [Step(ast.Module([], []))]
+    for number, node in enumerate(tree.body, 1):
+        if isinstance(node, ast.Expr) and (every or number == len(tree.body)):
+            value = ast.Expression(node.value)
+            steps += Step(value, _is_silenced(text, node)), Step(ast.Module([], []))
+        else:
+            steps[-1].tree.body.append(node)
+    return text, [step for step in steps if step.mode == "eval" or step.tree.body]
 
 
 def _parse_repaired(text, filename, flags):
@@ -66,23 +77,29 @@ def _dedent(text):
 
 
 def _replace_command(lines, at):
-    """A %magic or !command becomes the call that carries it out."""
+    """A %magic, !command or name? becomes the call that carries it out."""
+    if asked := QUESTION.fullmatch(lines[at]):
+        indent, name = asked.groups()
+        lines[at] = f"{indent}get_ipython().run_line_magic('pinfo', {name!r})"
+        return "\n".join(lines)
     found = COMMAND.fullmatch(lines[at])
     if not found:
         return None
-    indent, kind, command = found.groups()
+    indent, target, kind, command = found.groups()
     end = at
     while command.endswith("\\") and end + 1 < len(lines):
         end += 1
         command = command[:-1] + lines[end].strip()
         lines[end] = ""
-    if kind == "!":
-        call = f"system({command!r})"
-    else:
-        name, _, rest = command.partition(" ")
-        call = f"run_line_magic({name!r}, {rest.strip()!r})"
-    lines[at] = f"{indent}get_ipython().{call}"
+    lines[at] = f"{indent}{target}get_ipython().{_call(kind, target, command)}"
     return "\n".join(lines)
+
+
+def _call(kind, target, command):
+    if kind == "%":
+        name, _, rest = command.partition(" ")
+        return f"run_line_magic({name!r}, {rest.strip()!r})"
+    return f"{'getoutput' if target or kind == '!!' else 'system'}({command!r})"
 
 
 def _is_silenced(text, last):

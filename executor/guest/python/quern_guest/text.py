@@ -1,12 +1,19 @@
 """text.py - values as text, whatever they are and however long."""
 
-from itertools import islice
+import io
 
 import _quern
 
 MAX_TEXT_BYTES = _quern.MAX_OBSERVATION_BYTES
 MAX_ITEMS = MAX_TEXT_BYTES  # an item takes more than one byte: never all shown
-CONTAINERS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)
+TEXTS = (str, bytes, bytearray)
+BRACKETS = {
+    dict: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+    list: ("[", "]"),
+    set: ("{", "}"),
+    tuple: ("(", ")"),
+}
 
 
 def plain(text):
@@ -25,31 +32,67 @@ def clip(text, limit=MAX_TEXT_BYTES, tail=0):
     return b"".join(pieces).decode("utf-8", "ignore")
 
 
-def abridged(value):
-    """A large built-in container cut to what can be shown of it; else itself."""
-    kind = type(value)
-    if kind not in CONTAINERS or len(value) <= MAX_ITEMS:
-        return value
-    if kind is dict:
-        return dict(islice(value.items(), MAX_ITEMS))
-    if kind in (set, frozenset):
-        return kind(islice(value, MAX_ITEMS))
-    return value[:MAX_ITEMS]
-
-
 def show(value):
     """repr(), bounded; a broken __repr__ is told about, not raised."""
     try:
-        part = abridged(value)
-        if part is value:
+        if not _is_large(value):
             return clip(repr(value))
-        note = f"\n[... {len(value):,} items in all]"
-        return clip(repr(part), MAX_TEXT_BYTES - len(note)) + note
+        return _head(value, f"\n[... {len(value):,} items in all]")
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         kind = type(value).__qualname__
         return f"<{kind} object; repr() raised {describe(error)}>"
+
+
+def _is_large(value):
+    """Whether built-in containers hold more than can be shown of them: their
+    repr() alone might take all memory."""
+    count, waiting = 0, [value]
+    while waiting and count <= MAX_ITEMS:
+        value = waiting.pop()
+        kind = type(value)
+        if kind in TEXTS:
+            count += len(value)
+        elif kind in BRACKETS:
+            count += len(value)
+            if count <= MAX_ITEMS:
+                waiting.extend(value.items() if kind is dict else value)
+    return count > MAX_ITEMS
+
+
+def _head(value, note):
+    """The beginning of repr(value), without making the rest of it."""
+    text, size = io.StringIO(), 0
+    for piece in _pieces(value, ()):
+        text.write(piece)
+        size += len(piece)
+        if size > MAX_TEXT_BYTES:
+            return clip(text.getvalue(), MAX_TEXT_BYTES - len(note)) + note
+    return text.getvalue()  # it holds itself, but that is shown as ...
+
+
+def _pieces(value, around):
+    """repr() in pieces; around: the containers that this is in."""
+    kind = type(value)
+    if kind in TEXTS:
+        yield repr(value[:MAX_ITEMS])
+        return
+    if kind not in BRACKETS or not value:
+        yield repr(value)
+        return
+    start, end = BRACKETS[kind]
+    if any(value is outer for outer in around):
+        yield f"{start}...{end}"
+        return
+    around = (*around, value)
+    for number, item in enumerate(value):
+        yield ", " if number else start
+        yield from _pieces(item, around)
+        if kind is dict:
+            yield ": "
+            yield from _pieces(value[item], around)
+    yield ",)" if kind is tuple and len(value) == 1 else end
 
 
 def describe(error):
