@@ -18,13 +18,14 @@ import tempfile
 import traceback
 import warnings
 
-from . import cell, display, hooks, missing, shell, standin, streams
+from . import cell, display, hooks, libraries, missing, shell, standin, streams
 
 
 def zygote(profile):
     gc.disable()
     display.install()
     shell.install()
+    libraries.install()
     standin.install()
     sys.meta_path.insert(0, HeldModules("fonts", "figures"))
     figures = f"{__package__}.figures"

@@ -7,15 +7,17 @@ import base64
 import builtins
 import contextlib
 import json
+import re
 import sys
 
 import _quern
 
-from . import hooks, streams, text
+from . import streams, text
 
 MAX_DISPLAYS = 64  # a cell
 MAX_ROWS = 1000  # of a table, whatever its own options say
 MAX_COLUMNS = 100
+MAX_NUMBERS = 20_000  # of an array, whatever numpy's own options say
 METHODS = {
     "_repr_html_": "text/html",
     "_repr_markdown_": "text/markdown",
@@ -24,14 +26,23 @@ METHODS = {
     "_repr_png_": "image/png",
     "_repr_jpeg_": "image/jpeg",
     "_repr_json_": "application/json",
+    "_repr_pdf_": "application/pdf",
+    "_repr_javascript_": "application/javascript",
 }
+STARTS = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+}
+BINARY = re.compile(r"image/(?!svg)|audio/|video/|application/pdf")
 _count = 0
+_captured = None  # a list: bundles go there
 
 
 def start():
     """A cell starts."""
-    global _count
-    _count = 0
+    global _count, _captured
+    _count, _captured = 0, None
     if figures := _figures():
         figures.start()
 
@@ -55,6 +66,9 @@ def is_full():
 def emit(bundle):
     """Sends one bundle of str and bytes, within the bounds."""
     global _count
+    if _captured is not None:
+        _captured.append(bundle)
+        return
     _count += 1
     if _count > MAX_DISPLAYS + 1:
         return
@@ -77,8 +91,21 @@ def emit(bundle):
     _quern.display(data)
 
 
+@contextlib.contextmanager
+def captured():
+    """What is displayed meanwhile goes into the list."""
+    global _captured
+    before, _captured = _captured, []
+    try:
+        yield _captured
+    finally:
+        _captured = before
+
+
 def result(value):
     """Shows the value of a cell; its text goes into the result instead."""
+    if _shows_itself(value):
+        return ""
     if figures := _figures_of(value):
         figures.emit(value)
         return text.show(value)
@@ -88,15 +115,41 @@ def result(value):
     return bundle["text/plain"]
 
 
-def display(*values, raw=False, **_options):
+class Handle:
+    """What display(..., display_id=True) gives. What has been shown stays, so
+    that an update is shown as well."""
+
+    def __init__(self, display_id):
+        self.display_id = display_id
+
+    def display(self, value, **options):
+        display(value, **options)
+
+    update = display
+
+
+def display(*values, raw=False, display_id=None, **_options):
     """Shows values in the middle of a cell."""
     for value in values:
-        if figures := _figures_of(value):
-            figures.emit(value)
-        elif raw:
+        if raw:
             emit({"text/plain": "", **_checked(value)})
-        else:
+        elif figures := _figures_of(value):
+            figures.emit(value)
+        elif not _shows_itself(value):
             emit(bundle_of(value))
+    return Handle(display_id) if display_id else None
+
+
+def _shows_itself(value):
+    """_ipython_display_() calls display()."""
+    method = getattr(type(value), "_ipython_display_", None)
+    if not callable(method):
+        return False
+    try:
+        method(value)
+    except Exception:
+        return False
+    return True
 
 
 def _figures_of(value):
@@ -105,7 +158,7 @@ def _figures_of(value):
 
 
 def bundle_of(value):
-    with _bounded_tables():
+    with _bounded_options():
         bundle = {"text/plain": text.show(value)}
         bundle.update(_checked(_ask(value, "_repr_mimebundle_")))
         for name, mime in METHODS.items():
@@ -140,8 +193,15 @@ def _checked(bundle):
         if isinstance(mime, str) and value is not None:
             value = _as_sent(mime, value)
             if isinstance(value, (str, bytes)):
-                sent[mime] = value
+                sent[_true_type(mime, value)] = value
     return sent
+
+
+def _true_type(mime, value):
+    """IPython calls a GIF a PNG, when it is asked for a PNG."""
+    if isinstance(value, bytes) and mime.startswith("image/"):
+        return STARTS.get(next(filter(value.startswith, STARTS), b""), mime)
+    return mime
 
 
 def _as_sent(mime, value):
@@ -149,42 +209,39 @@ def _as_sent(mime, value):
     with contextlib.suppress(Exception):
         if mime == "text/plain":
             return text.clip(value)
-        if mime == "application/json" and not isinstance(value, str):
+        if mime.endswith("json") and not isinstance(value, str):
             return json.dumps(value)
-        if mime in ("image/png", "image/jpeg") and isinstance(value, str):
+        if BINARY.match(mime) and isinstance(value, str):
             return base64.b64decode(value)
         return value
     return None
 
 
 @contextlib.contextmanager
-def _bounded_tables():
-    """A session that asks pandas for all rows does not mean ten million."""
-    pandas = sys.modules.get("pandas")
-    bounds = (("display.max_rows", MAX_ROWS), ("display.max_columns", MAX_COLUMNS))
-    unbound = []
-    if hasattr(pandas, "get_option"):
-        for name, most in bounds:
-            if (pandas.get_option(name) or most + 1) > most:
-                unbound += (name, most)
-    if not unbound:
+def _bounded_options():
+    """A session that asks pandas for all rows, or numpy for all numbers, does
+    not mean ten million."""
+    with contextlib.ExitStack() as stack:
+        pandas = sys.modules.get("pandas")
+        if hasattr(pandas, "option_context"):
+            stack.enter_context(pandas.option_context(*_unbound(pandas)))
+        numpy = sys.modules.get("numpy")
+        if hasattr(numpy, "printoptions"):
+            most = min(numpy.get_printoptions()["threshold"], MAX_NUMBERS)
+            stack.enter_context(numpy.printoptions(threshold=most))
         yield
-        return
-    with pandas.option_context(*unbound):
-        yield
+
+
+def _unbound(pandas):
+    """The options that exceed our bounds, with these."""
+    bounds = {"display.max_rows": MAX_ROWS, "display.max_columns": MAX_COLUMNS}
+    # One that is never exceeded: pandas wants at least one.
+    unbound = ["display.precision", pandas.get_option("display.precision")]
+    for name, most in bounds.items():
+        if (pandas.get_option(name) or most + 1) > most:
+            unbound += (name, most)
+    return unbound
 
 
 def install():
     builtins.display = display
-    hooks.after_import("PIL.ImageShow", _show_here)
-
-
-def _show_here(image_show):
-    """Image.show() looks for programs with windows: it finds us first."""
-
-    class Viewer(image_show.Viewer):
-        def show(self, image, **_options):
-            display(image)
-            return True
-
-    image_show.register(Viewer(), 0)

@@ -27,4 +27,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
 
 def after_import(name, then):
+    if name in sys.modules:
+        then(sys.modules[name])
+        return
     sys.meta_path.insert(0, AfterImport(name, then))

@@ -1,41 +1,51 @@
-"""standin.py - IPython.display, with or without IPython.
+"""standin.py - IPython, with or without IPython.
 
 Models write `from IPython.display import display, HTML, Image`. Without IPython
-modules made here hold just that. A real one would print to a terminal that is
-not there, so its functions are replaced, once somebody imports it: loading it
-ahead would make every session slower.
+modules made here hold what they ask for. A real one would print to a terminal
+that is not there, so its functions are replaced, once somebody imports it:
+loading it ahead would make every session slower.
 """
 
+import base64
+import html
 import importlib.util
+import json
+import mimetypes
+import os
 import sys
 import types
 
 from . import display as ours
-from . import hooks
+from . import hooks, shell
 
+# Those that are nothing but data of one media type.
 KINDS = {
     "HTML": "text/html",
-    "Markdown": "text/markdown",
+    "Javascript": "application/javascript",
     "Latex": "text/latex",
-    "Math": "text/latex",
+    "Markdown": "text/markdown",
+    "Pretty": "text/plain",
     "SVG": "image/svg+xml",
-    "JSON": "application/json",
 }
+MAX_EMBEDDED_BYTES = 8 << 20  # of sound and film in a page: base64 adds a third
 
 
 class Rich:
-    """Data of one media type."""
+    """Data of one media type, given, or in a file."""
 
     mime = "text/plain"
+    mode = "r"
 
-    def __init__(self, data=None, filename=None, url=None, **_options):
+    def __init__(self, data=None, filename=None, url=None, **options):
         if data is None and filename is not None:
-            mode = "rb" if self.mime.startswith("image/p") else "r"
-            with open(filename, mode) as file:
-                data = file.read()
+            data = self._read(filename)
         if data is None and url is not None:
             raise ValueError("this session has no network: url cannot be read")
-        self.data = data
+        self.data, self.filename, self.options = data, filename, options
+
+    def _read(self, filename):
+        with open(filename, self.mode) as file:
+            return file.read()
 
     def _repr_mimebundle_(self, **_options):
         return {self.mime: self.data}
@@ -44,58 +54,223 @@ class Rich:
         return f"<IPython.core.display.{type(self).__name__} object>"
 
 
-class Image(Rich):
-    """A PNG or JPEG, from bytes or a file."""
+class Math(Rich):
+    mime = "text/latex"
 
-    mime = "image/png"
+    def _repr_mimebundle_(self, **_options):
+        return {self.mime: f"$\\displaystyle {self.data.strip('$')}$"}
+
+
+class JSON(Rich):
+    mime = "application/json"
+
+    def _read(self, filename):
+        return json.loads(super()._read(filename))
+
+
+class Image(Rich):
+    """A picture from bytes, a file, or elsewhere."""
+
+    mime = "image/png"  # display.py sees what it is
+    mode = "rb"
+
+    def __init__(self, data=None, filename=None, url=None, **options):
+        if isinstance(data, (str, os.PathLike)):
+            data, filename = None, os.fspath(data)
+        if filename and filename.startswith(("http:", "https:")):
+            filename, url = None, filename
+        self.url = url if data is None and filename is None else None
+        super().__init__(data, filename, **options)
+
+    def _repr_mimebundle_(self, **_options):
+        if self.url:
+            return {"text/html": f'<img src="{html.escape(self.url)}"/>'}
+        return {self.mime: self.data}
+
+
+class Media(Rich):
+    """Sound or film, as an element of a page."""
+
+    mode = "rb"
 
     def __init__(self, data=None, filename=None, url=None, **options):
         if isinstance(data, str):
             data, filename = None, data
+        super().__init__(data, filename, **options)
+
+    def _repr_html_(self):
+        kind = mimetypes.guess_type(self.filename or "")[0] or self.mime
+        if len(self.data) > MAX_EMBEDDED_BYTES:
+            return f"[{kind} of {len(self.data):,} bytes: too large to be shown]"
+        data = base64.b64encode(self.data).decode()
+        tag = self.mime.partition("/")[0]
+        return f'<{tag} controls src="data:{kind};base64,{data}"></{tag}>'
+
+    _repr_mimebundle_ = None
+
+
+class Video(Media):
+    mime = "video/mp4"
+
+
+class Audio(Media):
+    """A file of sound, or samples with their rate."""
+
+    mime = "audio/wav"
+
+    def __init__(self, data=None, filename=None, url=None, rate=None, **options):
+        if rate is not None:
+            data = wave_of(data, rate)
         super().__init__(data, filename, url, **options)
-        if self.data and self.data.startswith(b"\xff\xd8"):
-            self.mime = "image/jpeg"
+
+
+def wave_of(samples, rate):
+    """Samples of -1 to 1, a row a channel, as a WAV file of 16 bits."""
+    import io
+    import wave
+
+    import numpy
+
+    samples = numpy.atleast_2d(numpy.asarray(samples, dtype=float))
+    samples = samples / (numpy.abs(samples).max() or 1)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(len(samples))
+        sound.setsampwidth(2)
+        sound.setframerate(int(rate))
+        sound.writeframes((samples.T * 32767).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+class Code(Rich):
+    def __repr__(self):
+        return self.data
+
+    def _repr_mimebundle_(self, **_options):
+        language = self.options.get("language") or "python"
+        return {"text/markdown": f"```{language}\n{self.data}\n```"}
+
+
+class IFrame(Rich):
+    def __init__(self, src, width="100%", height=400, **_options):
+        super().__init__(src)
+        self.size = width, height
+
+    def _repr_mimebundle_(self, **_options):
+        src, (width, height) = html.escape(self.data), self.size
+        frame = f'<iframe src="{src}" width="{width}" height="{height}"></iframe>'
+        return {"text/html": frame}
+
+
+class YouTubeVideo(IFrame):
+    def __init__(self, id, width=400, height=300, **_options):
+        super().__init__(f"https://www.youtube.com/embed/{id}", width, height)
+
+
+class FileLink(Rich):
+    """The path; files of the workspace are told with every cell anyway."""
+
+    def __init__(self, path, *_args, **_options):
+        super().__init__(os.fspath(path))
+
+    def __repr__(self):
+        return self.data
+
+    def _repr_mimebundle_(self, **_options):
+        path = html.escape(self.data)
+        return {"text/html": f'<a href="{path}">{path}</a>'}
 
 
 def clear_output(wait=False):
     """There is no screen to clear: all output is kept."""
 
 
-def publish_display_data(data, **_options):
+def publish_display_data(data, *_args, **_options):
     ours.display(data, raw=True)
 
 
+def shows(mime):
+    """display_html() and its kin: objects, or with raw=True data."""
+
+    def display_kind(*values, raw=False, **_options):
+        for value in values:
+            ours.display({mime: value} if raw else value, raw=raw)
+
+    return display_kind
+
+
 FUNCTIONS = {
-    "display": ours.display,
+    "DisplayHandle": ours.Handle,
     "clear_output": clear_output,
+    "display": ours.display,
     "publish_display_data": publish_display_data,
+    "update_display": lambda value, **options: ours.display(value),
 }
+KIND_FUNCTIONS = {
+    f"display_{name}": shows(mime)
+    for name, mime in {
+        "html": "text/html",
+        "jpeg": "image/jpeg",
+        "json": "application/json",
+        "latex": "text/latex",
+        "markdown": "text/markdown",
+        "png": "image/png",
+        "pretty": "text/plain",
+        "svg": "image/svg+xml",
+    }.items()
+}
+
+
+class InteractiveShell:
+    """Cells set ast_node_interactivity = "all", which cell.py looks up."""
+
+    ast_node_interactivity = "last_expr"
+    instance = staticmethod(shell.get_ipython)
 
 
 def install():
     if importlib.util.find_spec("IPython"):
-        hooks.after_import(
-            "IPython.core.display_functions",
-            lambda module: vars(module).update(FUNCTIONS),
-        )
+        replace = {
+            "IPython.core.display_functions": FUNCTIONS,
+            "IPython.core.getipython": {"get_ipython": shell.for_cells_only},
+        }
+        for name, functions in replace.items():
+            hooks.after_import(
+                name, lambda module, new=functions: vars(module).update(new)
+            )
+        hooks.after_import("IPython.core.display", replace_kind_functions)
     else:
         install_modules()
 
 
+def replace_kind_functions(module):
+    for name, function in KIND_FUNCTIONS.items():
+        if hasattr(module, name):
+            setattr(module, name, function)
+
+
 def install_modules():
-    module = types.ModuleType("IPython.display")
-    vars(module).update(FUNCTIONS, Image=Image)
+    names = {**FUNCTIONS, **KIND_FUNCTIONS}
     for name, mime in KINDS.items():
-        kind = type(name, (Rich,), {"mime": mime, "__module__": module.__name__})
-        setattr(module, name, kind)
-    core = types.ModuleType("IPython.core")
-    core.display = core.display_functions = module
-    package = types.ModuleType("IPython")
-    package.display, package.core = module, core
-    package.__path__ = core.__path__ = []
-    package.get_ipython = lambda: None  # libraries: not a notebook
+        names[name] = type(name, (Rich,), {"mime": mime})
+    kinds = (Audio, Code, FileLink, IFrame, Image, JSON, Math, Video, YouTubeVideo)
+    names.update((kind.__name__, kind) for kind in kinds)
+    names["set_matplotlib_formats"] = lambda *_args, **_options: None
+    package = make_module("IPython", display=make_module("IPython.display", **names))
+    package.core = make_module("IPython.core")
+    for name in ("display", "display_functions"):
+        setattr(package.core, name, make_module(f"IPython.core.{name}", **names))
+    package.core.interactiveshell = make_module(
+        "IPython.core.interactiveshell", InteractiveShell=InteractiveShell
+    )
+    package.get_ipython = shell.for_cells_only
     package.version_info = (0, 0, 0)
-    sys.modules["IPython"] = package
-    sys.modules["IPython.core"] = core
-    for name in ("display", "core.display", "core.display_functions"):
-        sys.modules[f"IPython.{name}"] = module
+    package.__version__ = "0.0.0"
+
+
+def make_module(name, **names):
+    module = sys.modules[name] = types.ModuleType(name)
+    vars(module).update(names)
+    if name in ("IPython", "IPython.core"):
+        module.__path__ = []
+    return module

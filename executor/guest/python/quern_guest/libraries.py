@@ -1,0 +1,65 @@
+"""libraries.py - what libraries show in a window or a browser comes to us."""
+
+from . import display, hooks, text
+
+MAX_PIXELS = 16 << 20
+
+
+def install():
+    hooks.after_import("PIL.Image", bound_images)
+    hooks.after_import("PIL.ImageShow", show_images)
+    hooks.after_import("plotly.io", show_plotly)
+
+
+def bound_images(image):
+    """A picture is encoded for the screen, not for the file it may become."""
+
+    def smaller(method):
+        def encode(self, *args, **kwargs):
+            if self.width * self.height > MAX_PIXELS:
+                shrunk = (MAX_PIXELS / (self.width * self.height)) ** 0.5
+                size = (int(side * shrunk) or 1 for side in self.size)
+                self = self.resize(tuple(size))
+            return method(self, *args, **kwargs)
+
+        return encode
+
+    for name in ("_repr_png_", "_repr_jpeg_"):
+        if method := getattr(image.Image, name, None):
+            setattr(image.Image, name, smaller(method))
+
+
+def show_images(image_show):
+    """Image.show() looks for programs with windows: it finds us first."""
+
+    class Viewer(image_show.Viewer):
+        def show(self, image, **_options):
+            display.display(image)
+            return True
+
+    image_show.register(Viewer(), 0)
+
+
+def show_plotly(io):
+    """fig.show() opens a browser, or asks a program for a picture."""
+    from plotly import basedatatypes
+
+    def bundle(figure):
+        return {
+            "text/plain": describe(figure),
+            "text/html": io.to_html(figure, include_plotlyjs="cdn", full_html=False),
+            "application/vnd.plotly.v1+json": io.to_json(figure),
+        }
+
+    def show(figure, *_args, **_options):
+        display.emit(bundle(figure))
+
+    def describe(figure):
+        kinds = ", ".join(trace.type for trace in figure.data)
+        title = text.clip(figure.layout.title.text or "", 200)
+        return f"<plotly Figure: {title or 'no title'}; traces: {kinds or 'none'}>"
+
+    figure = basedatatypes.BaseFigure
+    figure.show = show
+    figure._ipython_display_ = show
+    io.show = lambda fig, *args, **options: show(fig)
