@@ -252,3 +252,44 @@ def test_chinese_in_files(one, kind):
 
 def test_minus_is_in_every_font(one):
     assert one(PLOT + "plt.rcParams['axes.unicode_minus']").result == "False"
+
+
+ANIMATION = (
+    PLOT + "from matplotlib.animation import FuncAnimation\n"
+    "fig, ax = plt.subplots()\n"
+    "line, = ax.plot([0, 1], [0, 1])\n"
+    "def draw(n):\n    line.set_ydata([0, n / 10])\n    return line,\n"
+    "anim = FuncAnimation(fig, draw, frames=12, interval=50)\n"
+)
+# What the cell does with it, its last line, frames of each thing that is shown.
+MOVING = [
+    ("the animation as value", "anim", [12]),
+    ("display()", "display(anim)", [12]),
+    ("show()", "plt.show()", [12]),
+    ("nothing", "pass", [12]),
+    ("the value after show()", "plt.show()\nplt.close()", [12]),
+    ("saved: a file, and its first picture", "anim.save('a.gif')", [0]),
+    ("closed", "plt.close()", []),
+    ("closed, and shown all the same", "plt.close()\nanim", [12]),
+]
+
+
+@pytest.mark.parametrize(
+    "code, frames", [r[1:] for r in MOVING], ids=[r[0] for r in MOVING]
+)
+def test_animations(one, code, frames):
+    cell = one(ANIMATION + code)
+    assert (cell.status, cell.traceback, cell.err) == ("ok", "", "")
+    found = []
+    for bundle in cell.displays:
+        assert bundle["image/png"].startswith(b"\x89PNG")
+        gif = bundle.get("image/gif")
+        found.append(PIL.Image.open(io.BytesIO(gif)).n_frames if gif else 0)
+    assert found == frames
+
+
+def test_long_animations_are_cut_and_said_so(one):
+    cell = one(ANIMATION.replace("frames=12", "frames=1000") + "anim")
+    gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))
+    assert gif.n_frames == 100
+    assert b"only 100 frames" in cell.displays[0]["text/plain"]

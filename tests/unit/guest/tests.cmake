@@ -3,6 +3,6 @@ target_sources(test_guest_channel PRIVATE
   ${CMAKE_SOURCE_DIR}/executor/guest/channel.c)
 
 # The Python files on their own, then the real program with a test as warden.
-foreach(module cell display figures doctests session)
+foreach(module cell charts display figures doctests session)
   scenario_test(unit/guest/${module} unit)
 endforeach()

@@ -27,7 +27,7 @@ def zygote(profile):
     shell.install()
     libraries.install()
     standin.install()
-    sys.meta_path.insert(0, HeldModules("fonts", "figures"))
+    sys.meta_path.insert(0, HeldModules("charts", "figures", "fonts"))
     figures = f"{__package__}.figures"
     hooks.after_import("matplotlib.pyplot", lambda _: importlib.import_module(figures))
     if profile == "science":

@@ -16,14 +16,17 @@ import weakref
 import matplotlib
 from matplotlib import pyplot
 from matplotlib._pylab_helpers import Gcf
+from matplotlib.animation import Animation
 from matplotlib.backend_bases import FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
-from . import display, fonts, text
+from . import charts, display, fonts, text
 
 MAX_PIXELS = 16 << 20  # 4096 x 4096; larger ones get fewer dots per inch
 MAX_SIDE = 30000  # pixels
+MAX_FRAMES = 100  # of an animation
 PADDING = 0.1  # inches around what is drawn
 
 _shown = weakref.WeakKeyDictionary()  # figure: what it looked like
@@ -72,27 +75,83 @@ def _managers():
 
 
 def is_figure(value):
-    return isinstance(value, Figure)
+    return isinstance(value, (Figure, Animation))
 
 
-def emit(figure):
+def emit(value):
+    """A figure, or an animation and with it its figure."""
+    animation = value if isinstance(value, Animation) else None
+    figure = animation._fig if animation else value
     if len(figure.get_children()) <= 1:  # its background: nothing is drawn
         return
     if display.is_full():
         display.emit({})
         return
-    data, note = render(figure)
+    animation = animation or _animation_of(figure)
+    moving, note = _moving(animation) if animation else ({}, "")
+    data, cut = render(figure)
     digest = hashlib.sha256(data).digest()
-    if _shown.get(figure) == digest:
+    if _shown.get(figure) == digest and not moving:
         return
     _shown[figure] = digest
-    display.emit({"text/plain": text.show(figure) + note, "image/png": data})
+    about = {"text/plain": text.show(figure) + note + cut}
+    display.emit({**about, **moving, "image/png": data, **_chart(figure)})
+
+
+def _chart(figure):
+    try:
+        return charts.of_figure(figure)
+    except Exception:  # what others draw may be odd: the picture is there
+        return {}
+
+
+def _animation_of(figure):
+    """One that draws on it, and has not been drawn or saved."""
+    registered = getattr(figure.canvas.callbacks, "callbacks", {})
+    for method in list(registered.get("draw_event", {}).values()):
+        owner = getattr(method(), "__self__", None)
+        if isinstance(owner, Animation):
+            return None if getattr(owner, "_draw_was_started", True) else owner
+    return None
+
+
+def _moving(animation):
+    """A GIF of it, and a note when that does not have all its frames."""
+    figure, frames, note = animation._fig, [], ""
+    _as_agg(figure)
+    animation._draw_was_started = True
+    width, height = figure.get_size_inches()
+    dpi = _bounded_dpi(width, height * MAX_FRAMES, figure.dpi, MAX_SIDE * MAX_FRAMES)
+    animation._init_draw()
+    for number, data in enumerate(animation.new_saved_frame_seq()):
+        if number == MAX_FRAMES:
+            note = f" [only {MAX_FRAMES} frames are shown]"
+            break
+        animation._draw_next_frame(data, blit=False)
+        frames.append(_pixels(figure, dpi))
+    if not frames:
+        return {}, ""
+    gif = io.BytesIO()
+    wait_ms = getattr(animation, "_interval", 200)
+    options = {"save_all": True, "duration": max(int(wait_ms), 20), "loop": 0}
+    frames[0].save(gif, format="gif", append_images=frames[1:], **options)
+    return {"image/gif": gif.getvalue()}, note
+
+
+def _pixels(figure, dpi):
+    raw = io.BytesIO()
+    figure.canvas.print_figure(raw, format="png", dpi=dpi)
+    return Image.open(raw).convert("P", palette=Image.Palette.ADAPTIVE)
+
+
+def _as_agg(figure):
+    if not isinstance(figure.canvas, FigureCanvasAgg):
+        FigureCanvas(figure)
 
 
 def render(figure):
     """Gives the PNG, and a note when it is not as it was asked for."""
-    if not isinstance(figure.canvas, FigureCanvasAgg):
-        FigureCanvas(figure)
+    _as_agg(figure)
     box = _tight_box(figure)
     width, height = box.size if box else figure.get_size_inches()
     dpi = _bounded_dpi(width, height, figure.dpi)
@@ -121,14 +180,15 @@ def _tight_box(figure):
     return box.padded(PADDING) if sane else None  # false for NaN as well
 
 
-def _bounded_dpi(width, height, dpi):
+def _bounded_dpi(width, height, dpi, most=MAX_SIDE):
     fits = math.sqrt(MAX_PIXELS / (width * height))
-    fits = min(fits, MAX_SIDE / width, MAX_SIDE / height)
+    fits = min(fits, most / width, most / height)
     return dpi if dpi <= fits else math.floor(fits * 100) / 100
 
 
 def install():
     fonts.install()
+    charts.install()
     matplotlib.rcParams["axes.unicode_minus"] = False
     pyplot.switch_backend(f"module://{__name__}")
     pyplot.switch_backend = lambda newbackend: None

@@ -1,0 +1,286 @@
+"""charts.py - what a figure shows, as data for those who draw it themselves.
+
+    {"v": 1, "title": str, "charts": [chart], "dropped": [str]}
+    chart  = {"type": line | scatter | bar | histogram | pie | box,
+              "title", "x_label", "y_label": str, "x_scale", "y_scale": str,
+              "series": [series]}
+    series = {"label": str, "points": [[x, y]], "total": int}
+
+One chart for each kind of mark in each axes. x and y are numbers, null (no
+number), ISO dates or names of categories; a bar's x is its category or its middle,
+also when it lies; a point of a pie is [name, share of the whole]. A series of a box
+chart has "low", "q1", "median", "q3", "high" and "outliers" instead of points.
+Where a series has more than MAX_POINTS, points evenly apart are kept: total
+tells how many there were. dropped names what is drawn and not told.
+"""
+
+import datetime
+import functools
+import json
+import math
+import weakref
+from collections import Counter, defaultdict
+
+import numpy
+from matplotlib import dates
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.container import BarContainer, ErrorbarContainer, StemContainer
+from matplotlib.patches import Wedge
+from matplotlib.ticker import FixedFormatter
+
+from . import text
+
+TYPE = "application/vnd.quern.chart+json"
+MAX_POINTS = 1000  # a series
+MAX_SERIES = 64  # a figure
+MAX_BYTES = 512 << 10
+MAX_ERROR_POINTS = 6  # of an error bar
+MAX_TEXT_BYTES = 500  # a title, a label, a category
+
+_boxes = weakref.WeakKeyDictionary()  # axes: [(statistics, artists)]
+
+
+def of_figure(figure):
+    """The bundle's part: {} when there is nothing to tell."""
+    charts, dropped, room = [], Counter(), MAX_SERIES
+    for axes in figure.axes:
+        if hasattr(axes, "_colorbar"):
+            continue
+        for chart in of_axes(axes, dropped):
+            dropped["series"] += max(0, len(chart["series"]) - room)
+            chart["series"] = chart["series"][:room]
+            room -= len(chart["series"])
+            charts += [chart] if chart["series"] else []
+    if not charts:
+        return {}
+    title = getattr(figure, "_suptitle", None)
+    told = {"v": 1, "title": string(title.get_text() if title else "")}
+    told["charts"] = charts
+    told["dropped"] = [f"{n} {what}" for what, n in dropped.items() if n]
+    data = json.dumps(told, allow_nan=False)
+    return {TYPE: data} if len(data) <= MAX_BYTES else {}
+
+
+def of_axes(axes, dropped):
+    if axes.name not in ("rectilinear", "polar"):
+        dropped[f"{axes.name} axes"] += 1
+        return []
+    found = defaultdict(list)
+    seen = set()  # artists that are told, or belong to one that is
+    for find in (boxes, bars, pies, lines, scatters):
+        for kind, series in find(axes, seen):
+            found[kind].append(series)
+    for artist in (*axes.lines, *axes.patches, *axes.collections, *axes.images):
+        if id(artist) not in seen and artist.get_visible():
+            dropped[type(artist).__name__] += 1
+    about = {
+        "title": string(axes.get_title()),
+        "x_label": string(axes.get_xlabel()),
+        "y_label": string(axes.get_ylabel()),
+        "x_scale": axes.get_xscale(),
+        "y_scale": axes.get_yscale(),
+    }
+    return [{"type": kind, **about, "series": s} for kind, s in found.items()]
+
+
+# ------------------------------------------------------------ kinds of mark
+
+
+def boxes(axes, seen):
+    for statistics, artists in _boxes.get(axes, ()):
+        if not any(artist.axes is axes for artist in artists):
+            continue  # cleared since
+        seen.update(map(id, artists))
+        for number, box in enumerate(statistics, 1):
+            names = (("low", "whislo"), ("q1", "q1"), ("median", "med"))
+            names += (("q3", "q3"), ("high", "whishi"))
+            outliers = [scalar(value) for value in evenly(box.get("fliers", ()))]
+            yield "box", {
+                "label": string(box.get("label", number)),
+                **{name: scalar(box[key]) for name, key in names},
+                "outliers": outliers,
+            }
+
+
+def bars(axes, seen):
+    for container in axes.containers:
+        if not isinstance(container, BarContainer) or not container.patches:
+            continue
+        seen.update(map(id, container.patches))
+        if container.errorbar:
+            hide_errors(container.errorbar, seen)
+        lying = container.orientation == "horizontal"
+        axis = axes.yaxis if lying else axes.xaxis
+        spans = [span_of(patch, lying) for patch in container.patches]
+        name = reader(axis)
+        points = [[name(start + wide / 2), high] for start, wide, high in spans]
+        kind = "histogram" if touch(spans) and is_plain(axis) else "bar"
+        yield kind, series_of(container.get_label(), points)
+
+
+def span_of(patch, lying):
+    if lying:
+        return patch.get_y(), patch.get_height(), patch.get_x() + patch.get_width()
+    return patch.get_x(), patch.get_width(), patch.get_y() + patch.get_height()
+
+
+def touch(spans):
+    """Whether each bar begins where the one before ends."""
+    return len(spans) > 1 and all(
+        math.isclose(a[0] + a[1], b[0], abs_tol=1e-9 * abs(a[1] or 1))
+        for a, b in zip(spans, spans[1:])
+    )
+
+
+def pies(axes, seen):
+    wedges = [patch for patch in axes.patches if isinstance(patch, Wedge)]
+    if not wedges:
+        return
+    seen.update(map(id, wedges))
+    points = [
+        [string(label_of(wedge)), abs(wedge.theta2 - wedge.theta1) / 360]
+        for wedge in wedges
+    ]
+    yield "pie", series_of("", points)
+
+
+def lines(axes, seen):
+    labels = {}
+    for container in axes.containers:
+        if isinstance(container, (ErrorbarContainer, StemContainer)):
+            labels[id(container[0])] = container.get_label()
+            hide_errors(container, seen)
+    x, y = reader(axes.xaxis), reader(axes.yaxis)
+    for line in axes.lines:
+        if id(line) in seen or not line.get_visible() or not is_data(line):
+            continue
+        seen.add(id(line))
+        kind = "scatter" if line.get_linestyle() in ("None", "") else "line"
+        data = zip(line.get_xdata(orig=False), line.get_ydata(orig=False))
+        label = labels.get(id(line), line.get_label())
+        yield kind, series_of(label, data, x, y)
+
+
+def hide_errors(container, seen):
+    """All but the line itself."""
+    for part in container[1:]:
+        seen.update(map(id, part if isinstance(part, tuple) else (part,)))
+
+
+def is_data(line):
+    """Not of axvline() and its kin, nor an error bar that seaborn drew."""
+    x, y = line.get_data(orig=False)
+    if line.get_transform() != line.axes.transData or not len(x):
+        return False
+    beside = any(isinstance(c, BarContainer) for c in line.axes.containers)
+    flat = len(set(x)) == 1 or len(set(y)) == 1
+    return not (beside and flat and len(x) <= MAX_ERROR_POINTS)
+
+
+def scatters(axes, seen):
+    x, y = reader(axes.xaxis), reader(axes.yaxis)
+    for points in axes.collections:
+        if not isinstance(points, PathCollection) or not points.get_visible():
+            continue
+        seen.add(id(points))
+        offsets = numpy.ma.filled(points.get_offsets(), numpy.nan)
+        if len(offsets):
+            yield "scatter", series_of(label_of(points), offsets, x, y)
+
+
+# ------------------------------------------------------------------- values
+
+
+def series_of(label, points, x=None, y=None):
+    points = points if isinstance(points, (list, numpy.ndarray)) else list(points)
+    kept = [[x(a) if x else a, y(b) if y else scalar(b)] for a, b in evenly(points)]
+    label = "" if str(label).startswith("_") else string(label)
+    return {"label": label, "points": kept, "total": len(points)}
+
+
+def evenly(values):
+    if len(values) <= MAX_POINTS:
+        return values
+    at = numpy.linspace(0, len(values) - 1, MAX_POINTS).astype(int)
+    return [values[number] for number in at]
+
+
+def label_of(artist):
+    label = str(artist.get_label())
+    return "" if label.startswith("_") else label
+
+
+def string(value):
+    return text.clip(str(value), MAX_TEXT_BYTES)
+
+
+def scalar(value):
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def is_plain(axis):
+    return not hasattr(axis.units, "_mapping") and not is_date(axis)
+
+
+def is_date(axis):
+    return isinstance(axis.get_major_locator(), dates.DateLocator)
+
+
+def reader(axis):
+    """From a place on an axis to what it stands for there."""
+    if hasattr(axis.units, "_mapping"):  # strings
+        names = {at: name for name, at in axis.units._mapping.items()}
+    elif is_date(axis):
+        return moment
+    else:
+        names = fixed_labels(axis)
+    return lambda value: named(names, value)
+
+
+def named(names, value):
+    value = scalar(value)
+    if value is None:
+        return None
+    near = names.get(round(value))
+    return string(near) if near and abs(value - round(value)) < 0.5 else value
+
+
+def fixed_labels(axis):
+    """Names that were put at whole numbers, as pandas does for bars."""
+    places = getattr(axis.get_major_locator(), "locs", ())
+    names = axis.get_major_formatter()
+    if isinstance(names, FixedFormatter):
+        found = zip(places, names.seq)
+    elif isinstance(getattr(names, "func", None), functools.partial):
+        found = ((place, names(place)) for place in places)  # set_ticklabels()
+    else:
+        return {}
+    return {round(place): name for place, name in found if place == round(place)}
+
+
+def moment(value):
+    value = scalar(value)
+    if value is None:
+        return None
+    when = dates.num2date(value).replace(tzinfo=None)
+    is_day = when.time() == datetime.time()
+    return when.date().isoformat() if is_day else when.isoformat()
+
+
+# ------------------------------------------------------ what axes do not keep
+
+
+def install():
+    """A box plot's numbers are nowhere to be found once it is drawn."""
+    draw = Axes.bxp
+
+    @functools.wraps(draw)
+    def bxp(axes, bxpstats, *args, **kwargs):
+        artists = draw(axes, bxpstats, *args, **kwargs)
+        flat = [artist for group in artists.values() for artist in group]
+        _boxes.setdefault(axes, []).append((bxpstats, flat))
+        return artists
+
+    Axes.bxp = bxp
