@@ -105,8 +105,8 @@ SHOWN = [
     ("lines = !command", ["lines = !echo a; echo b\nlines"], "['a', 'b']"),
     (
         "!command with what is in braces",
-        ["name = 'a b'\nlines = !echo {name.upper()} $name ${HOME}\nlines"],
-        "['A B a b /']",
+        ["name = 'a b'\nlines = !echo {name.upper()} $name ${QUERN_NOT_SET:-c}\nlines"],
+        "['A B a b c']",
     ),
     (
         "braces of the shell stay",
