@@ -88,12 +88,6 @@ BUNDLES = [
         "<IPython",
     ),
     (
-        "Code",
-        DISPLAY + "display(Code('x = 1', language='python'))",
-        None,
-        "",
-    ),
-    (
         "IFrame",
         DISPLAY + "display(IFrame('a', 1, 2))",
         [["text/html", "text/plain"]],
@@ -216,8 +210,7 @@ def test_bundle(one, code, types, shown, ipython):
     before = {"real": lambda: None, "stand-in": without_ipython}[ipython]
     cell = one(code, before=before)
     assert cell.status == "ok", cell.traceback
-    if types is not None:
-        assert [sorted(bundle) for bundle in cell.displays] == types
+    assert [sorted(bundle) for bundle in cell.displays] == types
     assert all(image.startswith(b"\x89PNG\r\n") for image in cell.images)
     assert cell.result.startswith(shown) and bool(cell.result) == bool(shown)
 
@@ -322,3 +315,9 @@ def test_a_cell_gets_the_shell_and_a_library_does_not(one):
 def test_display_of_ipython_core(one):
     code = "from IPython.core.display import HTML\nHTML('<b>')"
     assert "text/html" in one(code, before=without_ipython).displays[0]
+
+
+def test_code_is_shown_as_code(one):
+    code = DISPLAY + "display(Code('x = 1', language='python'))"
+    (bundle,) = one(code, before=without_ipython).displays
+    assert bundle["text/markdown"] == b"```python\nx = 1\n```"
