@@ -12,8 +12,8 @@
 
 enum {
     SHORT_BYTES = 2 << 10, /* of a text that had to be cut */
-    LATE_CELLS = 16,
-    HEAD_BYTES = 4 << 10, /* of the answer, in the event */
+    LEAST_BYTES = 200,     /* of a text that had to be cut once more */
+    HEAD_BYTES = 4 << 10,  /* of the answer, in the event */
     LEAST_ANSWER_BYTES = 64 << 10,
 };
 
@@ -45,6 +45,17 @@ static struct view clip(struct arena *arena, struct view text, size_t max)
     buf_init(&cut, max);
     text_add_clipped(&cut, text, max);
     return arena_copy(arena, buf_view(&cut));
+}
+
+/* A value may be any bytes, for code; an answer is text. */
+static struct view as_text(struct arena *arena, struct view bytes)
+{
+    if (view_is_utf8(bytes))
+        return bytes;
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, bytes.len * 3);
+    text_add_clean(&text, bytes);
+    return arena_copy(arena, buf_view(&text));
 }
 
 /* ------------------------------------------------------------ collecting */
@@ -108,7 +119,8 @@ static void collect(struct writing *writing)
     struct conversation *conversation = writing->conversation;
     struct result *result = &writing->result;
     const struct job *job = conversation->job;
-    result->answer = conversation_answer(conversation);
+    result->answer =
+        as_text(&writing->arena, conversation_answer(conversation));
     result->session = job->session;
     result->metadata = job->metadata;
     result->usage = conversation->usage;
@@ -128,6 +140,22 @@ static void collect(struct writing *writing)
 
 /* -------------------------------------------------------------- cutting */
 
+/* Displays that are more than text: those are names, and few. */
+static void keep_parts(struct writing *writing, struct cell *cell)
+{
+    const struct display *all = cell->displays.items;
+    struct display *some =
+        arena_alloc(&writing->arena, (cell->displays.count + 1) * sizeof(*all));
+    size_t count = 0;
+    for (size_t i = 0; i < cell->displays.count; i++)
+        if (all[i].parts.count > 0) {
+            some[count] = all[i];
+            some[count].text = clip(&writing->arena, all[i].text, LEAST_BYTES);
+            count++;
+        }
+    cell->displays = (struct list){ some, count };
+}
+
 static void cut_cells(struct writing *writing)
 {
     struct cell *cells = writing->result.cells.items;
@@ -140,7 +168,25 @@ static void cut_cells(struct writing *writing)
         cell->result = clip(arena, cell->result, SHORT_BYTES);
         cell->error.traceback = clip(arena, cell->error.traceback, SHORT_BYTES);
         cell->error.value = clip(arena, cell->error.value, SHORT_BYTES);
-        cell->displays.count = 0;
+        keep_parts(writing, cell);
+    }
+}
+
+/* What is left: how each cell ended, and where its streams are. */
+static void shrink_cells(struct writing *writing)
+{
+    struct cell *cells = writing->result.cells.items;
+    struct arena *arena = &writing->arena;
+    for (size_t i = 0; i < writing->result.cells.count; i++) {
+        struct cell *cell = &cells[i];
+        struct view *texts[] = { &cell->code,           &cell->out,
+                                 &cell->errout,         &cell->result,
+                                 &cell->error.name,     &cell->error.value,
+                                 &cell->notes,          &cell->reason,
+                                 &cell->error.traceback };
+        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
+            *texts[j] = clip(arena, *texts[j], LEAST_BYTES);
+        cell->displays.count = cell->files.count = 0;
     }
 }
 
@@ -171,20 +217,6 @@ static void drop_messages(struct writing *writing)
     writing->messages = NULL;
 }
 
-static void drop_early_cells(struct writing *writing)
-{
-    struct list *cells = &writing->result.cells;
-    if (cells->count <= LATE_CELLS)
-        return;
-    cells->items = (struct cell *)cells->items + (cells->count - LATE_CELLS);
-    cells->count = LATE_CELLS;
-}
-
-static void drop_cells(struct writing *writing)
-{
-    writing->result.cells.count = 0;
-}
-
 static void cut_answer(struct writing *writing)
 {
     writing->result.answer =
@@ -199,8 +231,7 @@ static const struct {
     { cut_cells, "Long texts of cells were cut. " },
     { cut_messages, "Long messages were cut. " },
     { drop_messages, "The conversation was left out. " },
-    { drop_early_cells, "All but the last 16 cells were left out. " },
-    { drop_cells, "The cells were left out. " },
+    { shrink_cells, "Of cells, displays and files were left out. " },
     { cut_answer, "The answer was cut, the metadata left out. " },
 };
 enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };

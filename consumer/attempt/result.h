@@ -2,8 +2,8 @@
  *
  * A result is at most MAX_RESULT_BYTES. What does not fit is cut in this order,
  * and notes say so: long texts of cells, long tool messages, the conversation,
- * early cells, all cells, the answer's tail. Images and files never are: they
- * are names. */
+ * what cells displayed and wrote, the answer's tail. Images and files of the
+ * job never are: they are names; nor is how each cell ended. */
 #ifndef CONSUMER_RESULT_H
 #define CONSUMER_RESULT_H
 

@@ -105,6 +105,50 @@ static void test_too_much_is_cut_and_said(void **state)
     free(much);
 }
 
+/* As many cells as there may be, full of all that they may hold. */
+static void test_every_cell_is_told(void **state)
+{
+    (void)state;
+    struct conversation all;
+    struct arena arena = { 0 };
+    struct buf bytes;
+    char *much = malloc(MAX_STREAM_BYTES);
+    memset(much, '\xff', MAX_STREAM_BYTES);
+    struct view text = { much, MAX_STREAM_BYTES };
+    struct view one = VIEW("1");
+    struct view cells[MAX_CELLS];
+    struct cell_file files[MAX_CELL_FILES];
+    for (size_t i = 0; i < MAX_CELLS; i++)
+        cells[i] = one;
+    for (size_t i = 0; i < MAX_CELL_FILES; i++)
+        files[i] =
+            (struct cell_file){ .name = VIEW("a.csv"), .path = { much, 512 } };
+    struct job job = { .kind = JOB_CODE, .cells = { cells, MAX_CELLS } };
+    assert_true(conversation_init(&all, &job, NULL));
+    for (size_t i = 0; i < MAX_CELLS; i++)
+        apply(&all, &(struct record){
+                        .kind = RECORD_TOOL_RESULT,
+                        .turn = 1,
+                        .call = view_of(conversation_call(&all)->id),
+                        .cell = { .code = one,
+                                  .out = text,
+                                  .errout = text,
+                                  .result = text,
+                                  .reason = { much, 1024 },
+                                  .error = { .name = { much, 1024 },
+                                             .value = text,
+                                             .traceback = text },
+                                  .notes = { much, MAX_NOTES_BYTES },
+                                  .files = { files, MAX_CELL_FILES } } });
+    struct result result = written(&all, &completed, &bytes, &arena);
+    assert_int_equal(result.cells.count, MAX_CELLS);
+    assert_true(result.notes.len > 0);
+    buf_finish(&bytes);
+    arena_finish(&arena);
+    conversation_finish(&all);
+    free(much);
+}
+
 static void test_a_file_written_twice_stands_once(void **state)
 {
     (void)state;
@@ -137,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_a_job_that_nobody_could_read),
         cmocka_unit_test(test_too_much_is_cut_and_said),
+        cmocka_unit_test(test_every_cell_is_told),
         cmocka_unit_test(test_a_file_written_twice_stands_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
