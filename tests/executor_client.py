@@ -154,6 +154,7 @@ class Session:
             ms=cell.get("ms", 0),
             stdout_bytes=cell.get("stdout_bytes", 0),
             stderr_bytes=cell.get("stderr_bytes", 0),
+            picture=frame.get("picture", b""),
             stdout=out["stdout"].decode(errors="backslashreplace"),
             stderr=out["stderr"].decode(errors="backslashreplace"),
             raw=out,

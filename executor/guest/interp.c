@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include "executor/guest/interp.h"
 
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "executor/box/enter.h"
@@ -11,6 +12,7 @@
 static struct {
     PyObject *boot;    /* module quern_guest.boot */
     PyObject *run;     /* quern_guest.cell.run */
+    PyObject *picture; /* module quern_guest.picture */
     PyObject *warm_up; /* quern_guest.cell.warm_up */
     PyObject *outcome; /* of the last cell; views borrow from it */
 } interp;
@@ -66,9 +68,11 @@ static bool load(const char *folder)
         return false;
     interp.run = PyObject_GetAttrString(cell, "run");
     interp.warm_up = PyObject_GetAttrString(cell, "warm_up");
+    interp.picture = PyImport_ImportModule("quern_guest.picture");
     Py_DECREF(cell);
     /* Not there inside a box. */
-    return interp.run && interp.warm_up && PySequence_DelItem(path, 0) == 0;
+    return interp.run && interp.warm_up && interp.picture &&
+           PySequence_DelItem(path, 0) == 0;
 }
 
 bool interp_start(const char *folder, const char *profile, struct err *err)
@@ -160,11 +164,14 @@ static struct view text_view(PyObject *text)
 static bool read_outcome(struct guest_frame *done)
 {
     PyObject *status, *result, *name, *value, *traceback, *missing;
+    const char *picture = NULL;
+    Py_ssize_t len = 0;
 
     if (!interp.outcome ||
-        !PyArg_ParseTuple(interp.outcome, "UUUUUU", &status, &result, &name,
-                          &value, &traceback, &missing))
+        !PyArg_ParseTuple(interp.outcome, "UUUUUU|y#", &status, &result, &name,
+                          &value, &traceback, &missing, &picture, &len))
         return false;
+    done->picture = (struct view){ picture, (size_t)len };
     for (int i = 0; cell_status_names[i]; i++)
         if (view_is(text_view(status), cell_status_names[i]))
             done->status = i;
@@ -192,17 +199,37 @@ static void read_exception(struct guest_frame *done)
     done->error.value = VIEW("the cell ended, but not how it ended is known");
 }
 
-void interp_run(const struct guest_frame *cell, struct guest_frame *done)
+static PyObject *run_code(const struct guest_frame *cell)
 {
     PyObject *code = PyUnicode_DecodeUTF8(
         cell->code.data, (Py_ssize_t)cell->code.len, "replace");
 
+    return code ? PyObject_CallFunction(interp.run, "NKs#", code,
+                                        (unsigned long long)cell->number,
+                                        cell->tools.len ? cell->tools.data : "",
+                                        (Py_ssize_t)cell->tools.len)
+                : NULL;
+}
+
+static PyObject *do_task(const struct guest_frame *cell)
+{
+    switch ((enum task)cell->task) {
+    case TASK_SAVE:
+        return PyObject_CallMethod(interp.picture, "save", NULL);
+    case TASK_RESTORE:
+        return PyObject_CallMethod(interp.picture, "restore", "y#",
+                                   cell->picture.len ? cell->picture.data : "",
+                                   (Py_ssize_t)cell->picture.len);
+    case TASK_CODE:
+        break;
+    }
+    return run_code(cell);
+}
+
+void interp_run(const struct guest_frame *cell, struct guest_frame *done)
+{
     Py_CLEAR(interp.outcome);
-    if (code)
-        interp.outcome = PyObject_CallFunction(
-            interp.run, "NKs#", code, (unsigned long long)cell->number,
-            cell->tools.len ? cell->tools.data : "",
-            (Py_ssize_t)cell->tools.len);
+    interp.outcome = do_task(cell);
     if (!read_outcome(done))
         read_exception(done);
 }

@@ -140,6 +140,7 @@ void outcome_done(struct session *session, const struct guest_frame *done)
                            done->status == CELL_INTERRUPTED
                        ? done->status
                        : CELL_ERROR;
+    session->running.picture = arena_copy(arena, done->picture);
     cell->result = arena_copy(arena, done->result);
     cell->error.name = arena_copy(arena, done->error.name);
     cell->error.value = arena_copy(arena, done->error.value);
@@ -169,6 +170,7 @@ void outcome_say(struct session *session, bool emptied)
     struct frame frame = {
         .type = FRAME_DONE,
         .cell = *cell,
+        .picture = running->picture,
         .emptied = emptied,
         .files = emptied ? (struct list){ 0 }
                          : listing_changes(&session->files, &after, &arena),
@@ -179,6 +181,7 @@ void outcome_say(struct session *session, bool emptied)
     arena_finish(&running->arena);
     arena_finish(&running->asked_arena);
     running->cell = (struct cell){ 0 };
+    running->picture = (struct view){ 0 };
     listing_finish(&session->files);
     session->files = after;
     session->files_stale = false;

@@ -72,7 +72,8 @@ struct running {
     enum stop stop;
     struct tools tools;
     struct cell cell;
-    struct arena arena; /* of what cell points to */
+    struct view picture;
+    struct arena arena; /* of what cell and picture point to */
     size_t displays, display_bytes;
     char reason[480];
     char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */

@@ -54,14 +54,22 @@ def repair():
 def run(code, number, described=""):
     """Gives (status, result, error name, error value, traceback, missing module).
     described: what the code may call, as tools.offer() takes it."""
-    filename = f"<cell-{number}>"
+
+    def work():
+        tools.offer(described)
+        return evaluate(code, f"<cell-{number}>")
+
+    return guarded(work)
+
+
+def guarded(work):
+    """Does what may run the session's code; gives what run() does."""
     repair()
     try:
         _quern.enter()
         try:
             display.start()
-            tools.offer(described)
-            result = evaluate(code, filename)
+            result = work()
         finally:
             restore_builtins()
             display.finish()
@@ -69,7 +77,12 @@ def run(code, number, described=""):
         return ("ok", result, "", "", "", "")
     except BaseException as error:
         _quern.release()
-        return failure(error)
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 200)  # to tell takes some steps, too
+        try:
+            return failure(error)
+        finally:
+            sys.setrecursionlimit(limit)
     finally:
         _quern.leave()
 

@@ -71,6 +71,11 @@ def _take_back():
     _given.clear()
 
 
+def is_given(name, value):
+    """It stands in the namespace because we put it there."""
+    return name in _given and _given[name] is value
+
+
 def _put(names):
     for name, value in names.items():
         if name not in vars(__main__) and not hasattr(builtins, name):

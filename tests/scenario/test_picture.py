@@ -1,0 +1,128 @@
+"""A session's names as a picture, taken in one box and restored in another."""
+
+import json
+
+import pytest
+from executor_client import Executor
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with Executor() as executor:
+        yield executor
+
+
+@pytest.fixture
+def sessions(executor, request):
+    made = [executor.open(f"{name}-{id(request)}") for name in ("from", "to")]
+    yield made
+    for session in made:
+        session.close()
+
+
+def move(sessions, *cells):
+    """Runs the cells in one session and restores its picture in the other.
+    Gives (what save told, what restore told, that session)."""
+    there, here = sessions
+    for code in cells:
+        done = there.run(code)
+        assert done.status == "ok", done.error
+    saved = there.run("", task="save")
+    assert saved.status == "ok", saved.error
+    restored = here.run("", task="restore", picture=saved.picture)
+    assert restored.status == "ok", restored.error
+    return json.loads(saved.result), json.loads(restored.result), here
+
+
+# name, cell, expression, its value
+KEPT = [
+    ("numbers and text", "a, b = 1.5, 'ü🙂'", "a, b", "(1.5, 'ü🙂')"),
+    ("what is shared stays shared", "a = []\nb = [a, a]", "b[0] is a", "True"),
+    ("an array", "import numpy as np\nx = np.arange(3)", "x + 1", "array([1, 2, 3])"),
+    (
+        "a table",
+        "import pandas\nt = pandas.DataFrame({'a': [1, 2]})",
+        "int(t.a.sum())",
+        "3",
+    ),
+    ("a module", "import math as m", "m.floor(2.5)", "2"),
+    ("a function", "k = 3\ndef f(x): return g(x) * k\ndef g(x): return x + 1", "f(1)", "6"),
+    ("a lambda", "f = lambda x: x * 2", "f(4)", "8"),
+    ("a class", "class C:\n    n = 1\n    def m(self): return self.n\nc = C()", "c.m()", "1"),
+    ("a folder", "import os\nos.makedirs('d')\nos.chdir('/tmp')", "os.getcwd()", "'/tmp'"),
+]
+
+
+@pytest.mark.parametrize("name, code, shown, value", KEPT, ids=[r[0] for r in KEPT])
+def test_kept(sessions, name, code, shown, value):
+    saved, restored, here = move(sessions, code)
+    assert not saved["left"] and not restored["left"]
+    assert here.run(shown).result == value
+
+
+def test_lots_go_on_as_they_would_have(sessions):
+    seeds = "import random, numpy\nrandom.seed(5); numpy.random.seed(5)"
+    draw = "random.random(), float(numpy.random.random())"
+    _, _, here = move(sessions, seeds)
+    assert here.run(draw).result == sessions[0].run(draw).result
+
+
+# name, cell, the name that is left, a word of the reason
+LEFT = [
+    ("a generator", "g = (x for x in [1])", "g", "generator"),
+    ("a file that is written", "f = open('w', 'w')", "f", "file"),
+    ("a lock in a list", "import threading\nl = [threading.Lock()]", "l", "lock"),
+    ("too much of it", "import os\nb = os.urandom(20 << 20)", "b", "too much"),
+    (
+        "one that refuses",
+        "class C:\n    def __reduce__(self): raise ValueError('no, thanks')\nc = C()",
+        "c",
+        "no, thanks",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, code, left, why", LEFT, ids=[r[0] for r in LEFT])
+def test_left_and_named(sessions, name, code, left, why):
+    saved, restored, here = move(sessions, "kept = 1", code)
+    assert why in saved["left"][left]
+    assert "kept" in saved["saved"] and "kept" in restored["restored"]
+    assert here.run(f"kept, {left!r} in globals()").result == "(1, False)"
+
+
+def test_a_module_that_is_not_here_is_named(sessions):
+    module = "open('mine.py', 'w').write('class C:\\n    pass\\n')"
+    code = "import sys\nsys.path.append('/workspace')\nimport mine\nc = [mine.C()]\nd = 2"
+    there, here = sessions
+    there.run(module)
+    _, restored, here = move(sessions, code)
+    assert "mine" in restored["left"]["c"]
+    assert here.run("d, 'c' in globals()").result == "(2, False)"
+
+
+# name, picture, a word of what is said
+REFUSED = [
+    ("nothing", b"", "only"),
+    ("something else", b"\x00\xff" * 100, "only"),
+    ("another Python", b"quern picture 1, Python 2.7\nxyz", "Python 2.7"),
+    ("a cut one", b"quern picture 1, Python 3.%d\nxyz", ""),
+]
+
+
+@pytest.mark.parametrize("name, picture, said", REFUSED, ids=[r[0] for r in REFUSED])
+def test_refused(sessions, name, picture, said):
+    here = sessions[1]
+    here.run("x = 1")
+    if b"%d" in picture:
+        picture %= int(here.run("import sys; sys.version_info[1]").result)
+    done = here.run("", task="restore", picture=picture)
+    assert done.status == "error" and said in done.error["value"]
+    assert here.run("x").result == "1"
+
+
+def test_a_picture_that_never_ends_is_stopped(sessions):
+    code = "class C:\n    def __reduce__(self):\n        while True: pass\nc = C()\nx = 1"
+    sessions[0].run(code)
+    done = sessions[0].run("", task="save", cell_ms=500)
+    assert done.status == "timeout" and done.state == "kept", done
+    assert sessions[0].run("x").result == "1"
