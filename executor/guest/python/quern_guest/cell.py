@@ -93,6 +93,7 @@ def warm_up():
     repair()
     _quern.enter()
     try:
+        compile(source.parse("x = f(1)", "<cell-0>").body, "<cell-0>", "exec")
         execute("None", "<cell-0>")
     finally:
         _quern.leave()
