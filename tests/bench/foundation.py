@@ -16,24 +16,14 @@ import functools
 import json
 import os
 import secrets
-import subprocess
 import sys
 import time
 
 from executor_client import Connection
 from harness import Runner, first_line, measure, report
-from jupyter_client.manager import KernelManager
+from peers import FORKER, SCIENCE, Lines, kernel_starts, timed
 from servers import BUILD, Process, binary
 from stack import Stack
-
-SCIENCE = "import numpy, pandas, matplotlib.pyplot"
-
-
-def timed(action):
-    start = time.perf_counter()
-    action()
-    return (time.perf_counter() - start) * 1e3
-
 
 # --- a new session -----------------------------------------------------------
 
@@ -57,81 +47,6 @@ def quern_sessions(socket, pause_s, count):
         session.close()
     connection.close()
     return times
-
-
-def jupyter_kernels(code, count):
-    times = []
-    for _ in range(count):
-        manager = KernelManager(kernel_name="python3")
-        client = None
-
-        def first_cell():
-            nonlocal client
-            manager.start_kernel()
-            client = manager.client()
-            client.start_channels()
-            client.wait_for_ready(timeout=60)
-            reply = client.execute_interactive(
-                code, store_history=False, output_hook=lambda _: None
-            )
-            assert reply["content"]["status"] == "ok", reply
-
-        try:
-            times.append(timed(first_cell))
-        finally:
-            if client:
-                client.stop_channels()
-            manager.shutdown_kernel(now=True)
-    return times
-
-
-class Lines:
-    """A driver that is asked for N times in ms, a line each way."""
-
-    def __init__(self, *command, **env):
-        self.child = subprocess.Popen(
-            [str(part) for part in command],
-            env={**os.environ, **env},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        if self.child.stdout.readline() != "ready\n":
-            raise RuntimeError(f"{command[0]} did not start")
-
-    def run(self, count):
-        self.child.stdin.write(f"{count}\n")
-        self.child.stdin.flush()
-        line = self.child.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.child.args} ended")
-        return json.loads(line)
-
-    def close(self):
-        self.child.stdin.close()
-        self.child.wait(10)
-
-
-FORKER = f"""
-import gc, json, os, sys, time
-{SCIENCE}
-gc.collect(); gc.freeze()
-print("ready", flush=True)
-for line in sys.stdin:
-    times = []
-    for _ in range(int(line)):
-        r, w = os.pipe()
-        start = time.perf_counter()
-        pid = os.fork()
-        if not pid:
-            os.write(w, b"%d" % (1 + 1))
-            os._exit(0)
-        os.read(r, 1)
-        times.append((time.perf_counter() - start) * 1e3)
-        os.waitpid(pid, 0)
-        os.close(r), os.close(w)
-    print(json.dumps(times), flush=True)
-"""
 
 
 # --- the whole ---------------------------------------------------------------
@@ -173,8 +88,8 @@ def main(as_json):
 
 
 def compare(socket, drivers, as_json):
-    jupyter = functools.partial(jupyter_kernels, "1+1")
-    science = functools.partial(jupyter_kernels, f"{SCIENCE}\n1+1")
+    jupyter = functools.partial(kernel_starts, "1+1")
+    science = functools.partial(kernel_starts, f"{SCIENCE}\n1+1")
     runners = [
         Runner("sessions", functools.partial(quern_sessions, socket, 0), 50),
         Runner("session", functools.partial(quern_sessions, socket, 0.1), 50),

@@ -67,7 +67,7 @@ def machine():
     }
 
 
-def print_table(title, rows, versions):
+def print_table(title, rows, facts, versions):
     """rows: dicts of what, ours, peer (names), times, peer_times."""
     head = ("", "p50 ms", "p99 ms", "peer", "p50 ms", "p99 ms", "p50 ×", "p99 ×")
     table = [head]
@@ -86,12 +86,17 @@ def print_table(title, rows, versions):
             for i, (cell, width) in enumerate(zip(line, widths))
         ]
         print("  ".join(cells).rstrip())
+    for fact in facts:
+        peer = f"  (peer {fact['peer']:.2f})" if fact["peer"] is not None else ""
+        print(f"{fact['what'].ljust(widths[0])}  {fact['quern']:.2f}{peer}")
     print("machine: " + ", ".join(f"{k} {v}" for k, v in machine().items()))
     print("versions: " + ", ".join(f"{k} {v}" for k, v in versions.items()))
 
 
-def report(title, compared, times, versions, as_json):
-    """compared: (what, our runner, peer's runner) a row."""
+def report(title, compared, times, versions, as_json, facts=()):
+    """compared: (what, our runner, peer's runner) a row; facts: (what, our figure,
+    the peer's or None), where the unit is not ms or there is no p99."""
+    facts = [dict(zip(("what", "quern", "peer"), fact)) for fact in facts]
     rows = [
         {
             "what": what,
@@ -106,7 +111,7 @@ def report(title, compared, times, versions, as_json):
         for what, ours, peer in compared
     ]
     if as_json:
-        facts = {"machine": machine(), "versions": versions, "rows": rows}
-        print(json.dumps({"bench": title, **facts}))
+        of = {"machine": machine(), "versions": versions}
+        print(json.dumps({"bench": title, **of, "rows": rows, "facts": facts}))
     else:
-        print_table(title, rows, versions)
+        print_table(title, rows, facts, versions)

@@ -1,0 +1,145 @@
+"""What quern is measured against, and how."""
+
+import json
+import os
+import subprocess
+import time
+
+from jupyter_client.manager import KernelManager
+
+SCIENCE = "import numpy, pandas, matplotlib.pyplot"
+
+
+def timed(action):
+    start = time.perf_counter()
+    action()
+    return (time.perf_counter() - start) * 1e3
+
+
+class Kernel:
+    """A Jupyter kernel, once it is ready."""
+
+    def __init__(self):
+        self.manager = KernelManager(kernel_name="python3")
+        self.client = None
+        try:
+            self.manager.start_kernel()
+            self.client = self.manager.client()
+            self.client.start_channels()
+            self.client.wait_for_ready(timeout=60)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self.client:
+            self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def run(self, code):
+        reply = self.client.execute_interactive(
+            code, store_history=False, output_hook=lambda _: None
+        )
+        assert reply["content"]["status"] == "ok", reply
+
+    @property
+    def pid(self):
+        return self.manager.provisioner.process.pid
+
+
+def kernel_starts(code, count):
+    """From nothing to the result of a cell."""
+    times = []
+    for _ in range(count):
+        kernel = None
+
+        def first_cell():
+            nonlocal kernel
+            kernel = Kernel()
+            kernel.run(code)
+
+        try:
+            times.append(timed(first_cell))
+        finally:
+            if kernel:
+                kernel.close()
+    return times
+
+
+class Lines:
+    """A driver that is asked for N times in ms, a line each way."""
+
+    def __init__(self, *command, **env):
+        self.child = subprocess.Popen(
+            [str(part) for part in command],
+            env={**os.environ, **env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        if self.child.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{command[0]} did not start")
+
+    def ask(self, count):
+        self.child.stdin.write(f"{count}\n")
+        self.child.stdin.flush()
+
+    def answer(self):
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.child.args} ended")
+        return json.loads(line)
+
+    def run(self, count):
+        self.ask(count)
+        return self.answer()
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait(10)
+
+
+FORKER = f"""
+import gc, json, os, sys, time
+{SCIENCE}
+gc.collect(); gc.freeze()
+print("ready", flush=True)
+for line in sys.stdin:
+    times = []
+    for _ in range(int(line)):
+        r, w = os.pipe()
+        start = time.perf_counter()
+        pid = os.fork()
+        if not pid:
+            os.write(w, b"%d" % (1 + 1))
+            os._exit(0)
+        os.read(r, 1)
+        times.append((time.perf_counter() - start) * 1e3)
+        os.waitpid(pid, 0)
+        os.close(r), os.close(w)
+    print(json.dumps(times), flush=True)
+"""
+
+PLOT = "import matplotlib.pyplot as plt; plt.plot([1, 3, 2]); plt.show()"
+
+PLOTTER = """
+import io, json, sys, time
+import matplotlib; matplotlib.use("Agg")
+from matplotlib import pyplot
+print("ready", flush=True)
+for line in sys.stdin:
+    times = []
+    for _ in range(int(line)):
+        start = time.perf_counter()
+        pyplot.plot([1, 3, 2])
+        pyplot.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+        pyplot.close("all")
+        times.append((time.perf_counter() - start) * 1e3)
+    print(json.dumps(times), flush=True)
+"""
