@@ -39,6 +39,7 @@ static const struct {
 
 struct box {
     struct box *next; /* in boxes->own, until LENT */
+    uint64_t disk_bytes;
     struct boxes *boxes;
     enum box_state state;
     struct watch *channel;
@@ -66,6 +67,11 @@ struct boxes {
 
 static void refill(struct boxes *boxes);
 
+static uint64_t usual_bytes(const struct boxes *boxes)
+{
+    return boxes->settings->limits.disk_bytes;
+}
+
 static void unlink_box(struct box *box)
 {
     for (struct box **link = &box->boxes->own; *link; link = &(*link)->next)
@@ -82,14 +88,6 @@ static void enter(struct box *box, enum box_state next)
     if (next == LENT || (next == DYING && box->state != LENT))
         unlink_box(box);
     box->state = next;
-}
-
-static size_t count_boxes(const struct boxes *boxes, enum box_state state)
-{
-    size_t count = 0;
-    for (const struct box *box = boxes->own; box; box = box->next)
-        count += box->state == state;
-    return count;
 }
 
 /* ------------------------------------------------------------- its death */
@@ -177,13 +175,18 @@ static void fail(struct box *box, const char *why)
 static void lend_or_keep(struct box *box)
 {
     struct boxes *boxes = box->boxes;
-    struct box_wish *wish = boxes->wishes;
     alarm_stop(box->deadline);
     enter(box, READY);
-    if (wish) {
-        boxes->wishes = wish->next;
-        answer(wish, box, NULL);
-    }
+    for (struct box_wish **link = &boxes->wishes; *link; link = &(*link)->next)
+        if ((*link)->disk_bytes == box->disk_bytes) {
+            struct box_wish *wish = *link;
+            *link = wish->next;
+            answer(wish, box, NULL);
+            refill(boxes);
+            return;
+        }
+    if (box->disk_bytes != usual_bytes(boxes))
+        kill_box(box); /* whoever wanted it has gone */
     refill(boxes);
 }
 
@@ -269,10 +272,11 @@ static void start_folder(struct box *box)
         fail(box, strerror(errno));
 }
 
-static void start_box(struct boxes *boxes)
+static void start_box(struct boxes *boxes, uint64_t disk_bytes)
 {
     struct box *box = allocate(sizeof(*box));
     box->boxes = boxes;
+    box->disk_bytes = disk_bytes;
     box->next = boxes->own;
     boxes->own = box;
     for (size_t i = 0; i < BOX_FDS; i++)
@@ -291,8 +295,7 @@ static void start_box(struct boxes *boxes)
     }
     box->channel = watch_new(boxes->loop, pair[0], on_channel, box);
     char disk[32];
-    snprintf(disk, sizeof(disk), "%llu",
-             (unsigned long long)boxes->settings->limits.disk_bytes);
+    snprintf(disk, sizeof(disk), "%llu", (unsigned long long)disk_bytes);
     if (boxes->packages)
         box->packages = packages_folder(boxes->packages);
     char *argv[] = { boxes->settings->box_path, disk, box->packages, NULL };
@@ -306,16 +309,40 @@ static void start_box(struct boxes *boxes)
 
 /* ------------------------------------------------------------------ pool */
 
+static bool is_missed(const struct boxes *boxes, uint64_t disk_bytes)
+{
+    size_t there = 0;
+    size_t wanted = disk_bytes == usual_bytes(boxes) ? READY_BOXES : 0;
+    for (const struct box_wish *wish = boxes->wishes; wish; wish = wish->next)
+        wanted += wish->disk_bytes == disk_bytes;
+    for (const struct box *box = boxes->own; box; box = box->next)
+        there += box->disk_bytes == disk_bytes;
+    return there < wanted;
+}
+
+static bool is_any_missed(const struct boxes *boxes, uint64_t *disk_bytes)
+{
+    const struct box_wish *wish = boxes->wishes;
+    while (wish && !is_missed(boxes, wish->disk_bytes))
+        wish = wish->next;
+    *disk_bytes = wish ? wish->disk_bytes : usual_bytes(boxes);
+    return is_missed(boxes, *disk_bytes);
+}
+
+static size_t count_starting(const struct boxes *boxes)
+{
+    size_t count = 0;
+    for (const struct box *box = boxes->own; box; box = box->next)
+        count += box->state == STARTING;
+    return count;
+}
+
 static void refill(struct boxes *boxes)
 {
-    size_t wanted = READY_BOXES;
-    for (const struct box_wish *wish = boxes->wishes; wish; wish = wish->next)
-        wanted++;
-    size_t starting = count_boxes(boxes, STARTING);
-    size_t there = starting + count_boxes(boxes, READY);
-    for (; there < wanted && starting < MAX_STARTING && !boxes->resting;
-         there++, starting++)
-        start_box(boxes);
+    uint64_t disk_bytes;
+    while (!boxes->resting && count_starting(boxes) < MAX_STARTING &&
+           is_any_missed(boxes, &disk_bytes))
+        start_box(boxes, disk_bytes);
 }
 
 static void on_retry(void *owner)
@@ -363,7 +390,7 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
     wish->err = (struct err){ 0 };
     wish->next = NULL;
     struct box *box = boxes->own;
-    while (box && box->state != READY)
+    while (box && (box->state != READY || box->disk_bytes != wish->disk_bytes))
         box = box->next;
     if (box)
         enter(box, LENT);

@@ -21,7 +21,8 @@ struct boxes;
 /* Somebody waits for a box: embedded in the waiter. */
 struct box_wish {
     struct box_wish *next;
-    struct box *box; /* the answer: a box, lent, or why there is none */
+    uint64_t disk_bytes; /* its quota; those that stand ready have the most */
+    struct box *box;     /* the answer: a box, lent, or why there is none */
     struct err err;
     void (*on_answer)(void *owner);
     void *owner;

@@ -48,7 +48,7 @@ uint64_t interpreter_bytes(const struct interpreter *interpreter);
 bool interpreter_is_ready(const struct interpreter *interpreter);
 const char *interpreter_cause(const struct interpreter *interpreter);
 
-/* Before its first cell: lowers the limits that it was born with. False: these
+/* Before its first cell: lowers memory and processes. False: these
  * cannot be had so. */
 bool interpreter_limit(struct interpreter *interpreter,
                        const struct session_limits *limits);

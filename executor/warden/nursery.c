@@ -125,6 +125,7 @@ static void start(struct nursery *nursery, enum profile profile)
     nursling->generation = zygote_generation(nursery->zygotes[profile]);
     nursling->wish.on_answer = on_box;
     nursling->wish.owner = nursling;
+    nursling->wish.disk_bytes = nursery->settings->limits.disk_bytes;
     nursling->next = nursery->first;
     nursery->first = nursery->coming = nursling;
     alarm_set(nursery->pace, BIRTH_MS);
@@ -223,6 +224,8 @@ struct zygote *nursery_zygote(struct nursery *nursery, enum profile profile)
 struct interpreter *nursery_take(struct nursery *nursery, enum profile profile,
                                  const struct session_limits *limits)
 {
+    if (limits->disk_bytes != nursery->settings->limits.disk_bytes)
+        return NULL; /* a box's quota is made with it */
     for (struct nursling *nursling = nursery->first; nursling;
          nursling = nursling->next) {
         struct interpreter *interpreter = nursling->interpreter;

@@ -480,7 +480,6 @@ bool runner_limit(struct runner *runner, const struct session_limits *born,
     pid_t pid = (pid_t)runner->birth.pid;
     return is_alive(runner) &&
            lower(pid, RLIMIT_AS, born->memory_bytes, limits->memory_bytes) &&
-           lower(pid, RLIMIT_FSIZE, born->disk_bytes, limits->disk_bytes) &&
            lower(pid, RLIMIT_NPROC, born->processes, limits->processes);
 }
 

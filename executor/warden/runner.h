@@ -47,8 +47,8 @@ bool runner_cell(struct runner *runner, struct guest_frame *cell,
 bool runner_send(struct runner *runner, struct guest_frame *frame,
                  struct err *err);
 void runner_signal(struct runner *runner, int number);
-/* Lowers limits that it was born with; a higher one changes nothing. False: it
- * is not there any more. */
+/* Lowers limits of memory and processes that it was born with; a higher one
+ * changes nothing. False: it is not there any more. */
 bool runner_limit(struct runner *runner, const struct session_limits *born,
                   const struct session_limits *limits);
 /* Nothing is read while paused: whoever writes too much waits. */

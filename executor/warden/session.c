@@ -284,6 +284,7 @@ static enum turn find_interpreter(struct session *session)
     }
     session->wish.on_answer = on_progress;
     session->wish.owner = session;
+    session->wish.disk_bytes = session->limits.disk_bytes;
     return boxes_take(all->boxes, &session->wish) ? AGAIN : WAIT;
 }
 

@@ -76,25 +76,30 @@ def test_a_zygote_is_renewed_by_age():
 
 
 def test_lower_limits_hold_in_one_that_stood_ready():
-    resources = "resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_AS"
+    resources = "resource.RLIMIT_NPROC, resource.RLIMIT_AS"
     with Executor("--profile", "bare") as executor:
         full = executor.open("full")
-        size, processes, memory = eval(full.run(LIMITS % resources).result)
-        limits = {
-            "disk_bytes": 1 << 20,
-            "processes": processes - 10,
-            "memory_bytes": 1 << 30,
-        }
+        processes, memory = eval(full.run(LIMITS % resources).result)
+        limits = {"processes": processes - 10, "memory_bytes": 1 << 30}
         for ready in (True, False):  # and in one that is born with them
             if not ready:
                 others = [executor.open(f"other-{i}") for i in range(4)]
             low = executor.open(f"low-{ready}", **limits)
             got = eval(low.run(LIMITS % resources).result)
-            assert got[:2] == [1 << 20, processes - 10]
-            assert abs(memory - got[2] - (1 << 30)) < 64 << 20
+            assert got[0] == processes - 10
+            assert abs(memory - got[1] - (1 << 30)) < 64 << 20
             assert low.run("bytearray(1200 << 20)").error["name"] == "MemoryError"
         assert full.run("len(bytearray(1200 << 20))").result == str(1200 << 20)
         assert all(session.fresh for session in others)
+
+
+def test_a_lower_quota_holds_for_all_files_together():
+    code = "for i in range(5): open(f'f{i}', 'wb').write(bytes(300 << 10))"
+    with Executor("--profile", "bare") as executor:
+        low = executor.open("low", disk_bytes=1 << 20)
+        assert low.run(code).error["value"].startswith("[Errno 28]")
+        assert executor.open("full").run(code).status == "ok"
+        assert executor.open("low-2", disk_bytes=1 << 20).run("1").result == "1"
 
 
 def test_a_session_has_the_profile_that_it_asks_for():
@@ -121,6 +126,7 @@ def test_one_that_dies_while_it_waits_is_replaced():
 
         for pid in wait_until(ready, what="two stand ready"):
             os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: executor.process.text().count("nursery.lost") == 2)
         assert executor.open("a").run("1 + 1").result == "2"
         executor.connection.ask(type="close", session="a")
         wait_until(ready, what="two stand ready again")
