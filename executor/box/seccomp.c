@@ -1,6 +1,6 @@
-/* seccomp.c - the system calls of executor/policy/syscalls and no others.
+/* seccomp.c - the system calls of a list in executor/policy and no others.
  *
- * The filter was compiled from that file when quern was built. */
+ * The filter was compiled from that list when quern was built. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,11 +18,11 @@ bool seccomp_available(void)
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-bool seccomp_enter(struct err *err)
+bool seccomp_enter(const struct policy_filter *filter, struct err *err)
 {
     struct sock_fprog program = {
-        .len = (unsigned short)policy_filter_count,
-        .filter = policy_filter,
+        .len = (unsigned short)filter->count,
+        .filter = filter->steps,
     };
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
         return err_set(err, ERR_RETRY, "session_failed", "seccomp: %s",

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "executor/box/landlock.h"
+
 #ifdef QUERN_TESTING
 #include <stdlib.h>
 
@@ -40,10 +42,47 @@ static bool be_measurable(struct err *err)
                    strerror(errno));
 }
 
-bool walls_enter(const struct session_limits *limits, struct err *err)
+/* A second opinion on the box's root: should a mount ever be wrong, the
+ * system is still read-only and the rest unreachable. */
+static const struct landlock_path paths[] = {
+    /* Which names exist is no secret in the box: its root is made of these. */
+    { "/", FS_READ_DIR },
+    { "/usr", FS_RUN },
+    { "/bin", FS_RUN },
+    { "/sbin", FS_RUN },
+    { "/lib", FS_RUN },
+    { "/lib64", FS_RUN },
+    { "/packages", FS_RUN },
+    { "/etc", FS_READ },
+    { "/proc", FS_READ },
+    { "/var/cache/fontconfig", FS_READ },
+    { "/dev/null", FS_READ_FILE | FS_WRITE_FILE },
+    { "/dev/full", FS_READ_FILE | FS_WRITE_FILE },
+    { "/dev/random", FS_READ_FILE },
+    { "/dev/urandom", FS_READ_FILE },
+    { "/dev/shm", FS_OWN },
+    { "/tmp", FS_OWN },
+    { "/workspace", FS_OWN },
+};
+static const uint16_t proxy_port = BOX_PROXY_PORT;
+
+static bool landlock_session(bool online, struct err *err)
+{
+    struct landlock_plan plan = {
+        .paths = paths,
+        .path_count = sizeof(paths) / sizeof(paths[0]),
+        .ports = &proxy_port,
+        .port_count = online ? 1 : 0,
+    };
+    return landlock_enter(&plan, err);
+}
+
+bool walls_enter(const struct session_limits *limits, bool online,
+                 struct err *err)
 {
     return (!wall_wanted("rlimits") || rlimits_set(limits, err)) &&
            (!wall_wanted("caps") || caps_drop(err)) && be_measurable(err) &&
-           (!wall_wanted("landlock") || landlock_enter(err)) &&
-           (!wall_wanted("seccomp") || seccomp_enter(err));
+           (!wall_wanted("landlock") || landlock_session(online, err)) &&
+           (!wall_wanted("seccomp") ||
+            seccomp_enter(online ? &policy_online : &policy_offline, err));
 }

@@ -10,17 +10,22 @@
 #ifndef EXECUTOR_BOX_WALLS_H
 #define EXECUTOR_BOX_WALLS_H
 
+#include "executor/policy/filter.h"
 #include "schemas/message/err.h"
 #include "schemas/message/frame.h"
 
-/* All of them, for good. On failure the process must end: some may stand. */
-bool walls_enter(const struct session_limits *limits, struct err *err);
+/* Where the warden's proxy listens in boxes that have one. */
+enum { BOX_PROXY_PORT = 3128 };
 
-/* One wall each. */
+/* All of them, for good. On failure the process must end: some may stand.
+ * online: it may connect to the proxy of its box. */
+bool walls_enter(const struct session_limits *limits, bool online,
+                 struct err *err);
+
+/* One wall each; landlock.h has its own. */
 bool rlimits_set(const struct session_limits *limits, struct err *err);
 bool caps_drop(struct err *err); /* and no_new_privs */
-bool landlock_enter(struct err *err);
-bool seccomp_enter(struct err *err);
+bool seccomp_enter(const struct policy_filter *filter, struct err *err);
 
 /* Always true; in test builds false for the wall that the environment's
  * QUERN_WITHOUT_WALL names. */

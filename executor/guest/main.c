@@ -12,6 +12,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
 #include "executor/guest/channel.h"
 #include "executor/guest/interp.h"
 #include "executor/guest/zygote.h"
@@ -19,10 +20,29 @@
 struct settings {
     const char *profile;
     const char *python; /* folder */
+    bool online;        /* sessions have a proxy */
 };
 
+/* For requests, urllib, pandas, pip, curl: each looks at its own spelling. */
+static void name_proxy(void)
+{
+    static const char *const names[] = {
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+    };
+    char address[40];
+
+    snprintf(address, sizeof(address), "http://127.0.0.1:%d", BOX_PROXY_PORT);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        setenv(names[i], address, 1);
+    setenv("NO_PROXY", "localhost,127.0.0.1", 1);
+    setenv("no_proxy", "localhost,127.0.0.1", 1);
+}
+
 /* Nothing of the warden's environment reaches a session. */
-static void set_environment(void)
+static void set_environment(bool online)
 {
     static const char *const variables[][2] = {
         { "HOME", "/workspace" },
@@ -42,6 +62,8 @@ static void set_environment(void)
     clearenv();
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
         setenv(variables[i][0], variables[i][1], 1);
+    if (online)
+        name_proxy();
 }
 
 /* The Python files lie at a place relative to the program. */
@@ -70,7 +92,8 @@ static const char *find_python(char path[PATH_MAX])
 _Noreturn static void usage(int status)
 {
     fprintf(status ? stderr : stdout,
-            "usage: quern-guest [--profile bare|science] [--python FOLDER]\n"
+            "usage: quern-guest [--profile bare|science] [--online]\n"
+            "                   [--python FOLDER]\n"
             "Started by quern-executor, with a channel on descriptor %d.\n",
             CHANNEL_FD);
     exit(status);
@@ -80,6 +103,7 @@ static struct settings read_settings(int argc, char **argv)
 {
     static const struct option options[] = {
         { "profile", required_argument, NULL, 'p' },
+        { "online", no_argument, NULL, 'o' },
         { "python", required_argument, NULL, 'y' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },
@@ -92,6 +116,9 @@ static struct settings read_settings(int argc, char **argv)
         switch (option) {
         case 'p':
             settings.profile = optarg;
+            break;
+        case 'o':
+            settings.online = true;
             break;
         case 'y':
             settings.python = optarg;
@@ -122,12 +149,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "quern-guest: its Python files are not there\n");
         return EX_UNAVAILABLE;
     }
-    set_environment();
+    set_environment(settings.online);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */
     close_range(CHANNEL_FD + 1, ~0U, 0);
     if (!interp_start(settings.python, settings.profile, &err) ||
-        !zygote_run(&err)) {
+        !zygote_run(settings.online, &err)) {
         fprintf(stderr, "quern-guest: %s\n", err.text);
         return EX_SOFTWARE;
     }

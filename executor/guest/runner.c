@@ -61,7 +61,7 @@ static void enter_folder(int folder)
         give_up("working folder", strerror(errno));
 }
 
-static void prepare(const struct session_limits *limits,
+static void prepare(const struct session_limits *limits, bool online,
                     const int fds[FORK_FDS])
 {
     struct err err;
@@ -74,7 +74,7 @@ static void prepare(const struct session_limits *limits,
     int trace = keep_trace(fds[FORK_TRACE]);
     sigemptyset(&none); /* the zygote waits for SIGCHLD in another way */
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!walls_enter(limits, &err))
+    if (!walls_enter(limits, online, &err))
         give_up("walls", err.text);
     if (!interp_session(trace, &err))
         give_up("Python", err.text);
@@ -189,12 +189,12 @@ static bool serve(struct err *err)
     return true;
 }
 
-_Noreturn void runner_run(const struct session_limits *limits,
+_Noreturn void runner_run(const struct session_limits *limits, bool online,
                           const int fds[FORK_FDS])
 {
     struct err err = { .kind = ERR_NONE };
 
-    prepare(limits, fds);
+    prepare(limits, online, fds);
     interp_warm_up();
     inbox_expect(&runner.next, 0, 0);
     say(&(struct guest_frame){ .type = GUEST_READY });

@@ -10,7 +10,7 @@
 
 /* In the forked process; fds as enum fork_fd has them, -1 where there is
  * none. */
-_Noreturn void runner_run(const struct session_limits *limits,
+_Noreturn void runner_run(const struct session_limits *limits, bool online,
                           const int fds[FORK_FDS]);
 
 /* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From

@@ -64,7 +64,8 @@ static bool answer_exited(uint64_t number, pid_t pid, int status,
 }
 
 static bool fork_session(const struct guest_frame *frame,
-                         const struct passengers *passengers, struct err *err)
+                         const struct passengers *passengers, bool online,
+                         struct err *err)
 {
     int fds[FORK_FDS];
     pid_t pid;
@@ -73,14 +74,14 @@ static bool fork_session(const struct guest_frame *frame,
         return false;
     pid = interp_fork(fds[FORK_PID_NS] >= 0 ? fds : NULL);
     if (pid == 0)
-        runner_run(&frame->limits, fds);
+        runner_run(&frame->limits, online, fds);
     if (pid < 0)
         return answer_exited(frame->number, 0, errno, err);
     return answer_forked(frame->number, pid, err);
 }
 
 /* False without an error: the warden is gone. */
-static bool serve(struct buf *bytes, struct err *err)
+static bool serve(bool online, struct buf *bytes, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(passengers_close) struct passengers passengers = { .count = 0 };
@@ -88,7 +89,8 @@ static bool serve(struct buf *bytes, struct err *err)
 
     if (!channel_read(CHANNEL_FD, &frame, bytes, &arena, &passengers, err))
         return false;
-    return frame.type != GUEST_FORK || fork_session(&frame, &passengers, err);
+    return frame.type != GUEST_FORK ||
+           fork_session(&frame, &passengers, online, err);
 }
 
 static bool reap(int signals, struct err *err)
@@ -105,7 +107,7 @@ static bool reap(int signals, struct err *err)
     return true;
 }
 
-bool zygote_run(struct err *err)
+bool zygote_run(bool online, struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes;
     struct pollfd events[2] = { { .fd = CHANNEL_FD, .events = POLLIN } };
@@ -135,7 +137,7 @@ bool zygote_run(struct err *err)
         if (events[1].revents)
             going = reap(events[1].fd, err);
         if (going && events[0].revents)
-            going = serve(&bytes, err);
+            going = serve(online, &bytes, err);
     }
     return err->kind == ERR_NONE;
 }

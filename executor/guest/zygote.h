@@ -7,8 +7,9 @@
 
 #include "schemas/message/err.h"
 
-/* Until the warden closes the channel; false: something broke. In a forked
+/* online: sessions may connect to the proxy of their box.
+ * Until the warden closes the channel; false: something broke. In a forked
  * session it does not return. */
-bool zygote_run(struct err *err);
+bool zygote_run(bool online, struct err *err);
 
 #endif

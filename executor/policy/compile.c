@@ -1,6 +1,6 @@
-/* compile.c - turns executor/policy/syscalls into the filter that is built in.
+/* compile.c - turns a list of executor/policy into a filter that is built in.
  *
- *   compile_policy < syscalls > filter.c
+ *   compile_policy offline|online|proxy < LIST > FILTER.c
  *
  * Runs when quern is built: what guards a session is decided then, and the
  * guest needs no compiler of filters. */
@@ -36,7 +36,20 @@ static scmp_filter_ctx filter_new(void)
     return filter;
 }
 
-static void read_rules(scmp_filter_ctx filter)
+static bool holds(const struct policy_rule *rule, const char *name)
+{
+    switch (rule->place) {
+    case POLICY_OFFLINE:
+        return strcmp(name, "offline") == 0;
+    case POLICY_ONLINE:
+        return strcmp(name, "online") == 0;
+    case POLICY_ANYWHERE:
+        break;
+    }
+    return true;
+}
+
+static void read_rules(scmp_filter_ctx filter, const char *name)
 {
     char line[MAX_LINE_BYTES], error[POLICY_ERROR_BYTES];
     struct policy_rule rule;
@@ -45,24 +58,25 @@ static void read_rules(scmp_filter_ctx filter)
         case POLICY_NOTHING:
             continue;
         case POLICY_WRONG:
-            fprintf(stderr, "syscalls:%d: %s\n", number, error);
+            fprintf(stderr, "%s:%d: %s\n", name, number, error);
             exit(1);
         case POLICY_RULE:
             break;
         }
         /* The default says ENOSYS already; the line is for the reader. */
-        if (rule.call < 0 || rule.action == SCMP_ACT_ERRNO(ENOSYS))
+        if (rule.call < 0 || rule.action == SCMP_ACT_ERRNO(ENOSYS) ||
+            !holds(&rule, name))
             continue;
         int failed = seccomp_rule_add_array(filter, rule.action, rule.call,
                                             rule.count, rule.conditions);
         if (failed) {
-            fprintf(stderr, "syscalls:%d: %s\n", number, strerror(-failed));
+            fprintf(stderr, "%s:%d: %s\n", name, number, strerror(-failed));
             exit(1);
         }
     }
 }
 
-static void write_program(scmp_filter_ctx filter)
+static void write_program(scmp_filter_ctx filter, const char *name)
 {
     FILE *program = tmpfile();
     if (!program)
@@ -73,22 +87,27 @@ static void write_program(scmp_filter_ctx filter)
     rewind(program);
 
     struct sock_filter step;
-    size_t count = 0;
-    printf("/* Made from executor/policy/syscalls. */\n"
+    printf("/* Made from a list in executor/policy. */\n"
            "#include \"executor/policy/filter.h\"\n\n"
-           "struct sock_filter policy_filter[] = {\n");
-    for (; fread(&step, sizeof(step), 1, program) == 1; count++)
+           "static struct sock_filter steps[] = {\n");
+    while (fread(&step, sizeof(step), 1, program) == 1)
         printf("    { 0x%x, %u, %u, 0x%x },\n", step.code, step.jt, step.jf,
                step.k);
-    printf("};\nconst size_t policy_filter_count = %zu;\n", count);
+    printf("};\nconst struct policy_filter policy_%s = {\n"
+           "    steps, sizeof(steps) / sizeof(steps[0])\n};\n",
+           name);
     fclose(program);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc != 2) {
+        fputs("usage: compile_policy offline|online|proxy\n", stderr);
+        return 64;
+    }
     scmp_filter_ctx filter = filter_new();
-    read_rules(filter);
-    write_program(filter);
+    read_rules(filter, argv[1]);
+    write_program(filter, argv[1]);
     seccomp_release(filter);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -1,11 +1,17 @@
-/* filter.h - the compiled list of system calls, for seccomp(2). */
+/* filter.h - the compiled lists of system calls, for seccomp(2). */
 #ifndef EXECUTOR_POLICY_FILTER_H
 #define EXECUTOR_POLICY_FILTER_H
 
 #include <linux/filter.h>
 #include <stddef.h>
 
-extern struct sock_filter policy_filter[]; /* as struct sock_fprog wants it */
-extern const size_t policy_filter_count;
+struct policy_filter {
+    struct sock_filter *steps; /* as struct sock_fprog wants it */
+    size_t count;
+};
+
+extern const struct policy_filter policy_offline; /* in a box */
+extern const struct policy_filter policy_online;  /* ... that has a proxy */
+extern const struct policy_filter policy_proxy;   /* quern-proxy itself */
 
 #endif

@@ -1,4 +1,4 @@
-/* policy.c - reads the lines of executor/policy/syscalls. */
+/* policy.c - reads the lines of the lists in executor/policy. */
 #include "executor/policy/policy.h"
 
 #include <errno.h>
@@ -31,6 +31,13 @@ static bool parse_action(const char *word, unsigned int *action)
     return false;
 }
 
+static enum policy_place parse_place(const char *word)
+{
+    if (strcmp(word, "offline") == 0)
+        return POLICY_OFFLINE;
+    return strcmp(word, "online") == 0 ? POLICY_ONLINE : POLICY_ANYWHERE;
+}
+
 static bool parse_number(const char *word, scmp_datum_t *number)
 {
     char *end;
@@ -41,7 +48,7 @@ static bool parse_number(const char *word, scmp_datum_t *number)
     return errno == 0 && *end == '\0';
 }
 
-/* "a0 == 1", "a0 != 1" or "a0 & 0xff == 2". */
+/* "a0 == 1", "a0 != 1", "a0 > 1" or "a0 & 0xff == 2". */
 static bool parse_condition(char *text, struct scmp_arg_cmp *out)
 {
     char *rest;
@@ -60,9 +67,14 @@ static bool parse_condition(char *text, struct scmp_arg_cmp *out)
                parse_number(strtok_r(NULL, " ", &rest), &out->datum_b) &&
                !strtok_r(NULL, " ", &rest);
     }
-    if (strcmp(op, "==") != 0 && strcmp(op, "!=") != 0)
+    if (strcmp(op, "==") == 0)
+        out->op = SCMP_CMP_EQ;
+    else if (strcmp(op, "!=") == 0)
+        out->op = SCMP_CMP_NE;
+    else if (strcmp(op, ">") == 0)
+        out->op = SCMP_CMP_GT;
+    else
         return false;
-    out->op = op[0] == '=' ? SCMP_CMP_EQ : SCMP_CMP_NE;
     return parse_number(strtok_r(NULL, " ", &rest), &out->datum_a) &&
            !strtok_r(NULL, " ", &rest);
 }
@@ -85,8 +97,10 @@ enum policy_line policy_parse(char *line, struct policy_rule *rule,
     const char *word = strtok_r(line, " \t\n", &rest);
     if (!word)
         return POLICY_NOTHING;
-    *rule = (struct policy_rule){ .call = -1 };
-    if (!parse_action(word, &rule->action))
+    *rule = (struct policy_rule){ .place = parse_place(word), .call = -1 };
+    if (rule->place != POLICY_ANYWHERE)
+        word = strtok_r(NULL, " \t\n", &rest);
+    if (!word || !parse_action(word, &rule->action))
         return wrong(error, "neither allow nor an error that we know", word);
     const char *name = strtok_r(NULL, " \t\n", &rest);
     if (!name ||

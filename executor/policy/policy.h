@@ -1,4 +1,4 @@
-/* policy.h - one line of executor/policy/syscalls, understood. */
+/* policy.h - one line of a list in executor/policy, understood. */
 #ifndef EXECUTOR_POLICY_POLICY_H
 #define EXECUTOR_POLICY_POLICY_H
 
@@ -8,7 +8,11 @@
 
 enum { POLICY_CONDITIONS = 6, POLICY_ERROR_BYTES = 160 };
 
+/* Where a line holds: in every box, or in those without, or with, a proxy. */
+enum policy_place { POLICY_ANYWHERE, POLICY_OFFLINE, POLICY_ONLINE };
+
 struct policy_rule {
+    enum policy_place place;
     int call;            /* negative: not on this architecture */
     unsigned int action; /* SCMP_ACT_ALLOW or SCMP_ACT_ERRNO() */
     unsigned int count;

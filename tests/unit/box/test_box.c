@@ -82,7 +82,7 @@ static struct box box_open(void)
     struct box_word word = receive(box.channel, box.fds, &box.count);
     if (word.kind != BOX_UP)
         fail_msg("no box: %s", word.text);
-    assert_in_range(box.count, BOX_FD_PROC, BOX_FDS);
+    assert_in_range(box.count, BOX_FD_DOOR, BOX_FDS);
     return box;
 }
 
@@ -106,7 +106,7 @@ static int inside(struct box *box, int (*body)(void))
         syscall(SYS_close_range, 3, ~0U, 0);
         struct session_limits limits = { .processes = 16 };
         struct err err;
-        if (!walls_enter(&limits, &err)) {
+        if (!walls_enter(&limits, false, &err)) {
             fprintf(stderr, "%s\n", err.text);
             _exit(126);
         }
