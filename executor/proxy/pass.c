@@ -1,0 +1,135 @@
+/* pass.c - bytes from one side of a link to the other.
+ *
+ * More is read from a side when what it said has been written: nothing piles
+ * up. */
+#include "executor/proxy/machine.h"
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
+{
+    struct side *side = handle->data;
+    (void)suggested;
+    *bytes = uv_buf_init(side->bytes, sizeof(side->bytes));
+}
+
+/* Passed on as they are; more is read when they are written. */
+static void on_written(uv_write_t *write, int status)
+{
+    struct side *side = write->data;
+    struct link *link = side->link;
+    side->busy = false;
+    if (status < 0)
+        link_end(link);
+    link_listen(link);
+    link_release(link);
+}
+
+void side_pass(struct side *side, struct view bytes)
+{
+    struct link *link = side->link;
+    char *data = (char *)(uintptr_t)bytes.data; /* libuv does not write there */
+    uv_buf_t part = uv_buf_init(data, (unsigned int)bytes.len);
+    side->busy = true;
+    link->pending++;
+    if (uv_write(&side->write, (uv_stream_t *)&side->other->tcp, &part, 1,
+                 on_written) == 0)
+        return;
+    side->busy = false;
+    link_end(link);
+    link_release(link);
+}
+
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+    struct side *side = shutdown->data;
+    (void)status;
+    link_release(side->link);
+}
+
+void side_shut(struct side *side)
+{
+    side->link->pending++;
+    if (uv_shutdown(&side->shutdown, (uv_stream_t *)&side->tcp, on_shut) < 0)
+        side->link->pending--;
+}
+
+/* A plain request ends with its response; a tunnel when both have ended. */
+static void take_end(struct side *side)
+{
+    struct link *link = side->link;
+    side->ended = true;
+    if (side == &link->client && !link->request.tunnel) {
+        link_end(link); /* in the middle of its body */
+        return;
+    }
+    side_shut(side->other);
+    if (!link->request.tunnel)
+        link_enter(link, LINGERING);
+    else if (side->other->ended)
+        link_end(link);
+}
+
+static void take_bytes(struct side *side, size_t count)
+{
+    struct link *link = side->link;
+    struct view bytes = { side->bytes, count };
+    door_count(link->door, count);
+    if (link->state == READING) {
+        link_take_head(link, bytes);
+        return;
+    }
+    if (link->state != PASSING)
+        return; /* lingering: dropped */
+    if (door_is_used_up(link->door)) {
+        link_log(link, "proxy.cut", "the session has no bytes left");
+        link_end(link);
+        return;
+    }
+    if (side == &link->client && !link->request.tunnel) {
+        if (bytes.len > link->body_left)
+            bytes.len = (size_t)link->body_left; /* one request, no more */
+        link->body_left -= bytes.len;
+    }
+    link_prolong(link);
+    if (bytes.len > 0)
+        side_pass(side, bytes);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *room)
+{
+    struct side *side = stream->data;
+    struct link *link = side->link;
+    (void)room;
+    if (count > 0)
+        take_bytes(side, (size_t)count);
+    else if (count == UV_EOF && link->state == PASSING)
+        take_end(side);
+    else if (count < 0)
+        link_end(link);
+    link_listen(link);
+}
+
+static bool wants(const struct link *link, const struct side *side)
+{
+    bool client = side == &link->client;
+    if (!side->open || side->ended || side->busy || !door_is_wide(link->door))
+        return false;
+    if (link->state == PASSING)
+        return !client || link->request.tunnel || link->body_left > 0;
+    return client && (link->state == READING || link->state == LINGERING);
+}
+
+void link_listen(struct link *link)
+{
+    struct side *sides[] = { &link->client, &link->server };
+    if (link->state == ENDED)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        bool wanted = wants(link, sides[i]);
+        uv_stream_t *stream = (uv_stream_t *)&sides[i]->tcp;
+        if (wanted && !sides[i]->reading)
+            uv_read_start(stream, on_room, on_read);
+        else if (!wanted && sides[i]->reading)
+            uv_read_stop(stream);
+        sides[i]->reading = wanted;
+    }
+}

@@ -1,0 +1,306 @@
+/* request.c - the head of a request to a proxy, read strictly. */
+#include "executor/proxy/request.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_METHOD_BYTES = 24, MAX_NOMINATIONS = 8, MAX_LENGTH_DIGITS = 15 };
+
+/* What parse_headers() knows so far. */
+struct reading {
+    struct request *request;
+    struct view nominated[MAX_NOMINATIONS]; /* values of Connection */
+    size_t nominations;
+    bool has_length;
+    int *status;
+    struct err *err;
+};
+
+static bool refuse(struct reading *reading, int status, const char *why)
+{
+    *reading->status = status;
+    return err_set(reading->err, ERR_REJECT, "bad_request", "%s", why);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static bool is_token_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static bool is_token(struct view view)
+{
+    for (size_t i = 0; i < view.len; i++)
+        if (!is_token_byte(view.data[i]))
+            return false;
+    return view.len > 0;
+}
+
+/* Visible ASCII: no space, no control, nothing that needs a coding. */
+static bool is_visible(struct view view)
+{
+    for (size_t i = 0; i < view.len; i++)
+        if (view.data[i] <= ' ' || view.data[i] >= 0x7f)
+            return false;
+    return view.len > 0;
+}
+
+static bool is_value(struct view view)
+{
+    for (size_t i = 0; i < view.len; i++) {
+        unsigned char c = (unsigned char)view.data[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool is_same(struct view view, const char *name)
+{
+    return view.len == strlen(name) &&
+           strncasecmp(view.data, name, view.len) == 0;
+}
+
+static struct view trimmed(struct view view)
+{
+    while (view.len && strchr(" \t", view.data[0]) && view.data[0])
+        view.data++, view.len--;
+    while (view.len && view.data[view.len - 1] &&
+           strchr(" \t", view.data[view.len - 1]))
+        view.len--;
+    return view;
+}
+
+/* What stands before the separator; rest: what stands behind it. */
+static bool cut(struct view *rest, const char *separator, struct view *before)
+{
+    const char *at =
+        rest->len ? memmem(rest->data, rest->len, separator, strlen(separator))
+                  : NULL;
+    if (!at)
+        return false;
+    *before = (struct view){ rest->data, (size_t)(at - rest->data) };
+    rest->data = at + strlen(separator);
+    rest->len -= before->len + strlen(separator);
+    return true;
+}
+
+size_t request_head_bytes(struct view bytes)
+{
+    struct view before;
+    return cut(&bytes, "\r\n\r\n", &before) ? before.len + 4 : 0;
+}
+
+/* ---------------------------------------------------------------- headers */
+
+/* They concern this connection only, or are written anew. */
+static const char *const own[] = {
+    "connection", "content-length", "host",    "keep-alive",
+    "te",         "trailer",        "upgrade",
+};
+
+static bool is_own(struct view name)
+{
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (is_same(name, own[i]))
+            return true;
+    return name.len > 6 && strncasecmp(name.data, "proxy-", 6) == 0;
+}
+
+static bool is_nominated(const struct reading *reading, struct view name)
+{
+    for (size_t i = 0; i < reading->nominations; i++) {
+        struct view rest = reading->nominated[i], one;
+        while (rest.len > 0) {
+            if (!cut(&rest, ",", &one))
+                one = rest, rest.len = 0;
+            one = trimmed(one);
+            if (one.len == name.len &&
+                strncasecmp(one.data, name.data, one.len) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool read_length(struct reading *reading, struct view value)
+{
+    uint64_t length = 0;
+    if (reading->has_length)
+        return refuse(reading, 400, "Content-Length is there twice");
+    reading->has_length = true;
+    if (value.len == 0 || value.len > MAX_LENGTH_DIGITS)
+        return refuse(reading, 400, "Content-Length is no number");
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return refuse(reading, 400, "Content-Length is no number");
+        length = length * 10 + (uint64_t)(value.data[i] - '0');
+    }
+    if (!reading->request->tunnel)
+        reading->request->body_bytes = length;
+    return true;
+}
+
+/* "Name: value" */
+static bool split(struct reading *reading, struct view line, struct view *name,
+                  struct view *value)
+{
+    *value = line;
+    if (!cut(value, ":", name) || !is_token(*name))
+        return refuse(reading, 400, "a header line is no \"Name: value\"");
+    *value = trimmed(*value);
+    return is_value(*value) ||
+           refuse(reading, 400, "a header's value has control characters");
+}
+
+/* Those that say how the others are to be read. */
+static bool look_at(struct reading *reading, struct view name,
+                    struct view value)
+{
+    if (is_same(name, "content-length"))
+        return read_length(reading, value);
+    if (is_same(name, "transfer-encoding") && !reading->request->tunnel)
+        return refuse(reading, 411,
+                      "a body must come with its Content-Length, "
+                      "not in chunks");
+    if (!is_same(name, "connection"))
+        return true;
+    if (reading->nominations == MAX_NOMINATIONS)
+        return refuse(reading, 400, "too many Connection headers");
+    reading->nominated[reading->nominations++] = value;
+    return true;
+}
+
+static bool parse_headers(struct reading *reading, struct view lines)
+{
+    struct view rest = lines, line, name, value;
+    for (size_t count = 0; cut(&rest, "\r\n", &line) && line.len; count++) {
+        if (count == MAX_HEADERS)
+            return refuse(reading, 431, "more than 100 headers");
+        if (!split(reading, line, &name, &value) ||
+            !look_at(reading, name, value))
+            return false;
+    }
+    return true;
+}
+
+static void copy_headers(struct reading *reading, struct view lines)
+{
+    struct buf *head = &reading->request->head;
+    struct view line, name, value;
+    while (cut(&lines, "\r\n", &line) && line.len) {
+        split(reading, line, &name, &value);
+        if (!is_own(name) && !is_nominated(reading, name))
+            buf_printf(head, "%.*s: %.*s\r\n", VIEW_ARG(name), VIEW_ARG(value));
+    }
+}
+
+/* --------------------------------------------------------- the first line */
+
+struct first_line {
+    struct view method, authority, path, version;
+};
+
+/* "http://authority/path" */
+static bool split_target(struct reading *reading, struct view target,
+                         struct first_line *first)
+{
+    static const char scheme[] = "http://";
+    size_t len = strlen(scheme);
+    if (target.len < len || strncasecmp(target.data, scheme, len) != 0)
+        return refuse(reading, 400,
+                      "this is a proxy: it takes CONNECT host:port, and "
+                      "http:// addresses");
+    first->authority = (struct view){ target.data + len, 0 };
+    while (len + first->authority.len < target.len &&
+           !strchr("/?#", target.data[len + first->authority.len]))
+        first->authority.len++;
+    size_t at = len + first->authority.len;
+    first->path = (struct view){ target.data + at, target.len - at };
+    return !memchr(target.data, '#', target.len) ||
+           refuse(reading, 400, "an address has no # in a request");
+}
+
+static bool split_first(struct reading *reading, struct view line,
+                        struct first_line *first)
+{
+    struct view target;
+    first->version = line;
+    if (!cut(&first->version, " ", &first->method) ||
+        !cut(&first->version, " ", &target) || !is_token(first->method) ||
+        first->method.len > MAX_METHOD_BYTES || !is_visible(target))
+        return refuse(reading, 400, "the first line is no request");
+    if (!view_is(first->version, "HTTP/1.1") &&
+        !view_is(first->version, "HTTP/1.0"))
+        return refuse(reading, 505, "HTTP/1.1 and HTTP/1.0 only");
+    reading->request->tunnel = view_is(first->method, "CONNECT");
+    first->authority = target;
+    return reading->request->tunnel || split_target(reading, target, first);
+}
+
+static bool parse_first(struct reading *reading, struct view line,
+                        struct first_line *first)
+{
+    struct request *request = reading->request;
+    if (!split_first(reading, line, first))
+        return false;
+    if (memchr(first->authority.data, '@', first->authority.len))
+        return refuse(reading, 400, "no user or password before the host");
+    request->port = request->tunnel ? 0 : 80;
+    if (!host_parse(first->authority, request->host, &request->port,
+                    reading->err)) {
+        *reading->status = 400;
+        return false;
+    }
+    return request->port || refuse(reading, 400, "CONNECT needs host and port");
+}
+
+static void write_head(struct reading *reading, const struct first_line *first,
+                       struct view lines)
+{
+    struct request *request = reading->request;
+    struct buf *head = &request->head;
+    struct view path = first->path;
+    bool six = strchr(request->host, ':');
+    buf_printf(head, "%.*s %s%.*s %.*s\r\n", VIEW_ARG(first->method),
+               view_starts(path, "/") ? "" : "/", VIEW_ARG(path),
+               VIEW_ARG(first->version));
+    buf_printf(head, six ? "Host: [%s]" : "Host: %s", request->host);
+    if (request->port != 80)
+        buf_printf(head, ":%u", request->port);
+    buf_printf(head, "\r\n");
+    copy_headers(reading, lines);
+    if (reading->has_length)
+        buf_printf(head, "Content-Length: %llu\r\n",
+                   (unsigned long long)request->body_bytes);
+    buf_printf(head, "Connection: close\r\n\r\n");
+    assert(buf_ok(head)); /* it is hardly longer than what came */
+}
+
+bool request_parse(struct request *request, struct view head, int *status,
+                   struct err *err)
+{
+    struct reading reading = {
+        .request = request,
+        .status = status,
+        .err = err,
+    };
+    struct first_line first = { 0 };
+    struct view lines = head, line = { 0 };
+    *request = (struct request){ 0 };
+    buf_init(&request->head, MAX_OPENING_BYTES);
+    cut(&lines, "\r\n", &line);
+    if (!parse_first(&reading, line, &first) || !parse_headers(&reading, lines))
+        return false;
+    if (!request->tunnel)
+        write_head(&reading, &first, lines);
+    return true;
+}
+
+void request_finish(struct request *request)
+{
+    buf_finish(&request->head);
+}
