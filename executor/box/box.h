@@ -1,10 +1,11 @@
 /* box.h - what the warden and a box's init say to each other.
  *
- * quern-box DISK_BYTES [PACKAGES] is started with a SOCK_SEQPACKET socket as descriptor
- * BOX_CHANNEL. It makes a box, whose init then sends one struct box_word of
- * kind BOX_UP with the descriptors of enum box_fd, or BOX_FAILED with the
- * reason. From then on it answers BOX_SWEEP, says how those ended that it was
- * told to keep, and ends, and the box with it, when the socket is closed.
+ * quern-box DISK_BYTES [online] [PACKAGES] is started with a SOCK_SEQPACKET
+ * socket as descriptor BOX_CHANNEL. It makes a box, whose init then sends one
+ * struct box_word of kind BOX_UP with the descriptors of enum box_fd, or
+ * BOX_FAILED with the reason. From then on it answers BOX_SWEEP, says how those
+ * ended that it was told to keep, and ends, and the box with it, when the
+ * socket is closed.
  *
  *   warden            quern-box            init (pid 1 in the box)
  *     | exec, socket ---->|                  |
@@ -47,6 +48,7 @@ struct box_word {
 enum box_fd {
     BOX_FD_INIT = BOX_NAMESPACES, /* pidfd: its death is the box's death */
     BOX_FD_WORKSPACE,
+    BOX_FD_DOOR, /* online only: listens on BOX_PROXY_PORT of its loopback */
     BOX_FD_PROC, /* left out where the kernel refuses a /proc */
     BOX_FDS,
 };
@@ -55,6 +57,9 @@ enum box_fd {
  * directory is the new root. packages: a folder that the warden fills, or
  * NULL. Failing calls end in box_die(). */
 void root_build(unsigned long long disk_bytes, const char *packages);
+
+/* Brings up the box's own loopback; gives a socket that listens there. */
+int door_open(void);
 
 /* Serves the warden until the socket closes; reaps. Never returns. */
 void init_serve(void) __attribute__((noreturn));

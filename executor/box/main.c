@@ -97,21 +97,24 @@ static void harden(void)
     struct err err = { 0 };
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         box_die("dumpable");
-    if (!caps_drop(&err) || (wall_wanted("seccomp") && !seccomp_enter(&err)))
+    if (!caps_drop(&err) ||
+        (wall_wanted("seccomp") && !seccomp_enter(&policy_offline, &err)))
         box_die(err.text);
 }
 
-static void hand_over(void)
+/* Those of the last ones that there are move up. */
+static void hand_over(int door)
 {
+    size_t count = BOX_FD_DOOR;
     fds[BOX_FD_WORKSPACE] = open("/workspace", O_RDONLY | O_CLOEXEC);
     if (fds[BOX_FD_WORKSPACE] < 0)
         box_die("/workspace");
-    fds[BOX_FD_PROC] = open("/proc/self", O_PATH | O_CLOEXEC);
-    size_t count = BOX_FD_PROC;
-    if (fds[BOX_FD_PROC] >= 0) {
-        close(fds[BOX_FD_PROC]);
-        fds[BOX_FD_PROC] = open("/proc", O_RDONLY | O_CLOEXEC);
-        count++;
+    if (door >= 0)
+        fds[count++] = door;
+    int proc = open("/proc/self", O_PATH | O_CLOEXEC);
+    if (proc >= 0) {
+        close(proc);
+        fds[count++] = open("/proc", O_RDONLY | O_CLOEXEC);
     }
     struct box_word word = { .kind = BOX_UP };
     send_word(&word, fds, count);
@@ -120,15 +123,16 @@ static void hand_over(void)
 }
 
 static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes,
-                     const char *packages)
+                     bool online, const char *packages)
 {
     map_user(uid, gid);
     open_namespaces();
     root_build(disk_bytes, packages);
     if (wall_wanted("uts"))
         set_names();
+    int door = online ? door_open() : -1;
     harden();
-    hand_over();
+    hand_over(door);
 }
 
 /* The child becomes the warden's own: it gets the signal and the status. */
@@ -143,10 +147,12 @@ static pid_t clone_init(void)
 
 int main(int argc, char **argv)
 {
-    bool usable = argc == 2 || argc == 3;
+    bool online = argc > 2 && strcmp(argv[2], "online") == 0;
+    bool usable = argc > 1 && argc <= 3 + online;
     unsigned long long disk_bytes = usable ? strtoull(argv[1], NULL, 10) : 0;
     if (disk_bytes == 0) {
-        fprintf(stderr, "usage: quern-box DISK_BYTES [PACKAGES], started by "
+        fprintf(stderr, "usage: quern-box DISK_BYTES [online] [PACKAGES], "
+                        "started by "
                         "quern-executor\n");
         return 64;
     }
@@ -158,6 +164,6 @@ int main(int argc, char **argv)
         box_die("clone");
     if (init > 0)
         return 0;
-    box_make(uid, gid, disk_bytes, argv[2]);
+    box_make(uid, gid, disk_bytes, online, argv[2 + online]);
     init_serve();
 }

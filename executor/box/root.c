@@ -42,6 +42,7 @@ static const char *const system_paths[] = {
     "/etc/localtime",
     "/etc/matplotlibrc",
     "/etc/mime.types",
+    "/etc/ssl/certs", /* whom to trust: of use where there is a proxy */
     "/var/cache/fontconfig",
 };
 

@@ -13,6 +13,7 @@
 
 #include "executor/warden/folder.h"
 #include "executor/warden/log.h"
+#include "executor/warden/network.h"
 #include "executor/warden/spawn.h"
 #include "executor/warden/wire.h"
 
@@ -46,9 +47,10 @@ struct box {
     struct watch *init; /* pidfd: NULL until BOX_UP */
     struct alarm *deadline;
     int fds[BOX_FDS];
-    char *folder;   /* --insecure: all there is */
-    char *packages; /* a folder that the warden fills; NULL: none */
-    bool lost;      /* init is gone */
+    struct door *door; /* its way out, if it has one */
+    char *folder;      /* --insecure: all there is */
+    char *packages;    /* a folder that the warden fills; NULL: none */
+    bool lost;         /* init is gone */
     struct box_events events;
 };
 
@@ -57,6 +59,7 @@ struct boxes {
     const struct settings *settings;
     struct box *own; /* starting or ready: few */
     struct packages *packages;
+    struct network *network; /* NULL: boxes have none */
     struct box_wish *wishes;
     struct alarm *retry;
     bool resting; /* after a failure, until retry */
@@ -117,6 +120,7 @@ static void kill_box(struct box *box)
     box->events = (struct box_events){ 0 };
     watch_free(box->channel); /* init ends when it sees this */
     alarm_free(box->deadline);
+    door_free(box->door);
     for (size_t i = 0; i < BOX_FDS; i++)
         close_fd(&box->fds[i]);
     folder_remove(box->folder);
@@ -190,11 +194,24 @@ static void lend_or_keep(struct box *box)
     refill(boxes);
 }
 
+static size_t fewest_fds(const struct boxes *boxes)
+{
+    return BOX_FD_DOOR + (boxes->network != NULL);
+}
+
 static void box_is_up(struct box *box, const int *fds, size_t count)
 {
     struct boxes *boxes = box->boxes;
-    memcpy(box->fds, fds, count * sizeof(int));
-    boxes->have_proc = count == BOX_FDS;
+    memcpy(box->fds, fds, BOX_FD_DOOR * sizeof(int));
+    fds += BOX_FD_DOOR;
+    count -= BOX_FD_DOOR;
+    if (boxes->network) {
+        box->door = door_new(boxes->network, *fds++);
+        count--;
+    }
+    boxes->have_proc = count > 0;
+    if (boxes->have_proc)
+        box->fds[BOX_FD_PROC] = *fds;
     int init = box->fds[BOX_FD_INIT];
     box->fds[BOX_FD_INIT] = -1;
     box->init = watch_new(boxes->loop, init, on_init_ended, box);
@@ -229,7 +246,7 @@ static void on_channel(void *owner, int events)
     if (got < 0 && errno == EAGAIN)
         return;
     if (got == sizeof(word) && box->state == STARTING && word.kind == BOX_UP &&
-        count >= BOX_FD_PROC) {
+        count >= fewest_fds(box->boxes)) {
         box_is_up(box, fds, count);
         return;
     }
@@ -298,7 +315,12 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
     snprintf(disk, sizeof(disk), "%llu", (unsigned long long)disk_bytes);
     if (boxes->packages)
         box->packages = packages_folder(boxes->packages);
-    char *argv[] = { boxes->settings->box_path, disk, box->packages, NULL };
+    char online[] = "online";
+    char *argv[5] = { boxes->settings->box_path, disk };
+    size_t count = 2;
+    if (boxes->network)
+        argv[count++] = online;
+    argv[count] = box->packages;
     bool spawned = spawn(boxes->loop, argv, pair[1]) > 0;
     close(pair[1]);
     if (spawned)
@@ -360,6 +382,8 @@ struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
     boxes->settings = settings;
     boxes->packages = packages;
     boxes->retry = alarm_new(loop, on_retry, boxes);
+    if (settings->hosts)
+        boxes->network = network_new(loop, settings);
     refill(boxes);
     return boxes;
 }
@@ -370,6 +394,7 @@ void boxes_free(struct boxes *boxes)
         return;
     while (boxes->own)
         kill_box(boxes->own);
+    network_free(boxes->network);
     alarm_free(boxes->retry);
     boxes->freed = true;
     free_when_done(boxes);
@@ -449,6 +474,11 @@ int box_proc(const struct box *box)
 const char *box_packages(const struct box *box)
 {
     return box->packages;
+}
+
+void box_name(struct box *box, const char *session)
+{
+    door_name(box->door, session);
 }
 
 /* If init is gone, the death of everybody else tells; whoever waits for an

@@ -62,6 +62,8 @@ int box_workspace(const struct box *box);
 int box_proc(const struct box *box); /* -1: the box has none */
 /* What is /packages inside; NULL: it has none. */
 const char *box_packages(const struct box *box);
+/* Whose it is, for the log of its way out. */
+void box_name(struct box *box, const char *session);
 /* Ends every process but those; on_swept tells. keep: as the box sees them, 0
  * for nobody. */
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT]);

@@ -3,27 +3,45 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "executor/box/walls.h"
+#include "executor/proxy/hosts.h"
+#include "executor/warden/loop.h"
+
+/* "no network", or "network by proxy: pypi.org, .wikipedia.org". */
+static void describe_network(const struct settings *settings, char *text,
+                             size_t size)
+{
+    static const char by_proxy[] = "network by proxy: ";
+    CLEANUP(cleanup_free) struct hosts *hosts = allocate(sizeof(*hosts));
+    snprintf(text, size, "no network");
+    if (!settings->hosts ||
+        !hosts_parse(hosts, view_of(settings->hosts), &(struct err){ 0 }))
+        return;
+    snprintf(text, size, by_proxy);
+    hosts_describe(hosts, text + strlen(by_proxy), size - strlen(by_proxy));
+}
 
 void isolation_describe(const struct settings *settings, bool proc,
                         char text[ISOLATION_BYTES])
 {
     int abi = landlock_abi();
-    char landlock[24] = "no landlock";
+    char landlock[24] = "no landlock", network[100];
+    describe_network(settings, network, sizeof(network));
     if (abi > 0)
         snprintf(landlock, sizeof(landlock), "landlock %d", abi);
     if (settings->insecure) {
         snprintf(text, ISOLATION_BYTES,
-                 "insecure: no box; %s, seccomp, rlimits of each process",
-                 landlock);
+                 "insecure: no box; %s, seccomp, rlimits of each process; %s",
+                 landlock, network);
         return;
     }
     snprintf(text, ISOLATION_BYTES,
              "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; "
-             "memory %llu MiB by %s",
+             "memory %llu MiB by %s; %s",
              landlock, (unsigned long long)settings->limits.memory_bytes >> 20,
-             proc ? "watchdog" : "rlimit of each process");
+             proc ? "watchdog" : "rlimit of each process", network);
 }
 
 bool isolation_suffices(const struct settings *settings, bool proc,

@@ -4,11 +4,11 @@
 
 #include "executor/warden/settings.h"
 
-enum { ISOLATION_BYTES = 160 };
+enum { ISOLATION_BYTES = 256 };
 
 /* What every result says: "user pid ... cgroup, landlock 7, seccomp, rlimits;
- * memory 2048 MiB by watchdog". proc: boxes have a /proc, where the watchdog
- * looks; else memory is limited for each process only. */
+ * memory 2048 MiB by watchdog; no network". proc: boxes have a /proc, where the
+ * watchdog looks; else memory is limited for each process only. */
 void isolation_describe(const struct settings *settings, bool proc,
                         char text[ISOLATION_BYTES]);
 

@@ -9,7 +9,7 @@
 enum { SELFTEST_MS = 60000 };
 
 /* Where a row applies: not everything is prevented everywhere. */
-enum place { ANYWHERE, BOXED, LANDLOCK, SCOPES };
+enum place { ANYWHERE, BOXED, LANDLOCK, SCOPES, OFFLINE, ONLINE };
 
 static const struct {
     const char *name;
@@ -44,7 +44,19 @@ static const struct {
     { "the host's secrets are out of reach", "open('/etc/shadow')", CELL_ERROR,
       "FileNotFoundError", BOXED },
     { "there is no network", "import socket; socket.socket()", CELL_ERROR,
-      "PermissionError", ANYWHERE },
+      "PermissionError", OFFLINE },
+    { "the proxy is there, and lets nobody in",
+      "import socket\n"
+      "with socket.create_connection(('127.0.0.1', 3128), 5) as proxy:\n"
+      "    proxy.sendall(b'CONNECT 169.254.169.254:80 HTTP/1.1\\r\\n\\r\\n')\n"
+      "    said = proxy.recv(12)\n"
+      "said",
+      CELL_OK, "b'HTTP/1.1 403'", ONLINE },
+    { "nothing but the proxy can be reached",
+      "socket.create_connection(('169.254.169.254', 80), 5)", CELL_ERROR, NULL,
+      ONLINE },
+    { "there is no UDP", "socket.socket(type=socket.SOCK_DGRAM)", CELL_ERROR,
+      "PermissionError", ONLINE },
     { "the system is read-only", "open('/usr/quern', 'w')", CELL_ERROR, NULL,
       ANYWHERE },
     { "the environment is empty of ours",
@@ -162,6 +174,10 @@ static bool applies(const struct selftest *selftest)
         return landlock_abi() >= 1;
     case SCOPES:
         return boxed && landlock_abi() >= LANDLOCK_SCOPES;
+    case OFFLINE:
+        return !selftest->sessions->settings->hosts;
+    case ONLINE:
+        return selftest->sessions->settings->hosts;
     case ANYWHERE:
         break;
     }

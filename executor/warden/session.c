@@ -268,6 +268,7 @@ static void begin(struct session *session, struct interpreter *interpreter)
         .on_dead = on_dead,
         .owner = session,
     };
+    box_name(interpreter_box(interpreter), session->name);
     session->interpreter = interpreter;
     interpreter_use(interpreter, events);
 }

@@ -12,6 +12,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/proxy/hosts.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -55,9 +56,14 @@ static const char usage_text[] =
     "  --packages-store FOLDER  for what is installed\n"
     "                   ($CACHE_DIRECTORY/packages, or in /var/tmp)\n"
     "  --packages-mib MIB  of a session, unpacked (1024)\n"
+    "  --network LIST   hosts that code may reach, as HTTP goes: pypi.org,\n"
+    "                   .wikipedia.org (and all below), host:8443 (not 80 and\n"
+    "                   443); with a slash: the file that lists them (none)\n"
+    "  --traffic MIB    of a session over the network, in all (1024)\n"
     "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
+    "  --proxy PATH     quern-proxy (likewise)\n"
     "  --insecure       for development: no boxes, what walls there are\n"
     "  --check          test the walls, print what there is, end\n"
     "  --version, --help\n";
@@ -83,9 +89,12 @@ enum option_value {
     OPTION_PACKAGES_ALLOW,
     OPTION_PACKAGES_STORE,
     OPTION_PACKAGES_MIB,
+    OPTION_NETWORK,
+    OPTION_TRAFFIC,
     OPTION_LEVEL,
     OPTION_BOX,
     OPTION_GUEST,
+    OPTION_PROXY,
     OPTION_INSECURE,
     OPTION_CHECK,
     OPTION_VERSION,
@@ -113,9 +122,12 @@ static const struct option options[] = {
     { "packages-allow", required_argument, NULL, OPTION_PACKAGES_ALLOW },
     { "packages-store", required_argument, NULL, OPTION_PACKAGES_STORE },
     { "packages-mib", required_argument, NULL, OPTION_PACKAGES_MIB },
+    { "network", required_argument, NULL, OPTION_NETWORK },
+    { "traffic", required_argument, NULL, OPTION_TRAFFIC },
     { "level", required_argument, NULL, OPTION_LEVEL },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
+    { "proxy", required_argument, NULL, OPTION_PROXY },
     { "insecure", no_argument, NULL, OPTION_INSECURE },
     { "check", no_argument, NULL, OPTION_CHECK },
     { "version", no_argument, NULL, OPTION_VERSION },
@@ -140,6 +152,8 @@ static const struct number {
     { OPTION_SNAPSHOT, offsetof(struct settings, snapshot_bytes), 20, 0,
       1 << 20 },
     { OPTION_PACKAGES_MIB, offsetof(struct settings, packages_bytes), 20, 1,
+      1 << 20 },
+    { OPTION_TRAFFIC, offsetof(struct settings, traffic_bytes), 20, 1,
       1 << 20 },
     { OPTION_CELL_MS, offsetof(struct settings, cell_ms), 0, 100, MAX_CELL_MS },
     { OPTION_TOOL_MS, offsetof(struct settings, tool_ms), 0, 0, MAX_CELL_MS },
@@ -219,6 +233,39 @@ static bool read_packages(struct settings *settings, const char *text)
                   "off, index, or a folder that is there, from / on");
 }
 
+/* A list has no slash, the path of a file has one. */
+static bool read_hosts(const char *text, struct buf *list, struct err *err)
+{
+    char piece[4096];
+    size_t got;
+    if (!strchr(text, '/'))
+        return buf_add(list, view_of(text));
+    FILE *file = fopen(text, "re");
+    if (!file)
+        return err_set(err, ERR_REJECT, "bad_setting", "%s", strerror(errno));
+    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
+        buf_append(list, piece, got);
+    fclose(file);
+    return true;
+}
+
+static bool read_network(struct settings *settings, const char *text)
+{
+    CLEANUP(cleanup_free) struct hosts *hosts = calloc(1, sizeof(*hosts));
+    CLEANUP(buf_finish) struct buf list;
+    struct err err = { .text = "no memory" };
+    buf_init(&list, MAX_HOSTS_BYTES + 1);
+    free(settings->hosts);
+    settings->hosts = NULL;
+    if (strcmp(text, "none") == 0)
+        return true;
+    if (!hosts || !read_hosts(text, &list, &err) ||
+        !hosts_parse(hosts, buf_view(&list), &err))
+        return refuse(OPTION_NETWORK, text, "none, or hosts: %s", err.text);
+    settings->hosts = view_dup(buf_view(&list));
+    return true;
+}
+
 static bool read_value(struct settings *settings, int option, char *text)
 {
     const struct number *number = find_number(option);
@@ -245,6 +292,8 @@ static bool read_value(struct settings *settings, int option, char *text)
     case OPTION_PACKAGES_STORE:
         settings->packages_store = text;
         return text[0] == '/' || refuse(option, text, "a folder, from / on");
+    case OPTION_NETWORK:
+        return read_network(settings, text);
     case OPTION_LEVEL:
         settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
         return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0 ||
@@ -278,8 +327,22 @@ static char *find_program(const char *given, const char *name)
     return NULL;
 }
 
+/* Without a box nothing would keep code from going past the proxy. */
+static bool find_proxy(struct settings *settings, const char *proxy)
+{
+    if (!settings->hosts)
+        return true;
+    if (settings->insecure) {
+        fputs("quern-executor: --network needs boxes, --insecure has none\n",
+              stderr);
+        return false;
+    }
+    settings->proxy_path = find_program(proxy, "quern-proxy");
+    return settings->proxy_path;
+}
+
 static bool finish_reading(struct settings *settings, const char *box,
-                           const char *guest)
+                           const char *guest, const char *proxy)
 {
     const char *variable = getenv("QUERN_EXECUTOR");
     if (!settings->socket_path)
@@ -287,7 +350,8 @@ static bool finish_reading(struct settings *settings, const char *box,
             variable && *variable ? variable : "/run/quern/executor.sock";
     settings->box_path = find_program(box, "quern-box");
     settings->guest_path = find_program(guest, "quern-guest");
-    return settings->box_path && settings->guest_path;
+    return settings->box_path && settings->guest_path &&
+           find_proxy(settings, proxy);
 }
 
 /* Which packages, must be said where anybody may add some. */
@@ -317,7 +381,7 @@ static bool bad_usage(int *status)
 bool settings_read(struct settings *settings, int argc, char **argv,
                    int *status)
 {
-    const char *box = NULL, *guest = NULL;
+    const char *box = NULL, *guest = NULL, *proxy = NULL;
     int option;
     *settings = (struct settings){
         .mode = 0660,
@@ -329,6 +393,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         .tool_ms = TOOL_MS,
         .snapshot_bytes = 512 << 20,
         .packages_bytes = 1 << 30,
+        .traffic_bytes = 1 << 30,
         .idle_ms = IDLE_MS,
         .ready = READY,
         .renew_ms = RENEW_MS,
@@ -347,6 +412,8 @@ bool settings_read(struct settings *settings, int argc, char **argv,
             box = optarg;
         else if (option == OPTION_GUEST)
             guest = optarg;
+        else if (option == OPTION_PROXY)
+            proxy = optarg;
         else if (option == '?' || !read_value(settings, option, optarg))
             return bad_usage(status);
     if (optind < argc) {
@@ -361,11 +428,13 @@ bool settings_read(struct settings *settings, int argc, char **argv,
     if (!settings->packages_allow)
         settings->packages_allow = "*"; /* a folder is a list itself */
     *status = EX_UNAVAILABLE;
-    return finish_reading(settings, box, guest);
+    return finish_reading(settings, box, guest, proxy);
 }
 
 void settings_finish(struct settings *settings)
 {
     free(settings->box_path);
     free(settings->guest_path);
+    free(settings->proxy_path);
+    free(settings->hosts);
 }

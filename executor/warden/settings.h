@@ -22,6 +22,8 @@ struct settings {
     enum profile profile; /* of a session that does not say */
     char *box_path;       /* quern-box, quern-guest */
     char *guest_path;
+    char *proxy_path; /* quern-proxy; NULL without hosts */
+    char *hosts;      /* that code may reach, as proxy/hosts.h; NULL: none */
     struct session_limits limits; /* default, and most, of a session */
     uint64_t sessions;            /* at once */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
@@ -29,6 +31,7 @@ struct settings {
     const char *packages_allow;   /* names, or a file of them, or "*" */
     const char *packages_store;   /* a folder; NULL: chosen */
     uint64_t packages_bytes;      /* of a session, unpacked */
+    uint64_t traffic_bytes;       /* of a session over the proxy, in all */
     uint64_t cell_ms;             /* default, and most */
     uint64_t tool_ms;             /* its clock stands for so long at most */
     uint64_t idle_ms;             /* then a session ends */

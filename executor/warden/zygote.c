@@ -279,9 +279,10 @@ static void load_next(struct zygote *zygote)
         alarm_set(zygote->loading, RESTART_MS);
         return;
     }
-    char flag[] = "--profile", profile[16];
+    char flag[] = "--profile", online[] = "--online", profile[16];
     snprintf(profile, sizeof(profile), "%s", profile_names[zygote->profile]);
-    char *argv[] = { zygote->settings->guest_path, flag, profile, NULL };
+    char *argv[] = { zygote->settings->guest_path, flag, profile,
+                     zygote->settings->hosts ? online : NULL, NULL };
     struct parent *parent = allocate(sizeof(*parent));
     parent->zygote = zygote;
     parent->passenger = -1;

@@ -1,0 +1,25 @@
+/* network.h - the warden's end of quern-proxy, the way out of boxes.
+ *
+ * The warden speaks to nobody outside: it starts the proxy, hands it the
+ * listening socket of each box, and starts it again when it dies. */
+#ifndef EXECUTOR_WARDEN_NETWORK_H
+#define EXECUTOR_WARDEN_NETWORK_H
+
+#include "executor/warden/loop.h"
+#include "executor/warden/settings.h"
+
+struct network;
+struct door; /* of one box */
+
+/* The operator's policy is settings->hosts. */
+struct network *network_new(uv_loop_t *loop, const struct settings *settings);
+/* Every door is closed. Accepts NULL. */
+void network_free(struct network *network);
+
+/* Takes the listening socket. */
+struct door *door_new(struct network *network, int listener);
+/* What the log calls it: its session. */
+void door_name(struct door *door, const char *name);
+void door_free(struct door *door); /* accepts NULL */
+
+#endif
