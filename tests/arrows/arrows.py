@@ -28,6 +28,8 @@ INCLUDE_RULES = [
     ("executor/box/", r"<Python\.h>", "the trusted side has no Python"),
     ("executor/warden/", r"executor/guest/", "they meet in schemas/message"),
     ("executor/guest/", r"executor/warden/", "they meet in schemas/message"),
+    ("executor/warden/", r"<(netdb|arpa/|netinet/)", "it has no network"),
+    ("executor/guest/", r"<(netdb|arpa/|netinet/)", "the proxy has, for it"),
     ("consumer/", r"<Python\.h>", "cells run in the executor only"),
     ("producer/", r"<Python\.h>", "cells run in the executor only"),
     ("schemas/", r"<Python\.h>", "cells run in the executor only"),
@@ -53,9 +55,15 @@ SYMBOL_RULES = [
     ("quern-executor", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
     ("quern-box", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
     ("quern-guest", r"(redis[A-Z]|curl_|SSL_)", "it has no network"),
-    ("quern-box", r"(socket|connect|bind|listen)$", "it is given its channel"),
+    ("quern-box", r"(connect|accept4?)$", "it opens a door, and goes nowhere"),
     ("quern-guest", r"(socket|connect|bind|listen)$", "it is given its channel"),
-    ("quern-executor", r"getaddrinfo$", "it knows no names"),
+    # It connects to its own socket's path, to see whether somebody answers.
+    ("quern-executor", r"(uv_)?getaddrinfo$", "it knows no names"),
+    ("quern-executor", r"uv_(tcp|udp|ip[46])_", "it has no network"),
+    ("quern-box", r"getaddrinfo$", "it knows no names"),
+    ("quern-guest", r"getaddrinfo$", "it knows no names"),
+    ("quern-proxy", r"(_?Py[A-Z_]|redis[A-Z]|curl_|SSL_)", "it passes bytes on"),
+    ("quern-proxy", r"(uv_spawn|execv|execve|fork|system|popen)$", "it is alone"),
 ]
 
 # (binary, must not load, because): names of libraries.
@@ -65,6 +73,7 @@ LIBRARY_RULES = [
     ("quern-executor", r"lib(python|hiredis|curl|ssl)", "the trusted side"),
     ("quern-box", r"lib(python|hiredis|curl|ssl|uv)", "the trusted side"),
     ("quern-guest", r"lib(hiredis|curl|ssl|uv)", "hostile ground"),
+    ("quern-proxy", r"lib(python|hiredis|curl|ssl)", "it passes bytes on"),
 ]
 
 TOP_LEVEL = set(

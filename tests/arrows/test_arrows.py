@@ -24,6 +24,7 @@ BREACHES = [
     ("the executor speaks Redis", "executor/warden/x.c", "<hiredis/hiredis.h>"),
     ("the executor uses our Redis", "executor/x.c", '"schemas/redis/link.h"'),
     ("the guest speaks HTTP", "executor/guest/x.c", "<curl/curl.h>"),
+    ("the warden speaks to the network", "executor/warden/x.c", "<netdb.h>"),
     ("an include is indented", "executor/box/x.c", "   <curl/curl.h>"),
 ]
 
@@ -87,9 +88,15 @@ BINARIES = [
     ),
     (
         "quern-box",
-        "int socket(int, int, int); int main(void) { return socket(1, 1, 0); }",
+        "int connect(int, void *, int); int main(void) { return connect(1, 0, 0); }",
         [],
-        "quern-box: uses socket: it is given its channel",
+        "quern-box: uses connect: it opens a door, and goes nowhere",
+    ),
+    (
+        "quern-executor",
+        "int getaddrinfo(void); int main(void) { return getaddrinfo(); }",
+        [],
+        "quern-executor: uses getaddrinfo: it knows no names",
     ),
     (
         "quern-consumer",

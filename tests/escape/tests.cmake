@@ -1,4 +1,5 @@
 # Attacks on the box, each by name, through the real executor.
-foreach(module attacks births exhaustion forgery files sessions survival walls)
+foreach(module
+    attacks births exhaustion forgery files network sessions survival walls)
   scenario_test(escape/${module} escape)
 endforeach()
