@@ -1,0 +1,3 @@
+foreach(module address hosts request)
+  unit_test(proxy/${module} executor_proxy)
+endforeach()
