@@ -1,0 +1,229 @@
+/* place.c - a folder of our own in one hierarchy of cgroups.
+ *
+ * A folder is locked (flock) as long as its executor lives, and the folder
+ * above it while somebody makes or removes one. */
+#include "executor/warden/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "executor/warden/wire.h"
+#include "schemas/message/buf.h"
+
+enum {
+    TRIES = 100, /* of what takes others a moment: */
+    TRY_US = 10000,
+};
+
+static const char everybody[] = "quern", leaf[] = "warden";
+
+static int open_folder(int at, const char *name)
+{
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+bool place_write(int folder, const char *name, const char *text)
+{
+    CLEANUP(close_fd) int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+bool place_read(int folder, const char *name, char *text, size_t size)
+{
+    CLEANUP(close_fd) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+    text[got < 0 ? 0 : got] = '\0';
+    return got >= 0;
+}
+
+/* --------------------------------------------------------------- removing */
+
+/* Version 2 has a file for that, since Linux 5.14. */
+static void kill_processes(int cgroup)
+{
+    char text[4096];
+    if (place_write(cgroup, "cgroup.kill", "1") ||
+        !place_read(cgroup, "cgroup.procs", text, sizeof(text)))
+        return;
+    char *save = NULL;
+    for (char *word = strtok_r(text, "\n", &save); word;
+         word = strtok_r(NULL, "\n", &save)) {
+        pid_t pid = (pid_t)strtol(word, NULL, 10);
+        if (pid > 1 && pid != getpid())
+            kill(pid, SIGKILL);
+    }
+}
+
+/* One that has no others in it. */
+static bool remove_leaf(int at, const char *name)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (unlinkat(at, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+            return true;
+        CLEANUP(close_fd) int cgroup = open_folder(at, name);
+        kill_processes(cgroup);
+        usleep(TRY_US);
+    }
+    return false;
+}
+
+typedef void visit(int at, const char *name);
+
+static void visit_folders(int folder, visit *each)
+{
+    int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (!stream) {
+        close_fd(&fd);
+        return;
+    }
+    rewinddir(stream);
+    for (struct dirent *entry; (entry = readdir(stream));)
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            each(folder, entry->d_name);
+    closedir(stream);
+}
+
+static void remove_box(int at, const char *name)
+{
+    if (strcmp(name, leaf) != 0)
+        (void)remove_leaf(at, name);
+}
+
+/* Whoever made it is gone if the lock can be had. */
+static void remove_left_over(int at, const char *name)
+{
+    CLEANUP(close_fd) int folder = open_folder(at, name);
+    if (folder < 0 || flock(folder, LOCK_EX | LOCK_NB) < 0)
+        return;
+    visit_folders(folder, remove_box);
+    (void)remove_leaf(folder, leaf);
+    (void)remove_leaf(at, name);
+}
+
+/* ----------------------------------------------------------------- making */
+
+static bool fail(struct err *err, const struct hierarchy *where,
+                 const char *what)
+{
+    return err_set(err, ERR_REJECT, "bad_setting", "%s%s: %s", where->folder,
+                   what, strerror(errno));
+}
+
+/* Somebody who does not let go of it delays us, and no more. */
+static void lock(int folder)
+{
+    for (int i = 0; i < TRIES && flock(folder, LOCK_EX | LOCK_NB) < 0; i++)
+        usleep(TRY_US);
+}
+
+static bool give(int folder, uid_t uid, gid_t gid)
+{
+    static const char *const names[] = { "cgroup.procs",
+                                         "cgroup.subtree_control" };
+    if (fchown(folder, uid, gid) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (fchownat(folder, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+            errno != ENOENT)
+            return false;
+    return true;
+}
+
+/* Those that folder hands on to the cgroups in it. */
+static bool hand_on(int folder, unsigned int controllers)
+{
+    char text[64] = "";
+    size_t len = 0;
+    for (unsigned int i = 0; i < CONTROLLERS; i++)
+        if (controllers & 1U << i)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "+%s ",
+                                    controller_names[i]);
+    return place_write(folder, "cgroup.subtree_control", text);
+}
+
+/* From the top: none may have processes. The warden's turn comes before that
+ * of all boxes together. */
+static bool settle(const struct place *place, int base, int all,
+                   const struct hierarchy *where, struct err *err)
+{
+    CLEANUP(close_fd) int own = -1;
+    if (mkdirat(place->folder, leaf, 0755) < 0 ||
+        (own = open_folder(place->folder, leaf)) < 0 ||
+        !place_write(own, "cgroup.procs", "0"))
+        return fail(err, where, "/quern");
+    if (!hand_on(base, place->controllers)) {
+        fail(err, where, "/cgroup.subtree_control");
+        if (errno == EBUSY)
+            err_set(err, ERR_REJECT, "bad_setting",
+                    "%s has other processes than quern-executor",
+                    where->folder);
+        (void)place_write(base, "cgroup.procs", "0");
+        return false;
+    }
+    if (!hand_on(all, place->controllers) ||
+        !hand_on(place->folder, place->controllers))
+        return fail(err, where, "/quern/cgroup.subtree_control");
+    (void)place_write(own, "cpu.weight", "10000");
+    return true;
+}
+
+static bool make(struct place *place, int base, int all,
+                 const struct hierarchy *where, uid_t uid, gid_t gid,
+                 struct err *err)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "%d", (int)getpid());
+    if (mkdirat(all, name, 0755) < 0 ||
+        (place->folder = open_folder(all, name)) < 0 ||
+        flock(place->folder, LOCK_EX | LOCK_NB) < 0)
+        return fail(err, where, "/quern");
+    if ((place->version == 2 && !settle(place, base, all, where, err)) ||
+        (!give(place->folder, uid, gid) && !fail(err, where, "/quern"))) {
+        close_fd(&place->folder);
+        remove_left_over(all, name);
+        return false;
+    }
+    return true;
+}
+
+bool place_take(struct place *place, const struct hierarchy *where, uid_t uid,
+                gid_t gid, struct err *err)
+{
+    char text[256];
+    CLEANUP(close_fd) int base = open_folder(AT_FDCWD, where->folder);
+    *place = (struct place){ where->version, where->controllers, -1 };
+    if (place->version == 2 &&
+        place_read(base, "cgroup.controllers", text, sizeof(text)))
+        place->controllers = controllers_read(text, " \n");
+    if (!place->controllers)
+        return false;
+    bool made = mkdirat(base, everybody, 0755) == 0;
+    if (!made && errno != EEXIST)
+        return fail(err, where, "");
+    CLEANUP(close_fd) int all = open_folder(base, everybody);
+    if (all < 0 || (made && fchown(all, uid, gid) < 0))
+        return fail(err, where, "/quern");
+    lock(all);
+    visit_folders(all, remove_left_over);
+    return make(place, base, all, where, uid, gid, err);
+}
+
+void place_finish(struct place *place)
+{
+    char name[16];
+    CLEANUP(close_fd) int all = open_folder(place->folder, "..");
+    snprintf(name, sizeof(name), "%d", (int)getpid());
+    visit_folders(place->folder, remove_box);
+    close_fd(&place->folder);
+    if (all >= 0)
+        (void)unlinkat(all, name, AT_REMOVEDIR);
+}
