@@ -152,6 +152,7 @@ class Session:
             result=cell.get("result", ""),
             error=cell.get("error", {}),
             ms=cell.get("ms", 0),
+            peak_bytes=cell.get("peak_bytes", 0),
             stdout_bytes=cell.get("stdout_bytes", 0),
             stderr_bytes=cell.get("stderr_bytes", 0),
             picture=frame.get("picture", b""),

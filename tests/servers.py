@@ -13,12 +13,14 @@ import subprocess
 import tempfile
 import time
 
+import cgroups
 import redis
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("QUERN_BUILD", os.path.join(SOURCE, "build", "dev"))
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
+atexit.register(cgroups.tidy)
 
 
 def binary(name):

@@ -1,14 +1,15 @@
 /* box.h - what the warden and a box's init say to each other.
  *
  * quern-box DISK_BYTES [online] [PACKAGES] is started with a SOCK_SEQPACKET
- * socket as descriptor BOX_CHANNEL. It makes a box, whose init then sends one
+ * socket as descriptor BOX_CHANNEL, in which BOX_MAKE waits, with CGROUP_DOORS
+ * descriptors. It makes a box in those cgroups, whose init then sends one
  * struct box_word of kind BOX_UP with the descriptors of enum box_fd, or
  * BOX_FAILED with the reason. From then on it answers BOX_SWEEP, says how those
  * ended that it was told to keep, and ends, and the box with it, when the
  * socket is closed.
  *
  *   warden            quern-box            init (pid 1 in the box)
- *     | exec, socket ---->|                  |
+ *     | exec, BOX_MAKE -->|                  |
  *     |                   |---- clone ------>| maps, root, hardening
  *     |                   `- exit            |
  *     |<---------------- BOX_UP + fds -------|
@@ -23,6 +24,7 @@
 enum { BOX_CHANNEL = 3 };
 
 enum box_word_kind {
+    BOX_MAKE,
     BOX_UP,
     BOX_FAILED,
     BOX_KEEP,  /* from the warden: keep, from now on */

@@ -8,12 +8,16 @@
 #ifndef EXECUTOR_BOX_ENTER_H
 #define EXECUTOR_BOX_ENTER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "schemas/message/frame.h"
 
 /* FORK_USER_NS to FORK_PID_NS. */
 enum { BOX_NAMESPACES = FORK_CHANNEL };
+
+/* FORK_DOORS to FORK_LAST_DOOR: one for each hierarchy of cgroups. */
+enum { CGROUP_DOORS = FORK_WORKSPACE - FORK_DOORS };
 
 struct namespace_kind {
     const char *name; /* in /proc/PID/ns */
@@ -23,6 +27,10 @@ extern const struct namespace_kind namespace_kinds[BOX_NAMESPACES];
 
 /* The first process that enters a box has this pid inside, its init has 1. */
 enum { BOX_RUNNER_PID = 2 };
+
+/* Puts the caller into the cgroups of a box: from then on what it takes is
+ * limited, and all that it starts. False: errno. */
+bool cgroups_enter(const int doors[CGROUP_DOORS]);
 
 /* The status of a child that could not enter: it said why on stderr. */
 enum { BOX_ENTER_FAILED = 71 };

@@ -57,6 +57,32 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
+/* Before anything of the box is made: its file system counts too. */
+static void enter_cgroups(void)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * CGROUP_DOORS)];
+    } control = { 0 };
+    struct box_word word;
+    int doors[CGROUP_DOORS];
+    struct iovec bytes = { &word, sizeof(word) };
+    struct msghdr message = {
+        .msg_iov = &bytes,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+    if (recvmsg(BOX_CHANNEL, &message, 0) != sizeof(word) ||
+        control.header.cmsg_len != CMSG_LEN(sizeof(doors)))
+        box_die("word to begin");
+    memcpy(doors, CMSG_DATA(&control.header), sizeof(doors));
+    if (!cgroups_enter(doors))
+        box_die("cgroup");
+    for (size_t i = 0; i < CGROUP_DOORS; i++)
+        close(doors[i]);
+}
+
 /* One user of the box is the warden's user outside; there is no other. */
 static void map_user(uid_t uid, gid_t gid)
 {
@@ -157,6 +183,7 @@ int main(int argc, char **argv)
         return 64;
     }
     syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
+    enter_cgroups();
     uid_t uid = geteuid();
     gid_t gid = getegid();
     pid_t init = clone_init();

@@ -12,6 +12,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/box/enter.h"
 #include "executor/box/walls.h"
 #include "executor/guest/channel.h"
 #include "executor/guest/inbox.h"
@@ -68,6 +69,8 @@ static void prepare(const struct session_limits *limits, bool online,
     sigset_t none;
 
     runner.pid = getpid();
+    if (!cgroups_enter(fds + FORK_DOORS))
+        give_up("cgroup", strerror(errno));
     setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);

@@ -15,7 +15,7 @@
 #include "executor/guest/runner.h"
 #include "schemas/message/limits.h"
 
-/* Into a box: all but the folder. Without one: the last five. */
+/* Into a box: all but the folder. Without one: no namespaces. */
 enum { BOXED_FDS = FORK_WORKSPACE, UNBOXED_FDS = FORK_FDS - FORK_CHANNEL };
 
 /* Gives -1 where nothing came. */

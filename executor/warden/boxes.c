@@ -47,6 +47,7 @@ struct box {
     struct watch *init; /* pidfd: NULL until BOX_UP */
     struct alarm *deadline;
     int fds[BOX_FDS];
+    struct cgroup *cgroup;
     struct door *door; /* its way out, if it has one */
     char *folder;      /* --insecure: all there is */
     char *packages;    /* a folder that the warden fills; NULL: none */
@@ -57,6 +58,7 @@ struct box {
 struct boxes {
     uv_loop_t *loop;
     const struct settings *settings;
+    struct cgroups *cgroups;
     struct box *own; /* starting or ready: few */
     struct packages *packages;
     struct network *network; /* NULL: boxes have none */
@@ -109,6 +111,7 @@ static void on_init_ended(void *owner, int events)
     (void)events;
     waitid(P_PIDFD, (id_t)watch_fd(box->init), &info, WEXITED | WNOHANG);
     watch_free(box->init);
+    cgroup_free(box->cgroup);
     box->boxes->dying--;
     free_when_done(box->boxes);
     free(box);
@@ -126,6 +129,7 @@ static void kill_box(struct box *box)
     folder_remove(box->folder);
     packages_remove(box->boxes->loop, box->packages);
     if (!box->init) {
+        cgroup_free(box->cgroup);
         free(box);
         return;
     }
@@ -289,6 +293,34 @@ static void start_folder(struct box *box)
         fail(box, strerror(errno));
 }
 
+/* What quern-box finds in its channel when it starts. */
+static bool tell_to_make(struct box *box)
+{
+    int doors[CGROUP_DOORS];
+    struct box_word word = { .kind = BOX_MAKE };
+    struct view bytes = { (const char *)&word, sizeof(word) };
+    if (!cgroup_doors(box->cgroup, doors))
+        return false;
+    bool told =
+        wire_send(watch_fd(box->channel), bytes, doors, CGROUP_DOORS) > 0;
+    for (size_t i = 0; i < CGROUP_DOORS; i++)
+        close_fd(&doors[i]);
+    return told;
+}
+
+static bool spawn_box(struct box *box, uint64_t disk_bytes, int channel)
+{
+    const struct settings *settings = box->boxes->settings;
+    char disk[32], online[] = "online";
+    snprintf(disk, sizeof(disk), "%llu", (unsigned long long)disk_bytes);
+    char *argv[5] = { settings->box_path, disk };
+    size_t count = 2;
+    if (box->boxes->network)
+        argv[count++] = online;
+    argv[count] = box->packages;
+    return spawn(box->boxes->loop, argv, channel) > 0;
+}
+
 static void start_box(struct boxes *boxes, uint64_t disk_bytes)
 {
     struct box *box = allocate(sizeof(*box));
@@ -306,22 +338,20 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
         return;
     }
     int pair[2];
+    struct err err;
+    box->cgroup = cgroup_new(boxes->cgroups, &boxes->settings->limits, &err);
+    if (!box->cgroup && err.kind != ERR_NONE) {
+        fail(box, err.text);
+        return;
+    }
     if (!wire_pair(SOCK_SEQPACKET, pair)) {
         fail(box, strerror(errno));
         return;
     }
     box->channel = watch_new(boxes->loop, pair[0], on_channel, box);
-    char disk[32];
-    snprintf(disk, sizeof(disk), "%llu", (unsigned long long)disk_bytes);
     if (boxes->packages)
         box->packages = packages_folder(boxes->packages);
-    char online[] = "online";
-    char *argv[5] = { boxes->settings->box_path, disk };
-    size_t count = 2;
-    if (boxes->network)
-        argv[count++] = online;
-    argv[count] = box->packages;
-    bool spawned = spawn(boxes->loop, argv, pair[1]) > 0;
+    bool spawned = tell_to_make(box) && spawn_box(box, disk_bytes, pair[1]);
     close(pair[1]);
     if (spawned)
         watch_want(box->channel, UV_READABLE);
@@ -375,11 +405,12 @@ static void on_retry(void *owner)
 }
 
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
-                        struct packages *packages)
+                        struct cgroups *cgroups, struct packages *packages)
 {
     struct boxes *boxes = allocate(sizeof(*boxes));
     boxes->loop = loop;
     boxes->settings = settings;
+    boxes->cgroups = cgroups;
     boxes->packages = packages;
     boxes->retry = alarm_new(loop, on_retry, boxes);
     if (settings->hosts)
@@ -466,6 +497,19 @@ bool box_is_folder(const struct box *box)
 int box_workspace(const struct box *box)
 {
     return box->fds[BOX_FD_WORKSPACE];
+}
+struct cgroup *box_cgroup(const struct box *box)
+{
+    return box->cgroup;
+}
+bool box_limit(struct box *box, const struct session_limits *limits,
+               struct err *err)
+{
+    return cgroup_limit(box->cgroup, limits, err);
+}
+bool box_doors(const struct box *box, int doors[CGROUP_DOORS])
+{
+    return cgroup_doors(box->cgroup, doors);
 }
 int box_proc(const struct box *box)
 {

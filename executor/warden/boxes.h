@@ -12,6 +12,7 @@
 #define EXECUTOR_WARDEN_BOXES_H
 
 #include "executor/box/box.h"
+#include "executor/warden/cgroup.h"
 #include "executor/warden/loop.h"
 #include "executor/warden/packages.h"
 
@@ -37,9 +38,10 @@ struct box_events {
     void *owner;
 };
 
-/* Keeps ready boxes at hand from now on. packages: NULL, or borrowed. */
+/* Keeps ready boxes at hand from now on. Borrows the others; cgroups and
+ * packages may be NULL. */
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
-                        struct packages *packages);
+                        struct cgroups *cgroups, struct packages *packages);
 /* Kills all that are not lent. */
 void boxes_free(struct boxes *boxes);
 /* Some were killed and are not dead yet: interpreters in them wait for their
@@ -59,6 +61,13 @@ void box_use(struct box *box, struct box_events events);
 const int *box_namespaces(const struct box *box);
 bool box_is_folder(const struct box *box);
 int box_workspace(const struct box *box);
+/* NULL: it has none. */
+struct cgroup *box_cgroup(const struct box *box);
+/* Less than what it was made with. */
+bool box_limit(struct box *box, const struct session_limits *limits,
+               struct err *err);
+/* The descriptors by which one enters its cgroups; false: none are left. */
+bool box_doors(const struct box *box, int doors[CGROUP_DOORS]);
 int box_proc(const struct box *box); /* -1: the box has none */
 /* What is /packages inside; NULL: it has none. */
 const char *box_packages(const struct box *box);

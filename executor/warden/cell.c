@@ -36,6 +36,8 @@ enum turn step_running(struct session *session)
 {
     if (session->seen.closing)
         return session_end(session);
+    if (session->seen.dead && session->seen.memory)
+        session->running.stop = STOP_MEMORY;
     if (session->seen.dead)
         return session_kill(session);
     if (session->seen.done)

@@ -228,8 +228,7 @@ struct box *interpreter_box(const struct interpreter *interpreter)
 }
 uint64_t interpreter_bytes(const struct interpreter *interpreter)
 {
-    return memory_of(box_proc(interpreter->box),
-                     runner_pid(interpreter->runner));
+    return memory_of(interpreter->box, runner_pid(interpreter->runner));
 }
 bool interpreter_is_ready(const struct interpreter *interpreter)
 {
@@ -243,7 +242,9 @@ const char *interpreter_cause(const struct interpreter *interpreter)
 bool interpreter_limit(struct interpreter *interpreter,
                        const struct session_limits *limits)
 {
-    if (!runner_limit(interpreter->runner, &interpreter->limits, limits))
+    struct err err;
+    if (!box_limit(interpreter->box, limits, &err) ||
+        !runner_limit(interpreter->runner, &interpreter->limits, limits))
         return false;
     interpreter->limits = *limits;
     return true;
@@ -360,8 +361,10 @@ void interpreter_go_back(struct interpreter *interpreter)
     interpreter->snapshot = NULL;
     interpreter->paused = false;
     interpreter->ready = false;
-    if (interpreter->runner)
+    if (interpreter->runner) {
+        runner_spare(interpreter->runner, false);
         on_ready(interpreter, interpreter->runner);
-    else
+    } else {
         be_born(interpreter);
+    }
 }

@@ -23,42 +23,95 @@ static void describe_network(const struct settings *settings, char *text,
     hosts_describe(hosts, text + strlen(by_proxy), size - strlen(by_proxy));
 }
 
-void isolation_describe(const struct settings *settings, bool proc,
-                        char text[ISOLATION_BYTES])
+static bool has(const struct walls *walls, enum controller controller)
 {
-    int abi = landlock_abi();
-    char landlock[24] = "no landlock", network[100];
+    return cgroups_controllers(walls->cgroups) & 1U << controller;
+}
+
+/* "memory 2048 MiB, 64 processes, cpu by cgroup v2", as far as it goes. */
+static void describe_limits(const struct settings *settings,
+                            const struct walls *walls, char *text, size_t size)
+{
+    const struct session_limits *limits = &settings->limits;
+    char processes[40] = "";
+    if (has(walls, CONTROLLER_PIDS))
+        snprintf(processes, sizeof(processes), ", %llu processes",
+                 (unsigned long long)limits->processes);
+    if (has(walls, CONTROLLER_MEMORY))
+        snprintf(text, size, "memory %llu MiB%s%s by cgroup v%d",
+                 (unsigned long long)limits->memory_bytes >> 20, processes,
+                 has(walls, CONTROLLER_CPU) ? ", cpu" : "",
+                 cgroups_version(walls->cgroups));
+    else
+        snprintf(text, size, "memory %llu MiB by %s",
+                 (unsigned long long)limits->memory_bytes >> 20,
+                 walls->proc ? "watchdog" : "rlimit of each process");
+}
+
+void isolation_describe(const struct settings *settings,
+                        const struct walls *walls, char text[ISOLATION_BYTES])
+{
+    char landlock[24] = "no landlock", limits[80], network[100];
     describe_network(settings, network, sizeof(network));
-    if (abi > 0)
-        snprintf(landlock, sizeof(landlock), "landlock %d", abi);
+    if (walls->landlock > 0)
+        snprintf(landlock, sizeof(landlock), "landlock %d", walls->landlock);
     if (settings->insecure) {
         snprintf(text, ISOLATION_BYTES,
                  "insecure: no box; %s, seccomp, rlimits of each process; %s",
                  landlock, network);
         return;
     }
+    describe_limits(settings, walls, limits, sizeof(limits));
     snprintf(text, ISOLATION_BYTES,
-             "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; "
-             "memory %llu MiB by %s; %s",
-             landlock, (unsigned long long)settings->limits.memory_bytes >> 20,
-             proc ? "watchdog" : "rlimit of each process", network);
+             "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; %s; %s",
+             landlock, limits, network);
 }
 
-bool isolation_suffices(const struct settings *settings, bool proc,
-                        struct err *err)
+static const char landlock_remedy[] =
+    "this kernel has no Landlock (boot it with lsm=landlock,...)";
+static const char proc_remedy[] =
+    "boxes have no /proc, as parts of our own are masked; their memory cannot "
+    "be watched";
+static const char cgroup_remedy[] =
+    "start it by its systemd unit (Delegate=yes), by systemd-run --scope -p "
+    "Delegate=yes, or as root";
+
+bool isolation_suffices(const struct settings *settings,
+                        const struct walls *walls, struct err *err)
 {
+    bool memory = has(walls, CONTROLLER_MEMORY);
     if (!seccomp_available())
         return err_set(err, ERR_REJECT, "bad_setting",
                        "this kernel has no seccomp filters");
-    if (settings->level == LEVEL_FULL && landlock_abi() == 0)
+    if (settings->level >= LEVEL_WATCHED && walls->landlock == 0)
+        return err_set(err, ERR_REJECT, "bad_setting", "--level: %s",
+                       landlock_remedy);
+    if (settings->level >= LEVEL_WATCHED && !memory && !walls->proc)
+        return err_set(err, ERR_REJECT, "bad_setting", "--level: %s",
+                       proc_remedy);
+    if (settings->level >= LEVEL_FULL &&
+        !(memory && has(walls, CONTROLLER_PIDS)))
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "--level full: this kernel has no Landlock (boot it "
-                       "with lsm=landlock,...)");
-    if (settings->level == LEVEL_FULL && !proc)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "--level full: boxes have no /proc, as parts of our "
-                       "own are masked; memory cannot be watched");
+                       "--level full: no cgroups limit boxes: %s; %s",
+                       cgroups_missing(walls->cgroups), cgroup_remedy);
     return true;
+}
+
+void isolation_advise(const struct settings *settings,
+                      const struct walls *walls)
+{
+    bool memory = has(walls, CONTROLLER_MEMORY);
+    if (settings->insecure)
+        return;
+    if (walls->landlock == 0)
+        printf("  %s\n", landlock_remedy);
+    if (!memory && !walls->proc)
+        printf("  %s\n", proc_remedy);
+    for (unsigned int i = 0; i < CONTROLLERS; i++)
+        if (!has(walls, i))
+            printf("  %s is not limited by a cgroup: %s; %s\n",
+                   controller_names[i], cgroups_missing(walls->cgroups),
+                   cgroup_remedy);
 }
 
 /* The settings that keep user namespaces from ordinary users. */

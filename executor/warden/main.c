@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
 #include "executor/warden/isolation.h"
 #include "executor/warden/log.h"
 #include "executor/warden/selftest.h"
@@ -24,6 +25,7 @@ struct warden {
     uv_loop_t loop;
     struct settings settings;
     struct sessions sessions;
+    struct cgroups *cgroups;
     struct server *server;
     struct selftest *selftest;
     uv_signal_t signals[SIGNALS];
@@ -65,16 +67,21 @@ static void serve(struct warden *warden)
 static void on_selftest(void *owner, const struct err *err)
 {
     struct warden *warden = owner;
-    bool proc = boxes_have_proc(warden->sessions.boxes);
+    struct walls walls = {
+        .landlock = landlock_abi(),
+        .proc = boxes_have_proc(warden->sessions.boxes),
+        .cgroups = warden->cgroups,
+    };
     struct err missing;
-    isolation_describe(&warden->settings, proc, warden->isolation);
-    if (!err && !isolation_suffices(&warden->settings, proc, &missing))
+    isolation_describe(&warden->settings, &walls, warden->isolation);
+    if (!err && !isolation_suffices(&warden->settings, &walls, &missing))
         err = &missing;
     if (err) {
         isolation_explain(err->text);
         stop(warden, EX_UNAVAILABLE);
     } else if (warden->settings.check) {
         printf("%s\n", warden->isolation);
+        isolation_advise(&warden->settings, &walls);
         stop(warden, EX_OK);
     } else {
         serve(warden);
@@ -92,16 +99,21 @@ static void raise_limits(void)
 
 static bool prepare(struct warden *warden, struct err *err)
 {
-    if (!warden->settings.check) {
-        warden->listener = socket_bind(&warden->settings, err);
+    const struct settings *settings = &warden->settings;
+    struct ids ids = { 0 };
+    if (!user_find(settings, &ids, err))
+        return false;
+    if (!settings->check) {
+        warden->listener = socket_bind(settings, ids, err);
         if (warden->listener < 0)
             return false;
     }
-    if (!user_drop(&warden->settings, err))
+    if (settings->cgroups && !settings->insecure)
+        warden->cgroups = cgroups_new(ids.uid, ids.gid);
+    if (!user_drop(ids, err))
         return false;
     uv_loop_init(&warden->loop);
-    warden->sessions.packages =
-        packages_open(&warden->loop, &warden->settings, err);
+    warden->sessions.packages = packages_open(&warden->loop, settings, err);
     return warden->sessions.packages || err->kind == ERR_NONE;
 }
 
@@ -134,7 +146,7 @@ static void start(struct warden *warden)
     warden->sessions = (struct sessions){
         .loop = loop,
         .settings = &warden->settings,
-        .boxes = boxes_new(loop, &warden->settings, packages),
+        .boxes = boxes_new(loop, &warden->settings, warden->cgroups, packages),
         .packages = packages,
     };
     warden->sessions.nursery =
@@ -180,6 +192,7 @@ static void finish(struct warden *warden)
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
     settle(&warden->loop, NULL);
+    cgroups_free(warden->cgroups);
     uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);

@@ -1,7 +1,7 @@
-/* memory.c - how much memory a box takes: what its /proc says.
+/* memory.c - how much memory a box takes: what its cgroup says, or its /proc.
  *
- * The sum of resident pages is cheap to get but counts what a fork shares once
- * for each process. So only when that sum is too large, the true share is
+ * There the sum of resident pages is cheap to get but counts what a fork shares
+ * once for each process. So only when that sum is too large, the true share is
  * asked for, for which the kernel walks every page. */
 #include "executor/warden/memory.h"
 
@@ -74,7 +74,9 @@ static uint64_t files(int workspace)
            (uint64_t)status.f_bsize;
 }
 
-uint64_t memory_taken(int proc, int workspace, uint64_t limit_bytes)
+/* What processes share is counted once; but for a total within the limit,
+ * which may be too high: to know better takes longer. */
+static uint64_t look(int proc, int workspace, uint64_t limit_bytes)
 {
     uint64_t total = files(workspace);
     if (proc < 0)
@@ -83,9 +85,43 @@ uint64_t memory_taken(int proc, int workspace, uint64_t limit_bytes)
     return at_most <= limit_bytes ? at_most : total + sum(proc, proportional);
 }
 
-uint64_t memory_of(int proc, pid_t pid)
+uint64_t memory_taken(const struct box *box)
+{
+    return look(box_proc(box), box_workspace(box), UINT64_MAX);
+}
+
+void memory_begin(const struct box *box)
+{
+    if (cgroup_has_memory(box_cgroup(box)))
+        cgroup_begin(box_cgroup(box));
+}
+
+bool memory_exceeded(const struct box *box, uint64_t limit_bytes,
+                     uint64_t *taken_bytes)
+{
+    if (cgroup_has_memory(box_cgroup(box))) {
+        *taken_bytes = memory_peak_bytes(box);
+        return memory_kills(box) > 0;
+    }
+    *taken_bytes = look(box_proc(box), box_workspace(box), limit_bytes);
+    return *taken_bytes > limit_bytes;
+}
+
+uint64_t memory_peak_bytes(const struct box *box)
+{
+    const struct cgroup *cgroup = box_cgroup(box);
+    return cgroup_has_memory(cgroup) ? cgroup_peak_bytes(cgroup) : 0;
+}
+
+uint64_t memory_kills(const struct box *box)
+{
+    const struct cgroup *cgroup = box_cgroup(box);
+    return cgroup_has_memory(cgroup) ? cgroup_kills(cgroup) : 0;
+}
+
+uint64_t memory_of(const struct box *box, pid_t pid)
 {
     char name[16];
     snprintf(name, sizeof(name), "%d", (int)pid);
-    return proc < 0 ? 0 : resident(proc, name);
+    return box_proc(box) < 0 ? 0 : resident(box_proc(box), name);
 }

@@ -5,6 +5,7 @@
 
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
+#include "executor/warden/memory.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -163,6 +164,9 @@ void outcome_say(struct session *session, bool emptied)
     struct cell *cell = &running->cell;
     struct listing after = { 0 };
     cell->ms = clock_ms() - running->started_ms;
+    if (cell->peak_bytes == 0)
+        cell->peak_bytes =
+            memory_peak_bytes(interpreter_box(session->interpreter));
     cell->out_bytes = written(session, VIEW("stdout"));
     cell->errout_bytes = written(session, VIEW("stderr"));
     if (!emptied)

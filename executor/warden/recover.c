@@ -43,8 +43,23 @@ static bool snapshot_is_allowed(struct session *session)
     return false;
 }
 
+/* The cell went on without them. */
+static void tell_of_kills(struct session *session)
+{
+    uint64_t kills = memory_kills(interpreter_box(session->interpreter));
+    const struct cell *cell = &session->running.cell;
+    if (kills > 0)
+        outcome_set(session, (enum cell_status)cell->status,
+                    (enum cell_state)cell->state,
+                    "%llu of its processes %s killed: the session took all "
+                    "of the %llu MiB that are its limit",
+                    (unsigned long long)kills, kills == 1 ? "was" : "were",
+                    (unsigned long long)session->limits.memory_bytes >> 20);
+}
+
 enum turn session_settle(struct session *session)
 {
+    tell_of_kills(session);
     bool snapshot = snapshot_is_allowed(session);
     log_outcome(session);
     outcome_say(session, false);

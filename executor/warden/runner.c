@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "executor/warden/log.h"
+#include "executor/warden/process.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
@@ -153,25 +154,9 @@ static void on_process(void *owner, int events)
 
 /* ---------------------------------------------------------- what it says */
 
-/* "NSpid: 4711 5": we see 4711, its box sees 5. 0: it is no process in a box;
- * a guest may send any descriptor that it has. */
-static pid_t pid_in_box(int pidfd)
-{
-    char path[48], line[128];
-    int outside = 0, inside = 0, more = 0;
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "NSpid: %d %d %d", &outside, &inside, &more) == 2)
-            break;
-    if (file)
-        fclose(file);
-    return more == 0 && inside > 1 ? inside : 0;
-}
-
 static void adopt(struct runner *runner, int pidfd)
 {
-    runner->pid = pid_in_box(pidfd);
+    runner->pid = process_pid(pidfd);
     runner->process = watch_new(runner->loop, pidfd, on_process, runner);
     watch_want(runner->process, UV_READABLE);
 }
@@ -182,7 +167,7 @@ static bool shows_itself(struct runner *runner)
     if (runner->process)
         return true;
     int pidfd = take_fd(&runner->passenger);
-    if (pidfd < 0 || pid_in_box(pidfd) == 0) {
+    if (pidfd < 0 || process_pid(pidfd) == 0) {
         close_fd(&pidfd);
         return false;
     }
@@ -200,6 +185,7 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
             return;
         }
         enter(runner, READY);
+        runner_spare(runner, !runner->zygote);
         runner->events.on_ready(runner->events.owner, runner);
         return;
     }
@@ -481,6 +467,12 @@ bool runner_limit(struct runner *runner, const struct session_limits *born,
     return is_alive(runner) &&
            lower(pid, RLIMIT_AS, born->memory_bytes, limits->memory_bytes) &&
            lower(pid, RLIMIT_NPROC, born->processes, limits->processes);
+}
+
+void runner_spare(struct runner *runner, bool spare)
+{
+    if (runner->process)
+        process_spare(watch_fd(runner->process), spare);
 }
 
 static uint64_t new_nonce(void)

@@ -55,6 +55,10 @@ bool runner_limit(struct runner *runner, const struct session_limits *born,
 void runner_pause(struct runner *runner, bool pause);
 
 bool runner_is_ready(const struct runner *runner);
+/* Whom the kernel kills when a box, or the machine, has no memory left: a
+ * runner and what it has started before anybody else; a snapshot after them. */
+void runner_spare(struct runner *runner, bool spare);
+
 /* Its pid as its box sees it; 0: not known. */
 pid_t runner_pid(const struct runner *runner);
 /* The box's init has told how it ended. */

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "executor/warden/machine.h"
+#include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"
 #include "executor/warden/wire.h"
 
@@ -89,6 +90,7 @@ enum turn session_begin_cell(struct session *session)
     tool_begin(session, running->asked.tools.len > 0);
     if (!box_is_folder(interpreter_box(session->interpreter)))
         alarm_set(session->measuring, MEASURE_MS);
+    memory_begin(interpreter_box(session->interpreter));
     if (!interpreter_cell(session->interpreter, &running->asked, &err))
         session->seen.interrupt = true; /* bounds are the format's: our bug */
     return AGAIN;

@@ -82,9 +82,7 @@ void session_describe(const struct session *session, struct session_info *info)
         info->idle_ms = clock_ms() - session->idle_since_ms;
     if (!interpreter)
         return;
-    struct box *box = interpreter_box(interpreter);
-    info->memory_bytes =
-        memory_taken(box_proc(box), box_workspace(box), UINT64_MAX);
+    info->memory_bytes = memory_taken(interpreter_box(interpreter));
     info->snapshot = interpreter_has_snapshot(interpreter);
 }
 
@@ -128,10 +126,24 @@ static void on_parked(void *owner, const char *failure)
     session_run(session);
 }
 
+/* Not without a box: others' memory would count too. */
+static void look_at_memory(struct session *session)
+{
+    const struct box *box = interpreter_box(session->interpreter);
+    uint64_t taken = 0;
+    if (box_is_folder(box) || !session->running.call)
+        return;
+    session->seen.memory =
+        memory_exceeded(box, session->limits.memory_bytes, &taken);
+    if (session->seen.memory)
+        session->running.cell.peak_bytes = taken;
+}
+
 static void on_dead(void *owner)
 {
     struct session *session = owner;
     session->seen.dead = true;
+    look_at_memory(session);
     session_run(session);
 }
 
@@ -172,14 +184,9 @@ static void on_measure(void *owner)
     if (session->state != SESSION_RUNNING && session->state != SESSION_STOPPING)
         return;
     alarm_set(session->measuring, MEASURE_MS);
-    struct box *box = interpreter_box(session->interpreter);
-    uint64_t most = session->limits.memory_bytes;
-    uint64_t taken = memory_taken(box_proc(box), box_workspace(box), most);
-    session->seen.memory = taken > most;
-    if (!session->seen.memory)
-        return;
-    session->running.cell.peak_bytes = taken;
-    session_run(session);
+    look_at_memory(session);
+    if (session->seen.memory)
+        session_run(session);
 }
 
 /* ------------------------------------------------------- requests in order */
@@ -294,6 +301,9 @@ static enum turn be_born(struct session *session)
     struct sessions *all = session->sessions;
     struct zygote *zygote = nursery_zygote(all->nursery, session->profile);
     struct box *box = session->wish.box;
+    struct err err;
+    if (!box_limit(box, &session->limits, &err))
+        return fail_open(session, &err);
     session->wish.box = NULL;
     begin(session, interpreter_new(all->loop, zygote, box, &session->limits));
     return WAIT;

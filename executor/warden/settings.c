@@ -60,7 +60,10 @@ static const char usage_text[] =
     "                   .wikipedia.org (and all below), host:8443 (not 80 and\n"
     "                   443); with a slash: the file that lists them (none)\n"
     "  --traffic MIB    of a session over the network, in all (1024)\n"
-    "  --level NAME     refuse to start with fewer walls: boxed, full (boxed)\n"
+    "  --level NAME     refuse to start with fewer walls: boxed, watched, "
+    "full\n"
+    "                   (boxed)\n"
+    "  --cgroup NAME    limit boxes by cgroups: auto, off (auto)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
     "  --proxy PATH     quern-proxy (likewise)\n"
@@ -92,6 +95,7 @@ enum option_value {
     OPTION_NETWORK,
     OPTION_TRAFFIC,
     OPTION_LEVEL,
+    OPTION_CGROUP,
     OPTION_BOX,
     OPTION_GUEST,
     OPTION_PROXY,
@@ -125,6 +129,7 @@ static const struct option options[] = {
     { "network", required_argument, NULL, OPTION_NETWORK },
     { "traffic", required_argument, NULL, OPTION_TRAFFIC },
     { "level", required_argument, NULL, OPTION_LEVEL },
+    { "cgroup", required_argument, NULL, OPTION_CGROUP },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
     { "proxy", required_argument, NULL, OPTION_PROXY },
@@ -266,6 +271,21 @@ static bool read_network(struct settings *settings, const char *text)
     return true;
 }
 
+static bool read_level(struct settings *settings, const char *text)
+{
+    static const char *const levels[] = {
+        [LEVEL_BOXED] = "boxed",
+        [LEVEL_WATCHED] = "watched",
+        [LEVEL_FULL] = "full",
+    };
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (strcmp(text, levels[i]) == 0) {
+            settings->level = (enum level)i;
+            return true;
+        }
+    return false;
+}
+
 static bool read_value(struct settings *settings, int option, char *text)
 {
     const struct number *number = find_number(option);
@@ -295,9 +315,12 @@ static bool read_value(struct settings *settings, int option, char *text)
     case OPTION_NETWORK:
         return read_network(settings, text);
     case OPTION_LEVEL:
-        settings->level = text[0] == 'f' ? LEVEL_FULL : LEVEL_BOXED;
-        return strcmp(text, "full") == 0 || strcmp(text, "boxed") == 0 ||
-               refuse(option, text, "boxed or full");
+        return read_level(settings, text) ||
+               refuse(option, text, "boxed, watched or full");
+    case OPTION_CGROUP:
+        settings->cgroups = strcmp(text, "auto") == 0;
+        return settings->cgroups || strcmp(text, "off") == 0 ||
+               refuse(option, text, "auto or off");
     case OPTION_MODE:
         settings->mode = (unsigned int)strtoul(text, &rest, 8);
         return (*text && *rest == '\0' && settings->mode <= 0777) ||
@@ -398,6 +421,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         .ready = READY,
         .renew_ms = RENEW_MS,
         .renew_forks = RENEW_FORKS,
+        .cgroups = true,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == OPTION_HELP)

@@ -5,8 +5,9 @@
 #include "schemas/message/frame.h"
 
 enum level {
-    LEVEL_BOXED, /* namespaces and seccomp: never less */
-    LEVEL_FULL,  /* and Landlock, and a watchdog over memory */
+    LEVEL_BOXED,   /* namespaces and seccomp: never less */
+    LEVEL_WATCHED, /* and Landlock, and the memory of a box is limited */
+    LEVEL_FULL,    /* and the kernel limits it, and processes: cgroups */
 };
 
 /* What Python has loaded before a session begins. */
@@ -39,6 +40,7 @@ struct settings {
     uint64_t renew_ms;            /* a zygote is as old as that at most, */
     uint64_t renew_forks;         /* ... or has forked so many */
     enum level level;
+    bool cgroups;  /* limit boxes by them, where it can be done */
     bool insecure; /* no boxes: for development where there can be none */
     bool check;    /* test the walls, print what there is, end */
 };

@@ -20,13 +20,8 @@ enum { NAMELESS_ID = 61184 };
 
 enum { BACKLOG = 64 };
 
-struct ids {
-    uid_t uid;
-    gid_t gid;
-};
-
-static bool find_user(const struct settings *settings, struct ids *ids,
-                      struct err *err)
+bool user_find(const struct settings *settings, struct ids *ids,
+               struct err *err)
 {
     const char *name = settings->user ? settings->user : "quern";
     const struct passwd *entry = getpwnam(name);
@@ -37,6 +32,12 @@ static bool find_user(const struct settings *settings, struct ids *ids,
     else
         return err_set(err, ERR_REJECT, "bad_setting", "--user %s: unknown",
                        name);
+    if (geteuid() != 0)
+        *ids = (struct ids){ geteuid(), getegid() };
+    else if (ids->uid == 0)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--user: root is not a user for running other "
+                       "people's code");
     return true;
 }
 
@@ -104,12 +105,12 @@ static bool hand_over(const struct settings *settings, struct ids ids,
     return chmod(path, settings->mode) == 0 || fail(err, path);
 }
 
-int socket_bind(const struct settings *settings, struct err *err)
+int socket_bind(const struct settings *settings, struct ids ids,
+                struct err *err)
 {
     const char *path = settings->socket_path;
     struct sockaddr_un address;
-    struct ids ids = { 0 };
-    if (!address_of(path, &address, err) || !find_user(settings, &ids, err))
+    if (!address_of(path, &address, err))
         return -1;
     CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (!make_folder(path, ids) || fd < 0) {
@@ -138,17 +139,10 @@ int socket_bind(const struct settings *settings, struct err *err)
     return take_fd(&fd);
 }
 
-bool user_drop(const struct settings *settings, struct err *err)
+bool user_drop(struct ids ids, struct err *err)
 {
-    struct ids ids = { 0 };
     if (geteuid() != 0)
         return true;
-    if (!find_user(settings, &ids, err))
-        return false;
-    if (ids.uid == 0)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "--user: root is not a user for running other "
-                       "people's code");
     if (setgroups(0, NULL) < 0 || setresgid(ids.gid, ids.gid, ids.gid) < 0 ||
         setresuid(ids.uid, ids.uid, ids.uid) < 0)
         return fail(err, "change of user");

@@ -3,14 +3,25 @@
 #ifndef EXECUTOR_WARDEN_SOCKET_H
 #define EXECUTOR_WARDEN_SOCKET_H
 
+#include <sys/types.h>
+
 #include "executor/warden/settings.h"
+
+struct ids {
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Who we are to be: of the settings for root, others stay who they are. */
+bool user_find(const struct settings *settings, struct ids *ids,
+               struct err *err);
+/* Root becomes that user, for good. */
+bool user_drop(struct ids ids, struct err *err);
 
 /* Makes the folder if need be, replaces a socket that nobody answers, binds
  * and listens, gives it to the user and group of the settings. -1 with err. */
-int socket_bind(const struct settings *settings, struct err *err);
-
-/* Root becomes the user of the settings, for good; others stay who they are. */
-bool user_drop(const struct settings *settings, struct err *err);
+int socket_bind(const struct settings *settings, struct ids ids,
+                struct err *err);
 
 /* Tells systemd, where there is one: "READY=1", "STOPPING=1". */
 void notify(const char *state);

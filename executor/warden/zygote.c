@@ -376,12 +376,17 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
         memcpy(fds, namespaces, sizeof(int) * BOX_NAMESPACES);
     memcpy(fds + FORK_CHANNEL, birth->ends, sizeof(birth->ends));
     fds[FORK_WORKSPACE] = box_workspace(birth->box);
-    /* Into a box: all but the last. Without one: the last five only. */
+    if (!box_doors(birth->box, fds + FORK_DOORS))
+        return err_set(err, ERR_RETRY, "session_failed",
+                       "no descriptors are left");
+    /* Into a box: all but the last. Without one: no namespaces. */
     const int *first = namespaces ? fds : fds + FORK_CHANNEL;
     size_t count = namespaces ? FORK_WORKSPACE : FORK_FDS - FORK_CHANNEL;
     /* One at a time, so it always fits into the socket's buffer. */
     ssize_t sent = wire_send(watch_fd(zygote->now->channel), buf_view(&bytes),
                              first, count);
+    for (size_t i = 0; i < CGROUP_DOORS; i++)
+        close_fd(&fds[FORK_DOORS + i]);
     return sent == (ssize_t)bytes.len ||
            err_set(err, ERR_RETRY, "session_failed", "fork: %s",
                    strerror(errno));

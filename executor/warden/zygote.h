@@ -15,7 +15,7 @@
 
 struct zygote;
 
-enum { BIRTH_ENDS = FORK_WORKSPACE - FORK_CHANNEL };
+enum { BIRTH_ENDS = FORK_DOORS - FORK_CHANNEL };
 
 /* One process, wanted or alive: embedded in its owner. */
 struct birth {

@@ -137,8 +137,8 @@ enum guest_type {
 extern const char *const guest_type_names[];
 
 /* What rides along with GUEST_FORK, in this order. Into a box: all but the
- * last, and the working folder is /workspace. Without one (--insecure): the
- * last five only. */
+ * last, and the working folder is /workspace. Without one (--insecure): from
+ * FORK_CHANNEL on. */
 enum fork_fd {
     FORK_USER_NS,
     FORK_MNT_NS,
@@ -150,7 +150,9 @@ enum fork_fd {
     FORK_CHANNEL,
     FORK_STDOUT,
     FORK_STDERR,
-    FORK_TRACE,     /* a pipe: where the code is, when it is asked or dies */
+    FORK_TRACE, /* a pipe: where the code is, when it is asked or dies */
+    FORK_DOORS, /* of cgroups: whoever writes "0" to one is in */
+    FORK_LAST_DOOR = FORK_DOORS + 2,
     FORK_WORKSPACE, /* a folder */
     FORK_FDS,
 };

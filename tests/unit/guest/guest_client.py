@@ -84,6 +84,7 @@ class Session:
         self.said = {"stdout": b"", "stderr": b"", "trace": b""}
         self.readers = []
         fds = [theirs.detach(), *map(self._pipe, self.said)]
+        fds += [os.open(os.devnull, os.O_WRONLY) for _ in range(3)]  # no cgroups
         fds.append(os.open(folder, os.O_PATH | os.O_DIRECTORY))
         self.started = time.perf_counter()
         send(zygote.channel, {"type": "fork", "number": 7, "limits": limits}, fds)

@@ -1,0 +1,16 @@
+/* process.h - what can be done with a process that one has a pidfd of. */
+#ifndef EXECUTOR_WARDEN_PROCESS_H
+#define EXECUTOR_WARDEN_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Its pid as its box sees it. 0: it is no process in a box; a guest may send
+ * any descriptor that it has. */
+pid_t process_pid(int pidfd);
+
+/* When a box, or the machine, has no memory left, the kernel kills those that
+ * are not spared, and what they have started, before anybody else. */
+void process_spare(int pidfd, bool spare);
+
+#endif

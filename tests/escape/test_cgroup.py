@@ -1,0 +1,267 @@
+"""Limits of a whole box, by cgroups: what the kernel counts that nobody sees."""
+
+import os
+
+import pytest
+from cgroups import own_folders
+from executor_client import Executor
+from servers import Process, binary, wait_until
+
+OFF = ["--cgroup", "off"]
+SMALL = ["--profile", "bare", "--memory", "128", "--ready", "0"]
+
+
+def check(*flags, by=()):
+    args = [*by, binary("quern-executor"), "--check", "--profile", "bare", *flags]
+    process = Process(args).start()
+    return process.wait(60), process.text()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cgroups():
+    """Only where there are some: as root, or where systemd has delegated."""
+    code, said = check()
+    assert code == 0, said
+    if "by cgroup" not in said:
+        pytest.skip(said.splitlines()[-1])
+
+
+@pytest.fixture
+def executor():
+    with Executor(*SMALL) as executor:
+        neighbour = executor.open("neighbour")
+        neighbour.run("mine = 41")
+        yield executor
+        assert neighbour.run("mine + 1").result == "42", "the neighbour's variables"
+        assert executor.process.stop() == 0, executor.process.text()
+
+
+# Files are memory too, but no process's own.
+FILE = "open('/dev/shm/a', 'wb').write(bytes(64 << 20))"
+HUNGER = FILE + "\na = []\nwhile True: a.append(b'x' * (1 << 20))"
+
+
+def test_a_session_that_the_kernel_kills_goes_back(executor):
+    session = executor.open("a")
+    session.run("kept = 7")
+    for _ in range(5):
+        done = session.run(HUNGER)
+        assert (done.status, done.state) == ("memory", "rolled_back"), done
+        assert "its limit is 128 MiB" in done.reason
+        assert 120 << 20 <= done.peak_bytes <= 128 << 20
+        assert session.run("import os; os.unlink('/dev/shm/a'); kept").result == "7"
+    assert session.run("1").peak_bytes < 64 << 20, "the peak is of a cell"
+
+
+CHILD = """
+import os
+if os.fork() == 0:
+    open('/dev/shm/a', 'wb').write(bytes(100 << 20))
+    b = b'x' * (100 << 20)
+    os._exit(0)
+os.wait()[1]
+"""
+
+
+def test_it_is_told_that_a_child_was_killed(executor):
+    session = executor.open("a")
+    done = session.run(CHILD)
+    if done.status == "ok":  # it was over before anybody looked
+        assert done.result == "9" and "1 of its processes was killed" in done.reason
+    else:
+        assert (done.status, done.state) == ("memory", "rolled_back"), done
+
+
+# 200 KiB wait in each of 250 sockets that each of 12 processes has.
+SOCKETS = """
+import os, socket, time
+def fill():
+    pair = socket.socketpair()
+    pair[0].setblocking(False)
+    try:
+        while True: pair[0].send(bytes(4096))
+    except BlockingIOError:
+        return pair
+for i in range(12):
+    if os.fork() == 0:
+        kept = [fill() for _ in range(250)]
+        open(f'full{i}', 'w')
+        time.sleep(60)
+until = time.monotonic() + 20
+while len(os.listdir()) < 12 and time.monotonic() < until:
+    time.sleep(0.01)
+len(os.listdir())
+"""
+
+
+@pytest.mark.parametrize("flags", [[], OFF], ids=["standing", "missing"])
+def test_what_waits_in_sockets_is_counted(flags):
+    with Executor(*SMALL, *flags) as executor:
+        session = executor.open("a")
+        session.run("kept = 7")
+        done = session.run(SOCKETS)
+        if flags:
+            assert done.result == "12", "600 MiB, and nobody has seen them"
+        else:
+            assert (done.status, done.state) == ("memory", "rolled_back"), done
+        assert session.run("kept").result == "7"
+
+
+FORKS = """
+import os, time
+n = 0
+try:
+    while n < 200:
+        if os.fork() == 0:
+            time.sleep(5)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    pass
+n < 70
+"""
+
+
+@pytest.mark.parametrize("flags", [[], OFF], ids=["standing", "missing"])
+def test_processes_are_counted(flags):
+    env = {"QUERN_WITHOUT_WALL": "rlimits"}
+    with Executor("--profile", "bare", *flags, env=env) as executor:
+        assert executor.open("a").run(FORKS).result == str(not flags)
+
+
+BUSY = """
+import os, time
+for i in range({0} - 1):
+    if os.fork() == 0:
+        while True: pass
+until, before = time.monotonic() + 2, time.process_time()
+while time.monotonic() < until: pass
+time.process_time() - before
+"""
+
+
+def autogroups():
+    """The kernel itself is fair between sessions of processes, in the root."""
+    try:
+        with open("/proc/sys/kernel/sched_autogroup_enabled") as file:
+            return file.read().strip() == "1"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("flags", [[], OFF], ids=["standing", "missing"])
+def test_many_processes_get_no_more_time_than_one(flags):
+    """On one processor; whatever else runs there, the two are compared."""
+    if flags and autogroups():
+        pytest.skip("without cgroups sched_autogroup does the same")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        with Executor("--profile", "bare", *flags) as executor:
+            one, many = executor.open("one"), executor.open("many")
+            asked, _ = many.start(BUSY.format(8))
+            mine = float(one.run(BUSY.format(1)).result)
+            theirs = 8 * float(many.finish(asked).result)
+    finally:
+        os.sched_setaffinity(0, before)
+    assert (mine > theirs / 3) == (not flags), (mine, theirs)
+
+
+def names():
+    return {os.path.join(f, n) for f in own_folders() for n in subfolders(f)}
+
+
+def subfolders(folder):
+    return [e.name for e in os.scandir(folder) if e.is_dir()]
+
+
+def processes(folder):
+    try:
+        with open(os.path.join(folder, "cgroup.procs")) as file:
+            return set(map(int, file.read().split()))
+    except OSError:
+        return set()
+
+
+def comm(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return "gone"
+
+
+def boxes(executor):
+    """What runs in them, by hierarchy: a list of names for each box."""
+    folders = [f for f in names() if f.endswith(f"/{executor.process.pid}")]
+    assert folders
+    return [
+        sorted(
+            sorted(map(comm, processes(os.path.join(folder, box))))
+            for box in set(subfolders(folder)) - {"warden"}
+        )
+        for folder in folders
+    ]
+
+
+READY, USED = ["quern-box"], ["quern-box", "quern-guest", "quern-guest"]
+
+
+def test_all_of_a_box_is_in_its_cgroup_and_nobody_else(executor):
+    executor.open("a").run("1")
+    wait_until(
+        lambda: all(b == [READY, READY, USED, USED] for b in boxes(executor)),
+        what="two sessions with their snapshots, two boxes ahead",
+    )
+
+
+def test_a_box_takes_its_cgroup_along(executor):
+    for i in range(10):
+        session = executor.open(f"a{i}")
+        session.run("1")
+        session.close()
+    wait_until(
+        lambda: all(b == [READY, READY, USED] for b in boxes(executor)),
+        what="cgroups go with their boxes",
+    )
+
+
+def test_what_a_killed_executor_leaves_goes_with_the_next_one():
+    killed = Executor("--profile", "bare")
+    try:
+        killed.open("a").run("1")
+        left = {f for f in names() if f.endswith(f"/{killed.process.pid}")}
+        assert left
+        with Executor("--profile", "bare") as alive:
+            both = {os.path.basename(f) for f in names()}
+            assert {str(killed.process.pid), str(alive.process.pid)} <= both
+            killed.process.kill()
+            with Executor("--profile", "bare") as following:
+                assert not left & names()
+                assert following.open("a").run("1").status == "ok"
+            assert alive.open("a").run("1").status == "ok"
+    finally:
+        killed.stop()
+
+
+def test_a_minimum_can_be_demanded():
+    code, said = check("--level", "full")
+    assert code == 0, said
+    code, said = check("--level", "watched", *OFF)
+    assert code == 0, said
+    assert "by watchdog" in said
+    code, said = check("--level", "full", *OFF)
+    assert code == 69, said
+    assert "--level full: no cgroups limit boxes: --cgroup off" in said
+
+
+ORDINARY = ["setpriv", "--reuid", "61300", "--regid", "61300", "--clear-groups"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user: needs root")
+def test_an_ordinary_user_is_told_what_is_missing_and_how_to_get_it():
+    code, said = check(by=ORDINARY)
+    assert code == 0, said
+    assert "memory 2048 MiB by watchdog" in said
+    assert "memory is not limited by a cgroup" in said
+    assert "Permission denied" in said and "Delegate=yes" in said
