@@ -3,14 +3,16 @@
     tests/conformance/run humaneval FILE
 
 FILE is HumanEval.jsonl.gz of openai/human-eval, which is not part of quern.
-Every problem is one cell of a session of its own.
+Every problem is one cell of a session of its own, by `quern exec --json`.
 """
 
 import gzip
 import json
 import sys
+import tempfile
 
-from executor_client import Executor
+from scenario.command import Command
+from stack import Stack
 
 PROBLEMS = 164
 
@@ -25,19 +27,19 @@ def cell_of(problem):
     return f"{solution}\n{problem['test']}\ncheck({problem['entry_point']})\n"
 
 
-def passes(executor, problem):
-    session = executor.open(problem["task_id"].replace("/", "-"))
-    cell = session.run(cell_of(problem), cell_ms=30_000)
-    session.close()
-    if cell.status == "ok":
-        return True
-    print(problem["task_id"], cell.status, cell.error, file=sys.stderr)
-    return False
+def passes(quern, problem):
+    out, err, _code = quern.run("exec", "--json", "-", stdin=cell_of(problem))
+    cell = json.loads(out) if out else {"status": "none"}
+    if cell["status"] != "ok":
+        print(problem["task_id"], cell.get("error"), err, file=sys.stderr)
+    return cell["status"] == "ok"
 
 
 def main(path):
-    with Executor() as executor:
-        passed = sum(passes(executor, problem) for problem in problems(path))
+    with Stack() as stack, tempfile.TemporaryDirectory() as folder:
+        stack.consumer()
+        quern = Command(stack.redis.url, folder)
+        passed = sum(passes(quern, problem) for problem in problems(path))
     print(f"HumanEval: {passed} of {PROBLEMS}")
     return passed != PROBLEMS
 
