@@ -152,3 +152,12 @@ def test_learning_needs_no_machine_wide_figures(session):
     # psutil, which joblib looks for, reads files that the box's /proc lacks.
     cell = session.run("import psutil\nimport sklearn.linear_model\n1")
     assert (cell.status, cell.result, cell.stderr) == ("ok", "1", "")
+
+
+def test_workers_of_joblib_live_in_a_box(executor):
+    pytest.importorskip("joblib")
+    session = executor.open("joblib")
+    code = "from joblib import Parallel, delayed\nParallel(2)(delayed(abs)(-i) for i in range(4))"
+    for _ in range(2):  # what the first cell left has been swept away
+        cell = session.run(code)
+        assert (cell.status, cell.result, cell.stderr) == ("ok", "[0, 1, 2, 3]", "")

@@ -1,14 +1,26 @@
-"""libraries.py - what libraries show in a window or a browser comes to us."""
+"""libraries.py - what libraries would show in a window or a browser comes to us,
+and what they would start works in a box."""
+
+import warnings
 
 from . import display, hooks, text
 
 MAX_PIXELS = 16 << 20
+SWEPT = "resource_tracker: process died unexpectedly"  # at the end of its cell
 
 
 def install():
+    warnings.filterwarnings("ignore", SWEPT)
+    hooks.after_import("joblib.parallel", fork_workers)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
     hooks.after_import("plotly.io", show_plotly)
+
+
+def fork_workers(parallel):
+    """joblib's own workers are new programs, and die over a /proc without stat
+    where psutil is installed. Forks have everything loaded already, too."""
+    parallel.DEFAULT_BACKEND = "multiprocessing"
 
 
 def bound_images(image):
