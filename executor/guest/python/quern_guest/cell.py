@@ -27,6 +27,7 @@ FUTURES = functools.reduce(
     operator.or_,
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
 )
+LEAST_RECURSION = 1000  # we need some of it, too
 _futures = 0  # those that cells have imported hold from then on
 _loop = None
 
@@ -49,6 +50,8 @@ def repair():
     sys.excepthook = sys.__excepthook__
     sys.settrace(None)
     sys.setprofile(None)
+    if sys.getrecursionlimit() < LEAST_RECURSION:
+        sys.setrecursionlimit(LEAST_RECURSION)
 
 
 def run(code, number, described=""):
