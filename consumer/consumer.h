@@ -14,6 +14,7 @@
 #include "consumer/queue/store.h"
 #include "consumer/session/executor.h"
 #include "consumer/settings.h"
+#include "consumer/tools/catalog.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
@@ -47,6 +48,7 @@ struct consumer {
     struct executor *executor;
     struct http *http;
     struct endpoints endpoints;
+    struct catalog catalog; /* what code may call */
     json_t *tools; /* offered to a job that names none */
     struct intake *intake;
     struct lease *lease;

@@ -106,11 +106,12 @@ static bool prepare(struct consumer *consumer, struct address *redis,
     if (!address_parse(redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
     if (!names_init(&consumer->names, settings->prefix, err) ||
-        !consumer_check(consumer, err) || !service_load_models(consumer, err))
+        !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
+        !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
-    consumer->tools = tools_offer(&(struct list){ 0 }, err);
+    consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
     return true;
@@ -129,6 +130,7 @@ static void serve(struct consumer *consumer)
     address_finish(&redis);
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     endpoints_finish(&consumer->endpoints);
+    catalog_finish(&consumer->catalog);
     json_decref(consumer->tools);
     free(consumer->slots);
 }

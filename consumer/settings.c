@@ -55,6 +55,8 @@ static const struct setting table[] = {
          "unix socket of quern-executor"),
     TEXT("models", "QUERN_MODELS", models, "",
          "JSON file: name -> {url, model, key_file, ...}"),
+    TEXT("tools", "QUERN_TOOLS", tools, "",
+         "JSON file: what code may call, name -> {url, parameters, ...}"),
     TEXT("base-url", "OPENAI_BASE_URL", base_url, "",
          "the model endpoint called \"default\""),
     SECRET("key", "OPENAI_API_KEY", key, "its key"),

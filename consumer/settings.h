@@ -18,6 +18,7 @@ struct settings {
     char *name;   /* of this consumer; made up when empty */
     char *executor;
     char *models; /* JSON file, see endpoint.h */
+    char *tools;  /* JSON file, see catalog.h */
     char *base_url;
     char *key;
     char *model;

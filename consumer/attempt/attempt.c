@@ -148,6 +148,7 @@ static void drop_work(struct attempt *attempt)
     model_call_free(attempt->call);
     attempt->call = NULL;
     session_abandon(&attempt->session);
+    inner_drop(attempt);
     if (cell_runs && attempt->stop != STOP_LOST &&
         attempt->stop != STOP_RELEASE)
         session_interrupt(&attempt->session);
@@ -370,7 +371,7 @@ void attempt_journal(struct attempt *attempt, const char *type,
     progress_flush(&attempt->progress);
     struct command command;
     transition_journal(&command, &attempt->consumer->names,
-                       attempt_holding(attempt), attempt->conversation.records,
+                       attempt_holding(attempt), attempt->journaled++,
                        buf_view(&attempt->record), &event, 1);
     store_send(&attempt->store, &command, on_journaled, attempt);
     command_finish(&command);
@@ -407,6 +408,7 @@ static void attempt_free(struct attempt *attempt)
     output_finish(&attempt->output);
     progress_finish(&attempt->progress);
     store_finish(&attempt->store);
+    inner_finish(attempt);
     conversation_finish(&attempt->conversation);
     arena_finish(&attempt->arena);
     alarm_free(attempt->alarm);
@@ -417,6 +419,7 @@ static void attempt_free(struct attempt *attempt)
     free(attempt->records);
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
+    buf_finish(&attempt->offered);
     buf_finish(&attempt->code);
     buf_finish(&attempt->record);
     buf_finish(&attempt->result);

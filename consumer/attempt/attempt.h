@@ -105,9 +105,12 @@ struct attempt {
 
     struct session session;
     struct output output;
-    bool sent_before;  /* the call, by an attempt before this one */
-    struct buf code;   /* of the call that runs */
-    struct buf record; /* on its way into the journal */
+    bool sent_before; /* the call, by an attempt before this one */
+    size_t journaled; /* records of the journal, those on their way, too */
+    struct inner_call *inner; /* calls of its code, being made */
+    struct buf offered;       /* what code may call, as JSON */
+    struct buf code;          /* of the call that runs */
+    struct buf record;        /* on its way into the journal */
     struct ending ending;
     struct buf result;
 };
@@ -153,6 +156,15 @@ void attempt_journal(struct attempt *attempt, const char *type,
                      const struct event_data *data);
 /* Of tool.started, for the call that runs. */
 struct event_data attempt_started(const struct attempt *attempt);
+/* The code of a cell asks for a tool. inner.c */
+void inner_ask(struct attempt *attempt, struct view call,
+               const struct frame *frame, bool past);
+/* The code of that call runs from its beginning. */
+void inner_rerun(struct attempt *attempt, struct view call);
+/* Nobody waits for them any more. */
+void inner_drop(struct attempt *attempt);
+void inner_finish(struct attempt *attempt);
+
 /* For writes that only matter when they are refused. */
 store_done attempt_written;
 /* For writes that the state waits for. */

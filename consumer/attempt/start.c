@@ -146,9 +146,10 @@ static bool read_job(struct attempt *attempt, struct err *err)
         if (until < attempt->deadline_ms)
             attempt->deadline_ms = until;
     }
-    attempt->tools = job->tools.count == 0
-                         ? json_incref(attempt->consumer->tools)
-                         : tools_offer(&job->tools, err);
+    attempt->tools =
+        job->tools.count == 0
+            ? json_incref(attempt->consumer->tools)
+            : tools_offer(&attempt->consumer->catalog, &job->tools, err);
     if (attempt->tools == NULL)
         return false;
     if (job->kind == JOB_CODE)
@@ -164,6 +165,7 @@ static bool read_journal(struct attempt *attempt, struct err *err)
         if (!conversation_apply(&attempt->conversation,
                                 buf_view(&attempt->records[i]), err))
             return false;
+    attempt->journaled = attempt->conversation.records;
     return true;
 }
 
@@ -237,6 +239,14 @@ static void on_session_start(void *owner, bool again)
         progress_event(&attempt->progress, "tool.started", &data);
     }
     output_start(&attempt->output, again);
+    if (!again)
+        inner_rerun(attempt, attempt->output.call);
+}
+
+static void on_session_tool(void *owner, struct view call,
+                            const struct frame *frame, bool past)
+{
+    inner_ask(owner, call, frame, past);
 }
 
 static void on_session_output(void *owner, struct view stream,
@@ -254,6 +264,7 @@ static void on_session_cell(void *owner, const struct cell *cell,
                             const struct list *files, bool emptied)
 {
     output_cell(&((struct attempt *)owner)->output, cell, files, emptied);
+    inner_drop(owner);
 }
 
 static void on_session_done(void *owner)
@@ -268,6 +279,9 @@ static void open_session(struct attempt *attempt)
     struct consumer *consumer = attempt->consumer;
     const struct settings *settings = &consumer->settings;
     const struct job_limits *limits = &attempt->job.limits;
+    buf_init(&attempt->offered, MAX_TOOLS_BYTES);
+    catalog_describe(&consumer->catalog, &attempt->job.tools,
+                     &attempt->offered);
     struct session_setup setup = {
         .loop = consumer->loop,
         .executor = consumer->executor,
@@ -279,11 +293,13 @@ static void open_session(struct attempt *attempt)
         .files = attempt->job.files,
         .away_ms = settings->away_ms,
         .cell_ms = least(limits->cell_ms, settings->cell_ms),
+        .tools = buf_view(&attempt->offered),
     };
     static const struct session_events events = {
         .on_start = on_session_start,
         .on_output = on_session_output,
         .on_display = on_session_display,
+        .on_tool = on_session_tool,
         .on_cell = on_session_cell,
         .on_done = on_session_done,
     };

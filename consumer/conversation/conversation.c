@@ -111,6 +111,7 @@ void conversation_finish(struct conversation *conversation)
     json_decref(conversation->messages);
     free(conversation->calls);
     free(conversation->results);
+    free(conversation->inner);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
 }
@@ -233,9 +234,50 @@ static struct call *find_call(struct conversation *conversation, struct view id)
     return NULL;
 }
 
+static void add_inner(struct conversation *conversation,
+                      const struct record *record)
+{
+    struct inner *inner = reallocarray(
+        conversation->inner, conversation->inner_count + 1, sizeof(*inner));
+    if (inner == NULL)
+        abort();
+    conversation->inner = inner;
+    inner[conversation->inner_count++] = (struct inner){
+        .call = record->call,
+        .number = record->number,
+        .hash = record->hash,
+        .asked_as = record->number,
+    };
+}
+
+static bool apply_inner(struct conversation *conversation,
+                        const struct record *record, struct err *err)
+{
+    if (record->kind == RECORD_TOOL_INTENT) {
+        add_inner(conversation, record);
+        return true;
+    }
+    for (size_t i = conversation->inner_count; i-- > 0;) {
+        struct inner *inner = &conversation->inner[i];
+        if (inner->answered || inner->number != record->number ||
+            !view_equal(inner->call, record->call) ||
+            !view_equal(inner->hash, record->hash))
+            continue;
+        inner->answered = true;
+        inner->failed = record->failed;
+        inner->data = record->observation;
+        return true;
+    }
+    return err_set(err, ERR_RETRY, "internal",
+                   "record %zu of the journal answers what nobody asked",
+                   conversation->records);
+}
+
 static bool apply_tool(struct conversation *conversation,
                        const struct record *record, struct err *err)
 {
+    if (record->number > 0)
+        return apply_inner(conversation, record, err);
     struct call *call = find_call(conversation, record->call);
     if (call == NULL)
         return err_set(err, ERR_RETRY, "internal",
@@ -320,6 +362,32 @@ enum next conversation_next(const struct conversation *conversation)
     if (conversation_call(conversation) != NULL)
         return NEXT_CALL;
     return conversation->job->kind == JOB_CODE ? NEXT_END : NEXT_ASK;
+}
+
+struct inner *conversation_inner(struct conversation *conversation,
+                                 struct view call, uint64_t number,
+                                 struct view hash)
+{
+    struct inner *free_one = NULL;
+    for (size_t i = 0; i < conversation->inner_count; i++) {
+        struct inner *inner = &conversation->inner[i];
+        if (!view_equal(inner->call, call) || !view_equal(inner->hash, hash))
+            continue;
+        if (inner->asked_as == number)
+            return inner;
+        if (inner->asked_as == 0 && free_one == NULL)
+            free_one = inner;
+    }
+    if (free_one != NULL)
+        free_one->asked_as = number;
+    return free_one;
+}
+
+void conversation_rerun(struct conversation *conversation, struct view call)
+{
+    for (size_t i = 0; i < conversation->inner_count; i++)
+        if (view_equal(conversation->inner[i].call, call))
+            conversation->inner[i].asked_as = 0;
 }
 
 json_t *conversation_request(const struct conversation *conversation)

@@ -30,6 +30,18 @@ struct call {
     bool answered; /* tool_result is */
 };
 
+/* A call that the code of a call makes. Code that runs again asks again: what
+ * is the same is the same call, whatever its number is then. */
+struct inner {
+    struct view call;
+    uint64_t number;  /* when it was made first */
+    struct view hash; /* of tool and arguments */
+    bool answered;
+    bool failed;       /* data says why */
+    struct view data;  /* JSON */
+    uint64_t asked_as; /* its number in the run that goes on; 0: not yet */
+};
+
 struct conversation {
     const struct job *job;
     struct arena arena; /* of the records */
@@ -45,6 +57,8 @@ struct conversation {
     size_t call_count;
     struct record *results; /* the tool_results, in order */
     size_t result_count;
+    struct inner *inner; /* calls that code made, in order */
+    size_t inner_count;
     struct usage usage;
     uint64_t model_ms, tools_ms;
 };
@@ -61,6 +75,14 @@ bool conversation_apply(struct conversation *conversation, struct view record,
 enum next conversation_next(const struct conversation *conversation);
 /* The call that NEXT_CALL means. */
 const struct call *conversation_call(const struct conversation *conversation);
+
+/* The call that code asks for under that number, if the journal knows it: one
+ * of that call and hash which the run has not asked for yet. */
+struct inner *conversation_inner(struct conversation *conversation,
+                                 struct view call, uint64_t number,
+                                 struct view hash);
+/* The code of that call runs from its beginning. */
+void conversation_rerun(struct conversation *conversation, struct view call);
 
 /* What the model is sent: a new reference. */
 json_t *conversation_request(const struct conversation *conversation);

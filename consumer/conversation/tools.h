@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "schemas/message/field.h"
+#include "consumer/tools/catalog.h"
 
 #define TOOL_PYTHON "execute_python_code"
 
@@ -18,9 +18,11 @@ struct tool {
 /* NULL: there is none of that name. */
 const struct tool *tool_find(struct view name);
 
-/* The request's tools: a new reference, NULL on error. names: of struct view;
- * no names: every tool. Error: unknown_tool, which says what there is. */
-json_t *tools_offer(const struct list *names, struct err *err);
+/* The request's tools: a new reference, NULL on error. names: of struct view,
+ * of the model's tools and of those of the catalog, which its code may call; no
+ * names: every tool. Error: unknown_tool, which says what there is. */
+json_t *tools_offer(const struct catalog *catalog, const struct list *names,
+                    struct err *err);
 
 /* "execute_python_code, ...": for sentences. */
 const char *tools_known(void);

@@ -47,6 +47,7 @@ void session_enter(struct session *session, enum session_state next)
     session->answer = (struct err){ 0 };
     executor_dismiss(session->setup.executor, session->ref);
     session->ref = 0;
+    session->asked = 0;
     if (next == SESSION_IDLE)
         alarm_stop(session->alarm);
     else
@@ -97,6 +98,45 @@ enum turn session_ask(struct session *session, struct frame *frame,
     err_set(&why, ERR_REJECT, "too_large",
             "a request to the executor is larger than a frame");
     return session_fail(session, &why);
+}
+
+/* --------------------------------------------------------- calls of code */
+
+/* The executor stops the cell's clock meanwhile, and so do we. */
+void session_asked(struct session *session, struct view call,
+                   const struct frame *frame, bool past)
+{
+    session->asked++;
+    alarm_stop(session->alarm);
+    session->events.on_tool(session->owner, call, frame, past);
+}
+
+void session_restarted(struct session *session)
+{
+    session->asked = 0;
+    alarm_set(session->alarm, limit_ms(session, session->state));
+}
+
+void session_answer(struct session *session, struct view call, uint64_t number,
+                    struct view data, const struct err *why)
+{
+    struct call_name name = session_call_name(session, call);
+    struct frame answer = { .type = FRAME_ANSWER,
+                            .session = view_of(session->name),
+                            .call = view_of(name.text),
+                            .number = number,
+                            .data = data };
+    if (session->asked == 0)
+        return;
+    if (why->kind != ERR_NONE)
+        answer.error = (struct result_error){
+            .kind = why->kind == ERR_RETRY ? VIEW("retry") : VIEW("reject"),
+            .code = view_of(why->code),
+            .message = view_of(why->text),
+        };
+    executor_ask(session->setup.executor, &answer, NULL, NULL);
+    if (--session->asked == 0)
+        alarm_set(session->alarm, limit_ms(session, session->state));
 }
 
 static enum turn session_away(struct session *session)

@@ -46,6 +46,10 @@ struct session_events {
     void (*on_start)(void *owner, bool again);
     void (*on_output)(void *owner, struct view stream, struct view bytes);
     void (*on_display)(void *owner, const struct list *bundle);
+    /* The code of a call asks for a tool (borrowed), until session_answer().
+     * past: an earlier cell, which runs again. */
+    void (*on_tool)(void *owner, struct view call, const struct frame *frame,
+                    bool past);
     /* The call has ended: borrowed. files: of struct workspace_file; emptied:
      * those that cells had written were lost. */
     void (*on_cell)(void *owner, const struct cell *cell,
@@ -63,6 +67,7 @@ struct session_setup {
     struct session_limits limits;
     struct list files; /* of struct file_ref: the job's */
     uint64_t away_ms, cell_ms;
+    struct view tools; /* JSON: what code may call */
 };
 
 enum wish_kind {
@@ -94,6 +99,7 @@ struct session {
 
     bool begun, landed; /* in this state: the request is out; answered */
     uint64_t ref;
+    size_t asked;      /* tools: calls that are open */
     struct err answer; /* FAILED */
     bool fresh;        /* OPENED said so */
 
@@ -124,6 +130,10 @@ void session_want(struct session *session, const struct wish *wish);
 
 /* Gives the wish up: nothing is called after. */
 void session_abandon(struct session *session);
+
+/* The value of a tool as JSON, or why there is none. */
+void session_answer(struct session *session, struct view call, uint64_t number,
+                    struct view data, const struct err *why);
 
 void session_forget(struct session *session, struct view call);
 void session_interrupt(struct session *session);

@@ -26,6 +26,9 @@ static void on_replayed(void *owner, const struct frame *frame)
     struct session *session = owner;
     if (frame == NULL)
         return;
+    const struct past_cell *cells = session->wish.past.cells;
+    if (frame->type == FRAME_TOOL)
+        session_asked(session, cells[session->past_at].call, frame, true);
     if (frame->type == FRAME_DONE && frame->cell.state == CELL_LOST)
         lose_past(session, frame->emptied);
     if (frame->type == FRAME_DONE && frame->cell.state == CELL_ROLLED_BACK)
@@ -47,6 +50,7 @@ enum turn session_replaying(struct session *session)
         struct frame again = { .type = FRAME_RUN,
                                .call = view_of(name.text),
                                .code = cell->code,
+                               .tools = session->setup.tools,
                                .cell_ms = session->setup.cell_ms };
         return session_ask(session, &again, on_replayed);
     }
@@ -124,7 +128,10 @@ static void on_running(void *owner, const struct frame *frame)
     } else if (frame->type == FRAME_DISPLAY) {
         session->events.on_display(session->owner, &frame->bundle);
     } else if (frame->type == FRAME_RESTART) {
+        session_restarted(session);
         session->events.on_start(session->owner, false);
+    } else if (frame->type == FRAME_TOOL) {
+        session_asked(session, session->wish.call, frame, false);
     } else {
         if (frame->type == FRAME_DONE)
             report(session, frame);
@@ -138,6 +145,7 @@ enum turn session_running(struct session *session)
     struct frame frame = { .type = FRAME_RUN,
                            .call = view_of(name.text),
                            .code = session->wish.code,
+                           .tools = session->setup.tools,
                            .cell_ms = session->setup.cell_ms };
     if (!session->begun) {
         session->events.on_start(session->owner, session->sent);

@@ -31,6 +31,13 @@ enum turn session_ask(struct session *session, struct frame *frame,
                       executor_answer *answer);
 executor_answer session_answered;
 
+/* A frame of type tool, of that call. */
+void session_asked(struct session *session, struct view call,
+                   const struct frame *frame, bool past);
+
+/* The call runs from its beginning: what was asked is void. */
+void session_restarted(struct session *session);
+
 /* What the executor calls a call: unique among all jobs of the session. */
 struct call_name {
     char text[MAX_NAME_BYTES + 1];

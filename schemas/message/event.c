@@ -12,6 +12,8 @@ static const struct field event_data_fields[] = {
     TEXT(event_data, text, FIELD_RAW, MAX_EVENT_BYTES,
          "What the model or the cell said"),
     TEXT(event_data, call, 0, MAX_NAME_BYTES, "Of a tool, unique in the job"),
+    TEXT(event_data, parent, 0, MAX_NAME_BYTES,
+         "The call whose code makes this one"),
     TEXT(event_data, tool, FIELD_RAW, MAX_NAME_BYTES, "Name of the tool"),
     TEXT(event_data, code, FIELD_RAW, MAX_EVENT_BYTES,
          "What is about to be run"),

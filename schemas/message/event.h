@@ -15,6 +15,7 @@ struct event_data {
     struct view text;   /* message.delta, reasoning.delta, message.completed,
                            tool.output */
     struct view call;   /* tool.*: the journal's id of the call */
+    struct view parent; /* tool.*: the call whose code makes this one */
     struct view tool;   /* tool.*: its name */
     struct view code;   /* tool.started */
     struct view stream; /* tool.output: stdout, stderr */

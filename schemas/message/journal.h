@@ -8,6 +8,8 @@
  *   tool_intent   that call is about to be run
  *   tool_result   what the model is shown of it, and what it left
  *
+ * Between the two of a call stand those of the calls that its code makes.
+ *
  * An intent without its result is an unknown outcome: a model call is sent
  * again and counted (usage.repeated_calls), a cell is asked for by call id at
  * the executor, which still has it, or is run again in a fresh session. */
@@ -28,11 +30,16 @@ struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;
     uint64_t turn;       /* from 1 */
-    struct view hash;    /* model_intent: SHA-256 of the request body */
+    struct view hash;    /* SHA-256. model_intent: of the request body; calls
+                            of code: of tool and arguments */
     struct view message; /* model_reply: the assistant message, JSON text */
     struct view finish_reason;
     struct usage usage;      /* model_reply */
     struct view call;        /* tool_*: unique in the job, "turn.index" */
+    uint64_t number;         /* tool_*: of a call that the code of that call
+                                makes, from 1; 0: the call itself */
+    bool failed;             /* tool_result of such: observation says why; else
+                                it is the value, JSON */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */
     struct view arguments;   /* tool_intent: as the model wrote them */

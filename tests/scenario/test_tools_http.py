@@ -1,0 +1,242 @@
+"""Tools that the operator has set up, called by the code of cells: a real
+consumer and executor, and a server here that counts what it is asked."""
+
+import json
+import os
+import signal
+import tempfile
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from servers import wait_until
+from stack import Stack, call_of
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "What to look for"},
+        "count": {"type": "integer"},
+    },
+    "required": ["query"],
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(None)
+
+    def do_POST(self):
+        self.answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def answer(self, body):
+        web = self.server
+        web.seen[self.path] += 1
+        web.asked.append((self.command, self.path, dict(self.headers), body))
+        if "/slow" in self.path:
+            web.let_go.wait(20)
+        status, text = 200, json.dumps({"path": self.path})
+        if "/broken" in self.path:
+            status, text = 503, "the index is closed"
+        elif "/text" in self.path:
+            text = "just text, 中文"
+        elif "/large" in self.path:
+            text = json.dumps("x" * 100_000)
+        elif "/away" in self.path:
+            status, text = 302, ""
+        elif body:
+            text = body.decode()
+        data = text.encode()
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", f"{web.url}/elsewhere")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def web():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    server.seen, server.asked = Counter(), []
+    server.let_go = threading.Event()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.let_go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def catalog(web):
+    def tool(path, **more):
+        return {"url": web.url + path, "parameters": PARAMETERS, **more}
+
+    return {
+        "search": tool(
+            "/search",
+            description="Looks something up.",
+            headers={"Authorization": "Bearer ${SEARCH_KEY}"},
+        ),
+        "item": tool("/items/{query}"),
+        "order": tool("/orders", method="POST"),
+        "slow": tool("/slow", method="POST"),
+        "slow-look": tool("/slow-look"),
+        "text": tool("/text"),
+        "broken": tool("/broken"),
+        "away": tool("/away"),
+        "large": tool("/large", max_bytes=50_000),
+        "late": tool("/slow", total_ms=300),
+    }
+
+
+@pytest.fixture
+def stack(web):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(catalog(web), file)
+        file.flush()
+        os.environ["SEARCH_KEY"] = "s3cret"
+        with Stack(tools=file.name) as stack:
+            stack.start_executor("--profile", "bare")
+            yield stack
+
+
+def run(stack, *cells, **more):
+    return stack.run(kind="code", cells=cells, **more)
+
+
+# Every row: what it shows, the cell, what it gives.
+GIVES = [
+    ("a GET", "search('a b&c', 2)", "{'path': '/search?query=a%20b%26c&count=2'}"),
+    ("a place in the path", "item('x/../y')", "{'path': '/items/x%2F..%2Fy'}"),
+    ("a POST", "order('中', count=1)", "{'query': '中', 'count': 1}"),
+    ("an answer that is no JSON", "text('a')", "'just text, 中文'"),
+    ("many at once", "from concurrent.futures import ThreadPoolExecutor as T\nwith T() as t: got = list(t.map(item, 'abc'))\n[g['path'][-1] for g in got]", "['a', 'b', 'c']"),
+]  # fmt: skip
+
+RAISES = [
+    ("a failure", "broken('a')", "broken(): HTTP 503: the index is closed"),
+    ("a redirect", "away('a')", "away(): HTTP 302"),
+    ("too large an answer", "large('a')", "longer than 50000 bytes"),
+    ("too late an answer", "late('a')", "late(): "),
+    ("out of its place", "item('..')", 'in the path may not be ".."'),
+    ("a wrong type", "search('a', count='many')", 'argument "count" is not what'),
+]
+
+
+def test_code_calls_tools(stack, web):
+    stack.consumer()
+    for _, code, shown in GIVES:
+        result = run(stack, code)
+        assert result["cells"][0].get("result") == shown, result
+    key = web.asked[0][2]["Authorization"]
+    assert key == "Bearer s3cret"
+
+
+def test_tools_refuse(stack, web):
+    stack.consumer()
+    for name, code, sentence in RAISES:
+        result = run(stack, f"try: {code}\nexcept ToolError as e: print(e)")
+        assert sentence in result["cells"][0].get("stdout", ""), (name, result)
+    assert web.seen["/elsewhere"] == 0, "redirects are not followed"
+    assert not any(path.startswith("/items") for path in web.seen)
+
+
+def test_the_model_is_told_and_followers_are(stack, web):
+    stack.model.script(
+        [{"tool_calls": [call_of("search('a')['path']")]}, {"text": "found"}]
+    )
+    stack.consumer()
+    job = stack.submit(prompt="look it up")
+    assert stack.result(job)["answer"] == "found"
+    told = stack.model.request(0)["tools"][0]["function"]["description"]
+    assert 'def search(query: str, count: int = None): """Looks' in told
+    inner = [e for e in stack.check_events(job) if e["data"].get("parent")]
+    assert [(e["type"], e["data"]["tool"]) for e in inner] == [
+        ("tool.started", "search"),
+        ("tool.completed", "search"),
+    ]
+    assert inner[0]["data"]["text"] == '{"query":"a"}'
+    assert inner[1]["data"]["status"] == "ok"
+    assert {e["data"]["parent"] for e in inner} == {"1.0"}
+
+
+def test_a_job_says_which_tools_its_code_may_call(stack):
+    stack.consumer()
+    code = "'search' in globals(), 'item' in globals()"
+    assert run(stack, code, tools=["item"])["cells"][0]["result"] == "(False, True)"
+    code = "import _quern\n_quern.ask('tool', 'search', b'{}')[0]"
+    assert run(stack, code, tools=["item"])["cells"][0]["result"] == "'unknown_tool'"
+    assert run(stack, "1", tools=["nope"])["error"]["code"] == "unknown_tool"
+
+
+def test_python_cannot_be_called_from_python(stack):
+    stack.consumer()
+    code = "import _quern\n_quern.ask('tool', 'execute_python_code', b'{}')[0]"
+    assert run(stack, code)["cells"][0]["result"] == "'unknown_tool'"
+
+
+def test_the_same_call_twice_is_two_calls(stack, web):
+    stack.consumer()
+    run(stack, "for _ in range(3): search('a')")
+    assert web.seen["/search?query=a"] == 3
+
+
+def test_a_call_that_is_answered_is_not_made_again(stack, web):
+    """The consumer dies with the second call open: the first is not repeated."""
+    first = stack.consumer(lease_ms=600)
+    job = stack.submit(
+        kind="code", cells=["a = order('one')\nb = slow_look('two')\na['query']"]
+    )
+    wait_until(lambda: web.seen["/slow-look?query=two"] == 1, what="it is asked")
+    first.kill()
+    web.let_go.set()
+    stack.consumer(lease_ms=600)
+    result = stack.result(job)
+    assert result["cells"][0].get("result") == "'one'", result
+    assert web.seen["/orders"] == 1
+    assert web.seen["/slow-look?query=two"] == 2, "a GET may be repeated"
+
+
+def test_an_outcome_that_nobody_knows_is_told(stack, web):
+    """A POST was on its way when the consumer died."""
+    first = stack.consumer(lease_ms=600)
+    code = "try: slow('x')\nexcept ToolError as e: print(e)"
+    job = stack.submit(kind="code", cells=[code])
+    wait_until(lambda: web.seen["/slow"] == 1, what="it is asked")
+    first.kill()
+    stack.consumer(lease_ms=600)
+    result = stack.result(job)
+    assert "what became of this call is not known" in result["cells"][0]["stdout"]
+    assert web.seen["/slow"] == 1
+
+
+def test_a_second_run_makes_no_call_twice(stack, web):
+    """The executor dies: the cells run again, with the answers of before."""
+    stack.consumer()
+    job = stack.submit(
+        kind="code",
+        cells=["a = order('one')['query']", "b = order('two')\nc = slow_look('x')\na"],
+    )
+    wait_until(lambda: web.seen["/slow-look?query=x"] == 1, what="it is asked")
+    stack.executor.signal(signal.SIGKILL)
+    stack.executor.wait()
+    stack.start_executor("--profile", "bare")
+    web.let_go.set()
+    result = stack.result(job, 60)
+    assert result["cells"][1].get("result") == "'one'", result
+    assert result["cells"][1]["state"] == "restored"
+    assert web.seen["/orders"] == 2
+
+
+def test_waiting_for_a_tool_is_not_running(stack, web):
+    stack.consumer(cell_ms=500)
+    job = stack.submit(kind="code", cells=["slow_look('x')['path']"])
+    wait_until(lambda: web.seen["/slow-look?query=x"] == 1, what="it is asked")
+    threading.Timer(1.5, web.let_go.set).start()
+    assert stack.result(job)["cells"][0].get("result") == "'/slow-look?query=x'"
