@@ -108,9 +108,29 @@ static void on_reasoning(struct follow *follow, const struct event *event)
     pane_text(&follow->app->term.err, DIM, event->data.text);
 }
 
+/* A tool that a cell's code calls: a line between those of its cell. */
+static void on_inner_tool(struct follow *follow, const struct event *event)
+{
+    struct pane *err = term_notice(&follow->app->term);
+
+    if (follow->plain)
+        return;
+    pane_printf(err, DIM, "  ");
+    pane_text(err, DIM, event->data.tool);
+    pane_printf(err, DIM, " ");
+    pane_text(err, DIM, view_head(event->data.text, 60));
+    pane_line(err);
+}
+
 static void on_tool(struct follow *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
+
+    if (event->data.parent.len > 0) {
+        on_inner_tool(follow, event);
+        return;
+    }
+
     bool again =
         event->data.call.len > 0 && view_is(event->data.call, follow->call);
 
