@@ -6,7 +6,7 @@
 
 #include "executor/proxy/link.h"
 
-enum { BACKLOG = 16, TICK_MS = 100, ENTRY = 1000 };
+enum { BACKLOG = 16, TICK_MS = 100, ENTRY = 1000, MOST_MS = 1000000 };
 
 /* Links of all doors. */
 static unsigned int all_links;
@@ -21,12 +21,12 @@ static int64_t least(int64_t a, int64_t b)
 static void fill_up(struct door *door)
 {
     uint64_t now = clock_ms();
-    int64_t past = least((int64_t)(now - door->seen_ms), 1000 * 1000);
+    int64_t past = least((int64_t)(now - door->seen_ms), MOST_MS);
     door->seen_ms = now;
-    door->entries =
-        least(door->entries + past * LINKS_PER_S, LINKS_AT_ONCE * ENTRY);
+    door->entries = least(door->entries + past * LINKS_PER_S,
+                          (int64_t)LINKS_AT_ONCE * ENTRY);
     door->allowance = least(door->allowance + past * (BYTES_PER_S / 1000),
-                            TICK_MS * (BYTES_PER_S / 1000));
+                            (int64_t)TICK_MS * (BYTES_PER_S / 1000));
 }
 
 static void wake_after(struct door *door, uint64_t ms)
