@@ -1,3 +1,3 @@
-foreach(module image files call settings)
+foreach(module image files call hierarchy settings)
   unit_test(warden/${module} executor_warden)
 endforeach()
