@@ -91,9 +91,7 @@ def enter_landlock(read, write, network):
         SCOPES if abi >= 6 else 0,
     )
     fd = checked(
-        libc.syscall(
-            CREATE_RULESET, ctypes.byref(ruleset), ctypes.sizeof(ruleset), 0
-        )
+        libc.syscall(CREATE_RULESET, ctypes.byref(ruleset), ctypes.sizeof(ruleset), 0)
     )
     own = handled & ~(EXECUTE | MAKE_CHAR | MAKE_BLOCK)
     for paths, access in ((read, READ), (write, own)):
@@ -114,9 +112,7 @@ def add_rule(ruleset, path, access):
             access &= OF_FILES
         rule = PathBeneath(access, parent)
         checked(
-            libc.syscall(
-                ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0
-            )
+            libc.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0)
         )
     finally:
         os.close(parent)

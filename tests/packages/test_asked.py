@@ -41,7 +41,9 @@ def test_it_is_there_in_the_same_cell(session, line):
 
 
 def test_a_version(session):
-    done = session.run("!pip install quern_pure==1.0\nimport quern_pure\nquern_pure.version")
+    done = session.run(
+        "!pip install quern_pure==1.0\nimport quern_pure\nquern_pure.version"
+    )
     assert done.result == "'1.0'"
     done = session.run("%pip install quern_pure==1.0")
     assert done.stdout == "quern_pure==1.0: installed already\n"
@@ -53,7 +55,9 @@ def test_a_version(session):
 
 def test_a_file_of_requirements(session):
     session.put("requirements.txt", b"# ours\nquern_pure==1.0  # old\n\nquern-other\n")
-    done = session.run("!pip install -r requirements.txt\nimport quern_pure, quern_other")
+    done = session.run(
+        "!pip install -r requirements.txt\nimport quern_pure, quern_other"
+    )
     assert done.status == "ok"
     done = session.run("!pip install -r nothing.txt")
     assert "Not installed: " in done.stdout
@@ -101,6 +105,7 @@ def test_threads_ask_one_at_a_time(session):
 def test_a_cell_may_ask_so_often(session):
     done = session.run(
         "import _quern\n"
-        "[_quern.ask('install', '', b';')[0] for _ in range(17)][15:]", cell_ms=2000
+        "[_quern.ask('install', '', b';')[0] for _ in range(17)][15:]",
+        cell_ms=2000,
     )
     assert done.result == "['not_installed', 'too_many_calls']", "and its clock stands"

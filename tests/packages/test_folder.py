@@ -1,32 +1,44 @@
 """Packages from a folder of wheels: what a cell lacks is there, and it runs again."""
 
 import pytest
-from conftest import installing
-from executor_client import wait_until
+from conftest import QUIET, installing
+from executor_client import Executor, wait_until
 from wheels import native, wheel
 
 
 @pytest.fixture(scope="module")
 def executor(scratch):
     folder = scratch / "wheels"
-    wheel(folder, "quern_pure", {"quern_pure/__init__.py": "import quern_needed\nn = 1\n"},
-          needs=["quern-needed>=1"])
+    wheel(
+        folder,
+        "quern_pure",
+        {"quern_pure/__init__.py": "import quern_needed\nn = 1\n"},
+        needs=["quern-needed>=1"],
+    )
     wheel(folder, "quern_needed", {"quern_needed.py": "n = 2\n"})
     wheel(folder, "PyYAML", {"quern_yaml.py": "n = 3\n"}, version="99.0")
     wheel(folder, "python_barcode", {"barcode.py": "n = 4\n"})
     wheel(folder, "quern_parts", {"quern_space/a.py": "n = 5\n"})
     wheel(folder, "quern_more", {"quern_space/b.py": "n = 6\n"})
     wheel(folder, "quern_other", {"not_quern_other.py": "n = 7\n"})
-    wheel(folder, "quern_data", {
-        "quern_data-1.0.data/purelib/quern_data.py": "n = 8\n",
-        "quern_data-1.0.data/scripts/quern-data": "#!python\n",
-        "quern_data-1.0.dist-info/entry_points.txt":
-            "[console_scripts]\nquern-data=quern_data:n\n",
-    })
+    wheel(
+        folder,
+        "quern_data",
+        {
+            "quern_data-1.0.data/purelib/quern_data.py": "n = 8\n",
+            "quern_data-1.0.data/scripts/quern-data": "#!python\n",
+            "quern_data-1.0.dist-info/entry_points.txt": "[console_scripts]\nquern-data=quern_data:n\n",
+        },
+    )
     wheel(folder, "quern_fragile", {"quern_fragile.py": "import quern_absent_part\n"})
-    wheel(folder, "quern_optional", {
-        "quern_optional.py": "try:\n    import quern_needed\n"
-        "except ImportError:\n    raise ImportError('install it')\n"})
+    wheel(
+        folder,
+        "quern_optional",
+        {
+            "quern_optional.py": "try:\n    import quern_needed\n"
+            "except ImportError:\n    raise ImportError('install it')\n"
+        },
+    )
     native(folder, "quern_native", scratch)
     with installing(scratch, folder) as executor:
         yield executor
@@ -118,7 +130,9 @@ def test_a_submodule_that_is_not_there_is_not_a_package(session):
 
 
 def test_an_import_that_the_cell_catches_is_its_own_business(session):
-    done = session.run("try:\n    import quern_needed\nexcept ImportError:\n    x = 1\nx")
+    done = session.run(
+        "try:\n    import quern_needed\nexcept ImportError:\n    x = 1\nx"
+    )
     assert (done.result, done.restarts) == ("1", 0)
 
 
@@ -139,13 +153,11 @@ def test_it_is_there_for_programs_that_a_cell_starts(session):
 
 def test_nobody_else_has_it_and_it_goes_with_the_session(executor, session):
     other = executor.open("other")
-    folders = executor.store.glob("run-*/box-*/quern_needed.py")
     session.run("import quern_needed")
     assert other.run("import os; os.listdir('/packages')").result == "[]"
     assert len(list(executor.store.glob("run-*/box-*/quern_needed.py"))) == 1
     session.close()
     wait_until(lambda: not list(executor.store.glob("run-*/box-*/quern_needed.py")))
-    del folders
     again = executor.open(session.name)
     assert again.run("import os; os.listdir('/packages')").result == "[]"
     again.close()
@@ -170,7 +182,9 @@ def test_without_a_snapshot_the_cell_is_not_run_again(scratch):
         done = session.run("x += 1\nimport quern_needed")
         assert (done.status, done.restarts) == ("error", 0)
         assert "it was not run again" in done.reason
-        assert session.run("import quern_needed\n(x, quern_needed.n)").result == "(2, 2)"
+        assert (
+            session.run("import quern_needed\n(x, quern_needed.n)").result == "(2, 2)"
+        )
         session.close()
 
 
@@ -198,10 +212,14 @@ def test_what_a_killed_executor_left_is_removed(scratch):
         stale.chmod(0o777)
         (stale / "box-1").chmod(0o777)
         mine = [p for p in executor.store.glob("run-*") if p != stale]
-        from executor_client import Executor
-        from conftest import QUIET
-
-        with Executor("--profile", "bare", "--packages", str(folder),
-                      "--packages-store", str(executor.store), env=QUIET):
+        with Executor(
+            "--profile",
+            "bare",
+            "--packages",
+            str(folder),
+            "--packages-store",
+            str(executor.store),
+            env=QUIET,
+        ):
             assert not stale.exists()
             assert all(p.exists() for p in mine), "not those of one that lives"

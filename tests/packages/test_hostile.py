@@ -42,16 +42,31 @@ def executor(scratch, traces):
         return GREET.format(path=str(traces / name))
 
     built = source(folder, "quern_source", greet("setup"))
-    wheel(folder, "quern_asks", {"quern_asks.py": ""}, needs=[f"quern-source @ file://{built}"])
-    wheel(folder, "quern_git", {"quern_git.py": ""}, needs=["x @ git+file:///tmp/nothing"])
-    wheel(folder, "quern_start", {
-        "quern_start.pth": f"import os; exec({greet('pth')!r})\n",
-        "sitecustomize.py": greet("site"),
-        "quern_start.py": greet("import") + "n = 1\n",
-        "keyring.py": greet("keyring"),
-    })
+    wheel(
+        folder,
+        "quern_asks",
+        {"quern_asks.py": ""},
+        needs=[f"quern-source @ file://{built}"],
+    )
+    wheel(
+        folder, "quern_git", {"quern_git.py": ""}, needs=["x @ git+file:///tmp/nothing"]
+    )
+    wheel(
+        folder,
+        "quern_start",
+        {
+            "quern_start.pth": f"import os; exec({greet('pth')!r})\n",
+            "sitecustomize.py": greet("site"),
+            "quern_start.py": greet("import") + "n = 1\n",
+            "keyring.py": greet("keyring"),
+        },
+    )
     wheel(folder, "quern_more", {"quern_more.py": "n = 2\n"})
-    wheel(folder, "quern_shadow", {"quern_shadow.py": "n = 1\n", "json/__init__.py": "1/0\n"})
+    wheel(
+        folder,
+        "quern_shadow",
+        {"quern_shadow.py": "n = 1\n", "json/__init__.py": "1/0\n"},
+    )
     wheel(folder, "quern_liar", {"quern_liar.py": ""}, info="quern_other-1.0.dist-info")
     wheel(folder, "msgpack", {"msgpack/__init__.py": ""}, version="999")
     wheel(folder, "quern_newer", {"quern_newer.py": ""}, needs=["msgpack>=999"])
@@ -172,6 +187,8 @@ def test_the_store_must_be_ours(scratch):
     theirs = scratch / "theirs"
     theirs.mkdir()
     theirs.chmod(0o777)
-    with pytest.raises(AssertionError, match="may write"):
-        with installing(scratch, scratch, "--packages-store", str(theirs)):
-            pass
+    with (
+        pytest.raises(AssertionError, match="may write"),
+        installing(scratch, scratch, "--packages-store", str(theirs)),
+    ):
+        pass

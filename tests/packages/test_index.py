@@ -32,8 +32,10 @@ class Index:
                     index.hang.wait(60)
                 body = index.page(name) if kind == "simple" else index.file(name)
                 self.send_response(200 if body else 404)
-                self.send_header("Content-Type", "text/html" if kind == "simple" else
-                                 "application/octet-stream")
+                self.send_header(
+                    "Content-Type",
+                    "text/html" if kind == "simple" else "application/octet-stream",
+                )
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -66,8 +68,12 @@ class Index:
 @pytest.fixture(scope="module")
 def index(scratch):
     folder = scratch / "index"
-    wheel(folder, "quern_asked", {"quern_asked.py": "import quern_needed\nn = 1\n"},
-          needs=["quern-needed"])
+    wheel(
+        folder,
+        "quern_asked",
+        {"quern_asked.py": "import quern_needed\nn = 1\n"},
+        needs=["quern-needed"],
+    )
     wheel(folder, "quern_needed", {"quern_needed.py": "n = 2\n"})
     wheel(folder, "quern_banned", {"quern_banned.py": "n = 3\n"})
     wheel(folder, "quern_changed", {"quern_changed.py": "n = 4\n"})
@@ -80,8 +86,10 @@ def index(scratch):
 @pytest.fixture(scope="module")
 def executor(scratch, index):
     allowed = scratch / "allowed"
-    allowed.write_text("# what may be asked for\nQuern.Asked  # any spelling\n"
-                       "quern_changed\nquern-slow\nquern-unknown\n")
+    allowed.write_text(
+        "# what may be asked for\nQuern.Asked  # any spelling\n"
+        "quern_changed\nquern-slow\nquern-unknown\n"
+    )
     allowed.chmod(0o644)
     with installing(
         scratch, "index", "--packages-allow", str(allowed), env=index.env
@@ -174,7 +182,9 @@ def test_without_pip_nothing_is_promised(scratch):
     work.mkdir()
     out, into = os.pipe()
     flags = {"source": "index", "store": work, "work": work, "into": work, "bytes": 9}
-    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    words = [
+        word for name, value in flags.items() for word in (f"--{name}", str(value))
+    ]
     program = os.path.join(SOURCE, "executor", "packages")
     code = f"import os, sys; os.dup2({into}, 3); os.execv(sys.executable, sys.argv[1:])"
     python = [sys.executable, "-I", "-S", program, *words]
