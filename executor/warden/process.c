@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,24 +12,36 @@
 #include "executor/warden/wire.h"
 #include "schemas/message/buf.h"
 
-/* "NSpid: 4711 5": we see 4711, its box sees 5. */
-static int read_pids(int pidfd, int *outside, int *inside)
+/* "NSpid: 4711 5": we see 4711, its box sees 5. Gives how many there are. */
+static size_t read_pids(int pidfd, pid_t pids[2])
 {
     char path[48], line[128];
-    int more, count = 0;
+    const char *rest = NULL;
+    size_t count = 0;
     snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
     FILE *file = fopen(path, "re");
-    while (file && count < 1 && fgets(line, sizeof(line), file))
-        count = sscanf(line, "NSpid: %d %d %d", outside, inside, &more);
+    while (file && !rest && fgets(line, sizeof(line), file))
+        if (strncmp(line, "NSpid:", 6) == 0)
+            rest = line + 6;
     if (file)
         fclose(file);
+    while (rest) {
+        char *end;
+        long pid = strtol(rest, &end, 10);
+        if (end == rest)
+            break;
+        if (count < 2)
+            pids[count] = (pid_t)pid;
+        rest = end;
+        count++;
+    }
     return count;
 }
 
 pid_t process_pid(int pidfd)
 {
-    int outside, inside;
-    return read_pids(pidfd, &outside, &inside) == 2 && inside > 1 ? inside : 0;
+    pid_t pids[2];
+    return read_pids(pidfd, pids) == 2 && pids[1] > 1 ? pids[1] : 0;
 }
 
 /* Ended processes lose their number: what we have opened is of this one if it
@@ -35,10 +49,10 @@ pid_t process_pid(int pidfd)
 void process_spare(int pidfd, bool spare)
 {
     char path[32];
-    int outside, inside;
-    if (read_pids(pidfd, &outside, &inside) < 1)
+    pid_t pids[2];
+    if (read_pids(pidfd, pids) == 0)
         return;
-    snprintf(path, sizeof(path), "/proc/%d", outside);
+    snprintf(path, sizeof(path), "/proc/%d", (int)pids[0]);
     CLEANUP(close_fd) int folder = open(path, O_PATH | O_CLOEXEC);
     if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0)
         (void)place_write(folder, "oom_score_adj", spare ? "0" : "1000");

@@ -36,6 +36,10 @@ def executor():
         assert executor.process.stop() == 0, executor.process.text()
 
 
+def linux():
+    return tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
+
+
 # Files are memory too, but no process's own.
 FILE = "open('/dev/shm/a', 'wb').write(bytes(64 << 20))"
 HUNGER = FILE + "\na = []\nwhile True: a.append(b'x' * (1 << 20))"
@@ -50,7 +54,8 @@ def test_a_session_that_the_kernel_kills_goes_back(executor):
         assert "its limit is 128 MiB" in done.reason
         assert 120 << 20 <= done.peak_bytes <= 128 << 20
         assert session.run("import os; os.unlink('/dev/shm/a'); kept").result == "7"
-    assert session.run("1").peak_bytes < 64 << 20, "the peak is of a cell"
+    if "cgroup v1" in executor.connection.welcome["isolation"] or linux() >= (6, 12):
+        assert session.run("1").peak_bytes < 64 << 20, "the peak is of a cell"
 
 
 CHILD = """
