@@ -216,7 +216,7 @@ static void read_answer(struct inner_call *inner,
     }
     if (response->status < 200 || response->status > 299) {
         CLEANUP(buf_finish) struct buf head;
-        buf_init(&head, ERROR_BODY_BYTES * 3);
+        buf_init(&head, (size_t)3 * ERROR_BODY_BYTES);
         text_add_clean(&head, view_head(body, ERROR_BODY_BYTES));
         err_set(&inner->why, ERR_REJECT, "tool_failed", "HTTP %u%s%.*s",
                 response->status, head.len > 0 ? ": " : "",

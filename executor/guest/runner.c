@@ -240,6 +240,14 @@ static bool look_after_signals(enum inbox_news news)
     return news == INBOX_LOOK && PyErr_CheckSignals() == 0;
 }
 
+static enum inbox_news wait_for_answer(struct letter *answer, struct err *err)
+{
+    enum inbox_news news;
+
+    Py_BEGIN_ALLOW_THREADS news = inbox_wait(answer, err);
+    Py_END_ALLOW_THREADS return news;
+}
+
 bool runner_ask(struct guest_frame *question, struct letter *answer,
                 struct err *err)
 {
@@ -253,13 +261,9 @@ bool runner_ask(struct guest_frame *question, struct letter *answer,
     inbox_expect(answer, question->nonce, question->number);
     answer->watchful = gettid() == runner.pid;
     bool asked = channel_write(CHANNEL_FD, question, -1, err);
-    do {
-        news = INBOX_CLOSED;
-        if (asked) {
-            Py_BEGIN_ALLOW_THREADS news = inbox_wait(answer, err);
-            Py_END_ALLOW_THREADS
-        }
-    } while (look_after_signals(news));
+    do
+        news = asked ? wait_for_answer(answer, err) : INBOX_CLOSED;
+    while (look_after_signals(news));
     if (news == INBOX_CLOSED && err->kind == ERR_NONE)
         err_set(err, ERR_RETRY, "internal", "the warden is gone");
     if (news != INBOX_HERE)

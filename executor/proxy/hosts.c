@@ -31,13 +31,14 @@ static bool is_name_byte(char c)
 static bool is_name(const char *name)
 {
     size_t label = 0;
-    for (; *name; name++)
-        if (*name == '.' && label == 0)
+    for (; *name; name++) {
+        bool ends = *name == '.';
+        if (ends ? label == 0 : !is_name_byte(*name))
             return false;
-        else if (*name == '.')
-            label = 0;
-        else if (!is_name_byte(*name) || ++label > MAX_LABEL_BYTES)
+        label = ends ? 0 : label + 1;
+        if (label > MAX_LABEL_BYTES)
             return false;
+    }
     return label > 0;
 }
 
@@ -46,7 +47,7 @@ static bool is_name(const char *name)
 static bool looks_like_number(const char *name)
 {
     const char *last = strrchr(name, '.');
-    return is_digit(last ? last[1] : name[0]);
+    return last ? is_digit(last[1]) : is_digit(name[0]);
 }
 
 /* address: AF_INET or AF_INET6; text may be longer than any. */
@@ -162,6 +163,11 @@ static bool add_entry(struct hosts *hosts, struct view text, struct err *err)
     return true;
 }
 
+static bool is_between(char c)
+{
+    return c != '\0' && strchr(", \t\r\n#", c);
+}
+
 bool hosts_parse(struct hosts *hosts, struct view text, struct err *err)
 {
     size_t at = 0;
@@ -171,7 +177,7 @@ bool hosts_parse(struct hosts *hosts, struct view text, struct err *err)
                        MAX_HOSTS_BYTES);
     while (at < text.len) {
         size_t start = at;
-        while (at < text.len && !memchr(", \t\r\n#", text.data[at], 6))
+        while (at < text.len && !is_between(text.data[at]))
             at++;
         if (at > start &&
             !add_entry(hosts, (struct view){ text.data + start, at - start },

@@ -102,7 +102,7 @@ static bool limit(int resource, rlim_t value, struct err *err)
 
 static bool set_limits(struct err *err)
 {
-    return limit(RLIMIT_NOFILE, 3 * MAX_ALL_LINKS, err) &&
+    return limit(RLIMIT_NOFILE, (rlim_t)3 * MAX_ALL_LINKS, err) &&
            limit(RLIMIT_CORE, 1, err);
 }
 

@@ -60,7 +60,7 @@ static bool is_value(struct view view)
 
 static bool is_same(struct view view, const char *name)
 {
-    return view.len == strlen(name) &&
+    return view.len > 0 && view.len == strlen(name) &&
            strncasecmp(view.data, name, view.len) == 0;
 }
 
@@ -176,7 +176,7 @@ static bool look_at(struct reading *reading, struct view name,
 
 static bool parse_headers(struct reading *reading, struct view lines)
 {
-    struct view rest = lines, line, name, value;
+    struct view rest = lines, line, name = { 0 }, value = { 0 };
     for (size_t count = 0; cut(&rest, "\r\n", &line) && line.len; count++) {
         if (count == MAX_HEADERS)
             return refuse(reading, 431, "more than 100 headers");
@@ -247,7 +247,8 @@ static bool parse_first(struct reading *reading, struct view line,
     struct request *request = reading->request;
     if (!split_first(reading, line, first))
         return false;
-    if (memchr(first->authority.data, '@', first->authority.len))
+    if (first->authority.len > 0 &&
+        memchr(first->authority.data, '@', first->authority.len))
         return refuse(reading, 400, "no user or password before the host");
     request->port = request->tunnel ? 0 : 80;
     if (!host_parse(first->authority, request->host, &request->port,
@@ -280,6 +281,7 @@ static void write_head(struct reading *reading, const struct first_line *first,
     assert(buf_ok(head)); /* it is hardly longer than what came */
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): refuse() writes it */
 bool request_parse(struct request *request, struct view head, int *status,
                    struct err *err)
 {

@@ -36,7 +36,7 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
                           struct runner_events events);
 /* Between cells: a fork of that runner, with its pipes. NULL: no descriptors
  * are left. */
-struct runner *runner_split(struct runner *runner);
+struct runner *runner_split(struct runner *parent);
 /* Kills it, if it lives. No callback comes any more. Accepts NULL. */
 void runner_free(struct runner *runner);
 
