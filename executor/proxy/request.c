@@ -148,6 +148,7 @@ static bool read_length(struct reading *reading, struct view value)
 static bool split(struct reading *reading, struct view line, struct view *name,
                   struct view *value)
 {
+    *name = (struct view){ 0 };
     *value = line;
     if (!cut(value, ":", name) || !is_token(*name))
         return refuse(reading, 400, "a header line is no \"Name: value\"");
@@ -176,7 +177,7 @@ static bool look_at(struct reading *reading, struct view name,
 
 static bool parse_headers(struct reading *reading, struct view lines)
 {
-    struct view rest = lines, line, name = { 0 }, value = { 0 };
+    struct view rest = lines, line, name, value;
     for (size_t count = 0; cut(&rest, "\r\n", &line) && line.len; count++) {
         if (count == MAX_HEADERS)
             return refuse(reading, 431, "more than 100 headers");
