@@ -49,6 +49,32 @@ static bool holds(const struct policy_rule *rule, const char *name)
     return true;
 }
 
+/* Bits differ when one of them does: a rule for each. */
+static int add_differing(scmp_filter_ctx filter, const struct policy_rule *rule)
+{
+    struct scmp_arg_cmp conditions[POLICY_CONDITIONS];
+    memcpy(conditions, rule->conditions, sizeof(conditions));
+    struct scmp_arg_cmp *one = &conditions[rule->differs - 1];
+    uint64_t mask = one->datum_a, value = one->datum_b;
+    int failed = 0;
+    for (unsigned int i = 0; i < 64 && !failed; i++) {
+        one->datum_a = mask & 1ULL << i;
+        one->datum_b = ~value & one->datum_a;
+        if (one->datum_a)
+            failed = seccomp_rule_add_array(filter, rule->action, rule->call,
+                                            rule->count, conditions);
+    }
+    return failed;
+}
+
+static int add(scmp_filter_ctx filter, const struct policy_rule *rule)
+{
+    if (rule->differs)
+        return add_differing(filter, rule);
+    return seccomp_rule_add_array(filter, rule->action, rule->call, rule->count,
+                                  rule->conditions);
+}
+
 static void read_rules(scmp_filter_ctx filter, const char *name)
 {
     char line[MAX_LINE_BYTES], error[POLICY_ERROR_BYTES];
@@ -67,8 +93,7 @@ static void read_rules(scmp_filter_ctx filter, const char *name)
         if (rule.call < 0 || rule.action == SCMP_ACT_ERRNO(ENOSYS) ||
             !holds(&rule, name))
             continue;
-        int failed = seccomp_rule_add_array(filter, rule.action, rule.call,
-                                            rule.count, rule.conditions);
+        int failed = add(filter, &rule);
         if (failed) {
             fprintf(stderr, "%s:%d: %s\n", name, number, strerror(-failed));
             exit(1);

@@ -48,8 +48,15 @@ static bool parse_number(const char *word, scmp_datum_t *number)
     return errno == 0 && *end == '\0';
 }
 
-/* "a0 == 1", "a0 != 1", "a0 > 1" or "a0 & 0xff == 2". */
-static bool parse_condition(char *text, struct scmp_arg_cmp *out)
+static bool is_comparison(const char *word, bool *differs)
+{
+    *differs = word && strcmp(word, "!=") == 0;
+    return *differs || (word && strcmp(word, "==") == 0);
+}
+
+/* "a0 == 1", "a0 != 1", "a0 > 1", "a0 & 0xff == 2"; differs: "a0 & 0xff != 2".
+ */
+static bool parse_condition(char *text, struct scmp_arg_cmp *out, bool *differs)
 {
     char *rest;
     const char *arg = strtok_r(text, " ", &rest);
@@ -62,8 +69,8 @@ static bool parse_condition(char *text, struct scmp_arg_cmp *out)
         const char *mask = strtok_r(NULL, " ", &rest);
         op = strtok_r(NULL, " ", &rest);
         out->op = SCMP_CMP_MASKED_EQ;
-        return parse_number(mask, &out->datum_a) && op &&
-               strcmp(op, "==") == 0 &&
+        return parse_number(mask, &out->datum_a) &&
+               is_comparison(op, differs) &&
                parse_number(strtok_r(NULL, " ", &rest), &out->datum_b) &&
                !strtok_r(NULL, " ", &rest);
     }
@@ -114,8 +121,13 @@ enum policy_line policy_parse(char *line, struct policy_rule *rule,
             continue;
         if (rule->count == POLICY_CONDITIONS)
             return wrong(error, "too many conditions", name);
-        if (!parse_condition(text, &rule->conditions[rule->count++]))
+        bool differs = false;
+        if (!parse_condition(text, &rule->conditions[rule->count++], &differs))
             return wrong(error, "condition not understood", name);
+        if (differs && rule->differs)
+            return wrong(error, "two masks that differ", name);
+        if (differs)
+            rule->differs = rule->count;
     }
     return POLICY_RULE;
 }

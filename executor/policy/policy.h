@@ -17,6 +17,9 @@ struct policy_rule {
     unsigned int action; /* SCMP_ACT_ALLOW or SCMP_ACT_ERRNO() */
     unsigned int count;
     struct scmp_arg_cmp conditions[POLICY_CONDITIONS];
+    /* "a0 & 0xff != 2": the filter cannot say that, so it stands there as ==,
+     * and here is its number, from 1. 0: none. */
+    unsigned int differs;
 };
 
 enum policy_line { POLICY_RULE, POLICY_NOTHING, POLICY_WRONG };

@@ -28,6 +28,10 @@ static const struct {
       SCMP_ACT_ALLOW, 1 },
     { "bits are compared", "allow clone a0 & 0x7e020000 == 0 # fork\n",
       POLICY_RULE, SCMP_ACT_ALLOW, 1 },
+    { "bits are compared to differ", "allow kill a1 & 0x3f != 18 # os.kill\n",
+      POLICY_RULE, SCMP_ACT_ALLOW, 1 },
+    { "two masks that differ are more than the filter can say",
+      "allow kill a0 & 1 != 1, a1 & 1 != 1 # x\n", POLICY_WRONG, 0, 0 },
     { "two conditions", "allow socket a0 == 1, a1 != 3 # unix\n", POLICY_RULE,
       SCMP_ACT_ALLOW, 2 },
     { "a line needs a reason", "allow read\n", POLICY_WRONG, 0, 0 },
@@ -74,11 +78,23 @@ static void values_are_read(void **state)
     assert_int_equal(rule.conditions[0].datum_b, 16);
 }
 
+static void bits_that_differ_are_marked(void **state)
+{
+    (void)state;
+    char line[] = "allow prctl a0 == 1, a1 & 0x3f != 18 # x\n";
+    char error[POLICY_ERROR_BYTES];
+    struct policy_rule rule;
+    assert_int_equal(policy_parse(line, &rule, error), POLICY_RULE);
+    assert_int_equal(rule.differs, 2);
+    assert_int_equal(rule.conditions[1].op, SCMP_CMP_MASKED_EQ);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_understood),
         cmocka_unit_test(values_are_read),
+        cmocka_unit_test(bits_that_differ_are_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
