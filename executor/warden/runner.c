@@ -56,6 +56,7 @@ struct runner {
     uint64_t nonce;    /* of the cell that runs; 0: none */
     uint64_t heard;    /* frames in and after this cell */
     bool paused;
+    bool hung_up; /* nothing can be said or heard any more; it is ending */
     bool reading; /* frames are being handled: */
     bool freed;   /* ... it goes when that is over */
     char cause[96];
@@ -81,7 +82,7 @@ static void die(struct runner *runner, const char *format, ...)
 
 static void listen_to(struct runner *runner)
 {
-    bool on = runner->state != DEAD && !runner->paused;
+    bool on = runner->state != DEAD && !runner->paused && !runner->hung_up;
     bool writing = runner->unsent.len > 0;
     watch_want(runner->channel,
                (on ? UV_READABLE : 0) | (writing && on ? UV_WRITABLE : 0));
@@ -251,12 +252,36 @@ static void take_frames(struct runner *runner)
         release(runner);
 }
 
+/* It is ending, or its code closed what it should not. Whoever asked something
+ * of it hears of that from the loop, not in the middle of asking. */
+static void hang_up(struct runner *runner)
+{
+    buf_finish(&runner->unsent);
+    if (runner->hung_up || runner->state == DEAD)
+        return;
+    runner->hung_up = true;
+    listen_to(runner);
+    alarm_set(runner->last_words, LAST_WORDS_MS);
+}
+
+static ssize_t send_unsent(struct runner *runner)
+{
+    return wire_send(watch_fd(runner->channel), buf_view(&runner->unsent),
+                     &runner->passenger, runner->passenger >= 0);
+}
+
 static void write_unsent(struct runner *runner)
 {
-    size_t count = runner->passenger >= 0;
-    ssize_t sent =
-        wire_send(watch_fd(runner->channel), buf_view(&runner->unsent),
-                  &runner->passenger, count);
+    ssize_t sent = send_unsent(runner);
+    if (sent < 0 && errno == ETOOMANYREFS) {
+        /* Other sessions have too many on their way: it goes without. */
+        close_fd(&runner->passenger);
+        sent = send_unsent(runner);
+    }
+    if (sent < 0 && errno != EAGAIN) {
+        hang_up(runner);
+        return;
+    }
     if (sent > 0) {
         buf_drop(&runner->unsent, (size_t)sent);
         close_fd(&runner->passenger);
@@ -273,6 +298,8 @@ static void read_channel(struct runner *runner)
                  MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
     /* Nobody but a snapshot that is born has anything to hand over. */
     size_t count = runner->state == STARTING && !runner->process;
+    if (count > 0)
+        close_fd(&runner->passenger); /* it sent one before: the last counts */
     char *room = buf_reserve(&runner->input, READ_BYTES);
     ssize_t got = room ? wire_receive(watch_fd(runner->channel), room,
                                       READ_BYTES, &runner->passenger, &count)
@@ -280,9 +307,7 @@ static void read_channel(struct runner *runner)
     if (got < 0 && errno == EAGAIN)
         return;
     if (got <= 0) {
-        /* Closed: it is ending, or its code closed what it should not. */
-        watch_want(runner->channel, 0);
-        alarm_set(runner->last_words, LAST_WORDS_MS);
+        hang_up(runner);
         return;
     }
     runner->input.len += (size_t)got;

@@ -37,6 +37,22 @@ ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count)
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* Padding is room to the kernel: one more may have come than was asked for. */
+static size_t take_rights(const struct cmsghdr *rights, int *fds, size_t room)
+{
+    size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    const unsigned char *data = CMSG_DATA(rights);
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, data + i * sizeof(int), sizeof(int));
+        if (i < room)
+            fds[i] = fd;
+        else
+            close(fd);
+    }
+    return count < room ? count : room;
+}
+
 ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
 {
     union control control;
@@ -47,15 +63,14 @@ ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
         .msg_control = &control,
         .msg_controllen = CMSG_SPACE(sizeof(int) * *count),
     };
-    if (*count == 0)
+    size_t room = *count;
+    if (room == 0)
         message.msg_controllen = 0;
     *count = 0;
     ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct cmsghdr *rights = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (rights && rights->cmsg_type == SCM_RIGHTS) {
-        *count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(fds, CMSG_DATA(rights), *count * sizeof(int));
-    }
+    if (rights && rights->cmsg_type == SCM_RIGHTS)
+        *count = take_rights(rights, fds, room);
     return got;
 }
 
