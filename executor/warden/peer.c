@@ -50,8 +50,8 @@ struct request *request_new(struct peer *peer, struct view body,
         return NULL;
     }
     request->peer = peer;
-    request->bytes = body.len;
-    peer->queued_bytes += body.len;
+    request->bytes = sizeof(*request) + body.len;
+    peer->queued_bytes += request->bytes;
     return request;
 }
 
