@@ -13,7 +13,7 @@
  *     |                   |---- clone ------>| maps, root, hardening
  *     |                   `- exit            |
  *     |<---------------- BOX_UP + fds -------|
- *     |----------------- BOX_SWEEP --------->| kills all but those to keep
+ *     |----------------- BOX_SWEEP --------->| stops those to keep, kills the others
  *     |<---------------- BOX_SWEPT ----------|
  *     |<---------------- BOX_ENDED ----------| one of those, if its child */
 #ifndef EXECUTOR_BOX_BOX_H
@@ -27,8 +27,7 @@ enum box_word_kind {
     BOX_MAKE,
     BOX_UP,
     BOX_FAILED,
-    BOX_KEEP,  /* from the warden: keep, from now on */
-    BOX_SWEEP, /* from the warden: keep; the others end */
+    BOX_SWEEP, /* from the warden: those to keep stop, the others end */
     BOX_SWEPT, /* count: how many there were */
     BOX_STUCK, /* some could not be ended: count of the rounds */
     BOX_ENDED, /* pid, status: one that was to be kept, and an orphan */

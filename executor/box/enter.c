@@ -2,12 +2,14 @@
 #include "executor/box/enter.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,20 @@ pid_t box_fork(const int namespaces[BOX_NAMESPACES])
     return child;
 }
 
+/* In the child. The passing process holds locks in the memory that it shares
+ * with our parent: a sweep that ended it too early would leave them locked. */
+static void wait_for_passing(void)
+{
+    pid_t passing = getppid();
+    int fd = passing > 1 ? (int)syscall(SYS_pidfd_open, passing, 0) : -1;
+    if (fd < 0)
+        return; /* it is gone */
+    struct pollfd ended = { .fd = fd, .events = POLLIN };
+    while (poll(&ended, 1, -1) < 0 && errno == EINTR)
+        ;
+    close(fd);
+}
+
 /* The end of the passing process is no news for the caller's own handler. */
 pid_t orphan_fork(void)
 {
@@ -106,6 +122,8 @@ pid_t orphan_fork(void)
     sigaction(SIGCHLD, &quiet, &before);
     pid_t child = fork_in_passing(NULL);
     int error = errno;
+    if (child == 0)
+        wait_for_passing();
     sigaction(SIGCHLD, &before, NULL);
     errno = error;
     return child;

@@ -36,8 +36,9 @@ bool cgroups_enter(const int doors[CGROUP_DOORS]);
 enum { BOX_ENTER_FAILED = 71 };
 
 /* fork(), with a child that is nobody's from its start: in a box, init reaps
- * it. The caller's other children and what waits for them are not disturbed;
- * it may have other threads. */
+ * it. Once it has returned in the child, the fork itself is over in the caller
+ * as well. The caller's other children and what waits for them are not
+ * disturbed; it may have other threads. */
 pid_t orphan_fork(void);
 
 /* fork(), with the child inside the box, at the box's root. To the caller it

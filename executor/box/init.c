@@ -97,6 +97,15 @@ static unsigned int kill_strays(DIR *proc)
     return count;
 }
 
+/* In every round: a death may have woken them, as the kernel does with whoever
+ * is stopped in a process group that nobody outside of it looks after. */
+static void stop_kept(void)
+{
+    for (size_t i = 0; i < BOX_KEPT; i++)
+        if (kept[i] > 1)
+            kill(kept[i], SIGSTOP);
+}
+
 /* Whoever forks while we kill is met in the next round; the limit on
  * processes bounds how many there can be. */
 static struct box_word sweep(DIR *proc)
@@ -105,6 +114,7 @@ static struct box_word sweep(DIR *proc)
     if (getpid() != 1)
         return word; /* no box of its own: these would be others' processes */
     for (int round = 0; round < MAX_ROUNDS; round++) {
+        stop_kept();
         unsigned int count = kill_strays(proc);
         if (count == 0)
             return word;
@@ -147,7 +157,6 @@ void init_serve(void)
         if (recv(BOX_CHANNEL, &word, sizeof(word), 0) != sizeof(word))
             _exit(EXIT_SUCCESS);
         memcpy(kept, word.keep, sizeof(kept));
-        if (word.kind == BOX_SWEEP)
-            say(sweep(proc));
+        say(sweep(proc));
     }
 }

@@ -52,6 +52,7 @@ struct box {
     char *folder;      /* --insecure: all there is */
     char *packages;    /* a folder that the warden fills; NULL: none */
     bool lost;         /* init is gone */
+    size_t sweeps;     /* asked for and not answered */
     struct box_events events;
 };
 
@@ -222,11 +223,14 @@ static void box_is_up(struct box *box, const int *fds, size_t count)
     lend_or_keep(box);
 }
 
-static void tell(const struct box_events *events, const struct box_word *word)
+/* Whoever asks for a sweep while another one is under way wants to hear of its
+ * own: the one before kept others, and ended before something else began. */
+static void tell(struct box *box, const struct box_word *word)
 {
+    const struct box_events *events = &box->events;
     if (word->kind == BOX_ENDED)
         events->on_ended(events->owner, word->pid, word->status);
-    else
+    else if (--box->sweeps == 0)
         events->on_swept(events->owner, word->kind == BOX_SWEPT);
 }
 
@@ -268,7 +272,7 @@ static void on_channel(void *owner, int events)
     else if (got <= 0)
         lose(box);
     else if (box->events.owner)
-        tell(&box->events, &word);
+        tell(box, &word);
 }
 
 /* A folder, or a box that is lost, has nobody who answers: the next turn of
@@ -525,27 +529,14 @@ void box_name(struct box *box, const char *session)
     door_name(box->door, session);
 }
 
-/* If init is gone, the death of everybody else tells; whoever waits for an
- * answer has a deadline. */
-static void say(struct box *box, enum box_word_kind kind,
-                const pid_t keep[BOX_KEPT])
-{
-    struct box_word word = { .kind = (int)kind };
-    memcpy(word.keep, keep, sizeof(word.keep));
-    struct view bytes = { (const char *)&word, sizeof(word) };
-    (void)!wire_send(watch_fd(box->channel), bytes, NULL, 0);
-}
-
+/* If init is gone, the end of the channel tells. */
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT])
 {
+    struct box_word word = { .kind = BOX_SWEEP };
+    struct view bytes = { (const char *)&word, sizeof(word) };
+    memcpy(word.keep, keep, sizeof(word.keep));
     if (box->folder || box->lost)
         alarm_set(box->deadline, 0);
-    else
-        say(box, BOX_SWEEP, keep);
-}
-
-void box_keep(struct box *box, const pid_t keep[BOX_KEPT])
-{
-    if (!box->folder)
-        say(box, BOX_KEEP, keep);
+    else if (wire_send(watch_fd(box->channel), bytes, NULL, 0) > 0)
+        box->sweeps++;
 }

@@ -73,11 +73,9 @@ int box_proc(const struct box *box); /* -1: the box has none */
 const char *box_packages(const struct box *box);
 /* Whose it is, for the log of its way out. */
 void box_name(struct box *box, const char *session);
-/* Ends every process but those; on_swept tells. keep: as the box sees them, 0
- * for nobody. */
+/* Stops those and ends every other process; on_swept tells, on_ended when one
+ * of those ends from now on. keep: as the box sees them, 0 for nobody. */
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT]);
-/* on_ended is wanted for those. */
-void box_keep(struct box *box, const pid_t keep[BOX_KEPT]);
 /* Kills everything inside. No event comes any more. Accepts NULL. */
 void box_release(struct box *box);
 

@@ -76,13 +76,9 @@ static void on_frame(void *owner, const struct guest_frame *frame)
 
 static void parked(struct interpreter *interpreter)
 {
-    pid_t pids[BOX_KEPT];
     runner_free(interpreter->snapshot);
     interpreter->snapshot = interpreter->parking;
     interpreter->parking = NULL;
-    keep(interpreter, pids);
-    box_keep(interpreter->box, pids);
-    interpreter_freeze(interpreter);
     interpreter->events.on_parked(interpreter->events.owner, NULL);
 }
 
@@ -323,6 +319,10 @@ void interpreter_sweep(struct interpreter *interpreter, bool runner_too)
     pid_t pids[BOX_KEPT];
     keep(interpreter, pids);
     if (runner_too) {
+        /* What is being parked ends as well; it must not take the place of
+         * the snapshot any more. */
+        runner_free(interpreter->parking);
+        interpreter->parking = NULL;
         runner_signal(interpreter->runner, SIGKILL);
         pids[0] = 0;
     }
@@ -354,9 +354,7 @@ bool interpreter_has_snapshot(const struct interpreter *interpreter)
 
 void interpreter_go_back(struct interpreter *interpreter)
 {
-    runner_free(interpreter->parking);
     runner_free(interpreter->runner);
-    interpreter->parking = NULL;
     interpreter->runner = interpreter->snapshot;
     interpreter->snapshot = NULL;
     interpreter->paused = false;

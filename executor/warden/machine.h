@@ -33,6 +33,8 @@ enum turn session_serve(struct session *session);
 
 /* Everything inside is gone with it. */
 void session_drop_interpreter(struct session *session);
+/* From now on, while its code runs. */
+void session_measure(struct session *session);
 /* While a consumer does not read, its session waits. */
 void session_slow_down(struct session *session);
 int session_workspace(const struct session *session);
@@ -43,6 +45,7 @@ enum turn step_stopping(struct session *session);
 enum turn step_sweeping(struct session *session);
 enum turn step_killing(struct session *session);
 enum turn step_parking(struct session *session);
+enum turn step_clearing(struct session *session);
 enum turn step_installing(struct session *session);
 
 /* Ends what runs, or has died, and goes back to what there was. */

@@ -175,11 +175,12 @@ void outcome_say(struct session *session, bool emptied)
         .type = FRAME_DONE,
         .cell = *cell,
         .picture = running->picture,
-        .emptied = emptied,
+        .emptied = emptied || session->emptied,
         .files = emptied ? (struct list){ 0 }
                          : listing_changes(&session->files, &after, &arena),
     };
     call_say(running->call, &frame);
+    session->emptied = false;
     running->call = NULL;
     tool_end(session);
     arena_finish(&running->arena);

@@ -8,6 +8,8 @@
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"
 
+enum { MAX_BACKS = 2 };
+
 static void log_outcome(const struct session *session)
 {
     const struct running *running = &session->running;
@@ -57,6 +59,15 @@ static void tell_of_kills(struct session *session)
                     (unsigned long long)session->limits.memory_bytes >> 20);
 }
 
+static enum turn park(struct session *session)
+{
+    session->seen.parked = session->seen.memory = false;
+    session_enter(session, SESSION_PARKING);
+    session_measure(session);
+    interpreter_park(session->interpreter);
+    return AGAIN;
+}
+
 enum turn session_settle(struct session *session)
 {
     tell_of_kills(session);
@@ -70,10 +81,7 @@ enum turn session_settle(struct session *session)
         session_enter(session, SESSION_IDLE);
         return AGAIN;
     }
-    session->seen.parked = false;
-    session_enter(session, SESSION_PARKING);
-    interpreter_park(session->interpreter);
-    return AGAIN;
+    return park(session);
 }
 
 /* ---------------------------------------------------------------- parking */
@@ -83,21 +91,51 @@ enum turn step_parking(struct session *session)
     if (session->seen.closing)
         return session_end(session);
     /* Its own code runs when it is forked, and may never come to an end. */
-    if (session->seen.dead || session->seen.late)
+    if (session->seen.dead || session->seen.late || session->seen.memory)
         return session_kill(session);
     if (!session->seen.parked)
         return WAIT;
-    if (interpreter_has_snapshot(session->interpreter))
-        session->snapshot_cell =
-            session->cells - (session->running.call != NULL);
+    session->seen.swept = false;
+    session_enter(session, SESSION_CLEARING);
+    interpreter_freeze(session->interpreter);
+    interpreter_sweep(session->interpreter, false);
+    return WAIT;
+}
+
+/* Threads of the session ran while it was forked: what they started ends. */
+enum turn step_clearing(struct session *session)
+{
+    const struct session_seen *seen = &session->seen;
+    if (seen->closing)
+        return session_end(session);
+    if (!seen->dead && !seen->swept && !seen->late)
+        return WAIT;
+    if (seen->dead || !seen->swept || !seen->clean)
+        return session_kill(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
 
 /* ---------------------------------------------------------------- killing */
 
+/* NULL: nobody but itself. */
+static const char *blame_of(const struct session *session)
+{
+    if (session->seen.dead)
+        return NULL;
+    if (session->state == SESSION_SWEEPING ||
+        session->state == SESSION_CLEARING)
+        return "processes that it left behind could not be ended";
+    if (session->state != SESSION_PARKING)
+        return NULL;
+    return session->seen.memory
+               ? "it took too much memory while a snapshot was made"
+               : "a snapshot could not be made in time";
+}
+
 enum turn session_kill(struct session *session)
 {
+    session->blame = blame_of(session);
     session->seen.swept = false;
     session_enter(session, SESSION_KILLING);
     interpreter_freeze(session->interpreter);
@@ -110,14 +148,13 @@ static const char *what_happened(const struct session *session, char *text,
 {
     const struct running *running = &session->running;
     double limit = (double)running->limit_ms / 1000;
+    const char *cause = session->blame
+                            ? session->blame
+                            : interpreter_cause(session->interpreter);
     if (!running->call)
-        snprintf(text, size, "between two cells %s",
-                 interpreter_cause(session->interpreter));
+        snprintf(text, size, "between two cells %s", cause);
     else if (session->seen.done && running->stop != STOP_MEMORY)
-        snprintf(text, size, "after the cell %s",
-                 session->seen.dead
-                     ? interpreter_cause(session->interpreter)
-                     : "processes that it left behind could not be ended");
+        snprintf(text, size, "after the cell %s", cause);
     else if (running->stop == STOP_LIMIT)
         snprintf(text, size,
                  "it ran longer than its limit of %.1f s, did not react to "
@@ -193,6 +230,7 @@ static void tell(struct session *session, bool back)
     if (!running->call) {
         snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
         session->loss_state = state;
+        session->emptied |= !back;
         log_line("session.rolled_back", session->name, "%s", session->loss);
         return;
     }
@@ -212,15 +250,23 @@ static enum turn go_back(struct session *session)
     bool parked = interpreter_has_snapshot(session->interpreter);
     session->filled = session->filled && parked;
     session->seen = (struct session_seen){ .closing = session->seen.closing };
+    interpreter_go_back(session->interpreter);
     if (!parked) {
         session_enter(session, SESSION_OPENING);
-        interpreter_go_back(session->interpreter);
         return AGAIN;
     }
-    session_enter(session, SESSION_PARKING);
-    interpreter_go_back(session->interpreter);
-    interpreter_park(session->interpreter);
+    /* One that ends whenever it is forked would end, and go back, for ever. */
+    if (++session->backs <= MAX_BACKS)
+        return park(session);
+    session_enter(session, SESSION_IDLE);
     return AGAIN;
+}
+
+/* It runs again, in the state that it was begun in. */
+static bool runs_again(const struct session *session, bool back)
+{
+    return back && session->running.call && session->running.again &&
+           (!session->filled || interpreter_has_snapshot(session->interpreter));
 }
 
 enum turn step_killing(struct session *session)
@@ -232,7 +278,7 @@ enum turn step_killing(struct session *session)
     if (!seen->dead)
         log_line("session.stuck", session->name,
                  "its interpreter does not die");
-    if (!back || !session->running.again)
+    if (!runs_again(session, back))
         tell(session, back);
     if (back)
         return go_back(session);

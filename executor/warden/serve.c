@@ -87,10 +87,9 @@ enum turn session_begin_cell(struct session *session)
     running->times++;
     session->seen = (struct session_seen){ 0 };
     session_enter(session, SESSION_RUNNING);
+    session->backs = 0;
     tool_begin(session, running->asked.tools.len > 0);
-    if (!box_is_folder(interpreter_box(session->interpreter)))
-        alarm_set(session->measuring, MEASURE_MS);
-    memory_begin(interpreter_box(session->interpreter));
+    session_measure(session);
     if (!interpreter_cell(session->interpreter, &running->asked, &err))
         session->seen.interrupt = true; /* bounds are the format's: our bug */
     return AGAIN;

@@ -43,6 +43,7 @@ static uint64_t deadline_ms(const struct session *session)
     case SESSION_KILLING:
         return KILL_MS;
     case SESSION_SWEEPING:
+    case SESSION_CLEARING:
         return SWEEP_MS;
     case SESSION_PARKING:
         return PARK_MS;
@@ -120,8 +121,11 @@ static void on_swept(void *owner, bool clean)
 static void on_parked(void *owner, const char *failure)
 {
     struct session *session = owner;
-    if (failure)
+    if (failure) /* the one before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
+    else
+        session->snapshot_cell =
+            session->cells - (session->running.call != NULL);
     session->seen.parked = true;
     session_run(session);
 }
@@ -181,12 +185,21 @@ static void on_output(void *owner, struct view stream, struct view bytes)
 static void on_measure(void *owner)
 {
     struct session *session = owner;
-    if (session->state != SESSION_RUNNING && session->state != SESSION_STOPPING)
-        return;
+    if (!(TO(session->state) &
+          (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) | TO(SESSION_PARKING))))
+        return; /* nothing in it runs */
     alarm_set(session->measuring, MEASURE_MS);
     look_at_memory(session);
     if (session->seen.memory)
         session_run(session);
+}
+
+void session_measure(struct session *session)
+{
+    struct box *box = interpreter_box(session->interpreter);
+    if (!box_is_folder(box))
+        alarm_set(session->measuring, MEASURE_MS);
+    memory_begin(box);
 }
 
 /* ------------------------------------------------------- requests in order */
@@ -231,6 +244,19 @@ enum turn session_end(struct session *session)
     return AGAIN;
 }
 
+/* An interpreter that cannot be replaced takes its box along. */
+static void lose_files(struct session *session, const char *why)
+{
+    if (!session->opened || !session->interpreter)
+        return;
+    snprintf(session->loss, sizeof(session->loss),
+             "between two cells no interpreter could be had: %s; variables and "
+             "files of the session are lost",
+             why);
+    session->loss_state = CELL_LOST;
+    session->emptied = true;
+}
+
 /* Whoever asked is told; a session that never was does not stay. */
 static enum turn fail_open(struct session *session, const struct err *err)
 {
@@ -247,6 +273,7 @@ static enum turn fail_open(struct session *session, const struct err *err)
         session_enter(session, SESSION_IDLE);
         return AGAIN;
     }
+    lose_files(session, why.text);
     session_drop_interpreter(session);
     if (session->first)
         session_fail_first(session, &why);
@@ -321,6 +348,7 @@ static enum turn step_opening(struct session *session)
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
         session->again = true;
+        lose_files(session, interpreter_cause(interpreter));
         session_drop_interpreter(session);
         return AGAIN;
     }
@@ -392,9 +420,13 @@ static const struct rule table[SESSION_STATES] = {
                                  TO(SESSION_KILLING) | TO(SESSION_ENDED),
                              step_installing },
     [SESSION_PARKING] = { "parking",
-                          TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                          TO(SESSION_CLEARING) | TO(SESSION_KILLING) |
                               TO(SESSION_ENDED),
                           step_parking },
+    [SESSION_CLEARING] = { "clearing",
+                           TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                               TO(SESSION_ENDED),
+                           step_clearing },
     [SESSION_SENDING] = { "sending", TO(SESSION_IDLE), step_sending },
     [SESSION_ENDED] = { "ended", 0, step_ended },
 };

@@ -1,6 +1,6 @@
 /* session.h - one session: an interpreter in a box, and what is asked of it.
  *
- *       .-----------------------------------------.
+ *       .--------------------------- CLEARING <---.
  *       v                                         |
  *     IDLE --> RUNNING --> SWEEPING --(outcome)--> PARKING
  *     ^  |        |  `--> STOPPING --'   |          ^  |
@@ -37,6 +37,7 @@ enum session_state {
     SESSION_KILLING,    /* what runs is ended, the snapshot takes its place */
     SESSION_SWEEPING,   /* the cell is over; what it left behind is ended */
     SESSION_PARKING,    /* a snapshot is made */
+    SESSION_CLEARING,   /* it is; what ran meanwhile is ended */
     SESSION_INSTALLING, /* the cell missed a module */
     SESSION_SENDING,
     SESSION_ENDED,
@@ -94,19 +95,22 @@ struct session {
     struct session_limits limits;
     enum profile profile;
     struct alarm *deadline;
-    struct alarm *measuring; /* memory, while a cell runs */
+    struct alarm *measuring; /* memory, while its code runs */
     struct request *first;   /* what is asked, in order */
 
     struct box_wish wish;
     struct interpreter *interpreter;
     uint64_t born_bytes;    /* resident, when it was ready */
     bool filled;            /* a cell has ended in it */
+    unsigned int backs;     /* how often it went back since the last cell */
     uint64_t snapshot_cell; /* the last one that its snapshot has seen */
     bool opened;            /* OPENED was said */
 
     /* The interpreter died between two cells: told with the next one. */
     char loss[320];
     enum cell_state loss_state;
+    bool emptied;      /* its files are gone as well */
+    const char *blame; /* why it is killed, when it has not died by itself */
 
     struct calls calls;
     struct running running;
