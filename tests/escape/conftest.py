@@ -4,13 +4,14 @@ import pytest
 from executor_client import Executor
 
 PRELUDE = """
-import ctypes, errno, os, socket, sys, time
+import ctypes, errno, os, signal, socket, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(number, *args):
     ctypes.set_errno(0)
     got = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) for a in args])
     return got, errno.errorcode.get(ctypes.get_errno(), "")
 """
+WARDEN_MIB = 256  # resident, whatever is done to it
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,14 @@ def neighbour(executor):
     return session
 
 
+def host_is_well(executor):
+    """The warden is there, small, and does nothing when there is nothing to do."""
+    assert executor.process.alive(), executor.process.text()
+    with open(f"/proc/{executor.process.pid}/status") as status:
+        resident = next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
+    assert resident < WARDEN_MIB << 10, "KiB of the warden"
+
+
 @pytest.fixture
 def attacker(executor, neighbour, request):
     """A new session; afterwards it, the neighbour and the next one are fine."""
@@ -36,11 +45,25 @@ def attacker(executor, neighbour, request):
     session = executor.open(name)
     assert session.run(PRELUDE).status == "ok"
     yield session
+    host_is_well(executor)
     assert session.run("1 + 1").result == "2", "the session's next cell"
-    assert neighbour.run("mine + 1").result == "42", "the neighbour's variables"
+    done = neighbour.run("mine + 1")
+    assert (done.result, done.state) == ("42", "kept"), "the neighbour's variables"
     assert neighbour.list() == {"secret.txt": 16}, "the neighbour's files"
     session.close()
     following = executor.open(name)
     assert following.fresh
     assert following.run("1 + 1").result == "2", "the next session"
     following.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was tried, by name."""
+    held = [
+        report.nodeid.split("::")[-1]
+        for report in terminalreporter.stats.get("passed", [])
+        if report.when == "call"
+    ]
+    for name in held:
+        terminalreporter.write_line(f"held: {name}")
+    terminalreporter.write_line(f"{len(held)} attacks and checks held")

@@ -1,5 +1,5 @@
 # Attacks on the box, each by name, through the real executor.
-foreach(module
-    attacks births cgroup exhaustion forgery files network sessions survival walls)
+foreach(module attacks births blocking cgroup control exhaustion files forgery
+    network rollback sessions snapshots survival walls)
   scenario_test(escape/${module} escape)
 endforeach()
