@@ -38,6 +38,16 @@ def host_is_well(executor):
     assert resident < WARDEN_MIB << 10, "KiB of the warden"
 
 
+def answers(session):
+    """It may still be at odds with itself: then it says why, for some cells."""
+    for _ in range(5):
+        done = session.run("1 + 1", cell_ms=2000)
+        if done.result == "2":
+            return True
+        assert done.reason, done
+    return False
+
+
 @pytest.fixture
 def attacker(executor, neighbour, request):
     """A new session; afterwards it, the neighbour and the next one are fine."""
@@ -46,7 +56,7 @@ def attacker(executor, neighbour, request):
     assert session.run(PRELUDE).status == "ok"
     yield session
     host_is_well(executor)
-    assert session.run("1 + 1").result == "2", "the session's next cell"
+    assert answers(session), "the session's next cell"
     done = neighbour.run("mine + 1")
     assert (done.result, done.state) == ("42", "kept"), "the neighbour's variables"
     assert neighbour.list() == {"secret.txt": 16}, "the neighbour's files"
