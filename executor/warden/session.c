@@ -135,7 +135,8 @@ static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
     uint64_t taken = 0;
-    if (box_is_folder(box) || !session->running.call)
+    bool runs = session->running.call || session->state == SESSION_PARKING;
+    if (box_is_folder(box) || !runs)
         return;
     session->seen.memory =
         memory_exceeded(box, session->limits.memory_bytes, &taken);
