@@ -49,7 +49,7 @@ struct consumer {
     struct http *http;
     struct endpoints endpoints;
     struct catalog catalog; /* what code may call */
-    json_t *tools; /* offered to a job that names none */
+    json_t *tools;          /* offered to a job that names none */
     struct intake *intake;
     struct lease *lease;
     struct sweep *sweep;
