@@ -13,8 +13,7 @@
  *     |                   |---- clone ------>| maps, root, hardening
  *     |                   `- exit            |
  *     |<---------------- BOX_UP + fds -------|
- *     |----------------- BOX_SWEEP --------->| stops those to keep, kills the
- * others
+ *     |----------------- BOX_SWEEP --------->| stops some, kills the others
  *     |<---------------- BOX_SWEPT ----------|
  *     |<---------------- BOX_ENDED ----------| one of those, if its child */
 #ifndef EXECUTOR_BOX_BOX_H
