@@ -251,8 +251,8 @@ static void lose_files(struct session *session, const char *why)
     if (!session->opened || !session->interpreter)
         return;
     snprintf(session->loss, sizeof(session->loss),
-             "between two cells no interpreter could be had: %s; variables and "
-             "files of the session are lost",
+             "between two cells no interpreter could be had: %.200s; variables "
+             "and files of the session are lost",
              why);
     session->loss_state = CELL_LOST;
     session->emptied = true;
