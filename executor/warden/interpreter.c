@@ -100,9 +100,10 @@ static void on_ready(void *owner, struct runner *runner)
 
 static void stop_parking(struct interpreter *interpreter, const char *why)
 {
-    runner_free(interpreter->parking);
+    struct runner *failed = interpreter->parking;
     interpreter->parking = NULL;
     interpreter->events.on_parked(interpreter->events.owner, why);
+    runner_free(failed); /* the reason is its own */
 }
 
 static void on_dead(void *owner, struct runner *runner)
