@@ -48,7 +48,7 @@ def as_cell(source, number):
     from quern_guest import cell
 
     with conftest.captured(1) as out, conftest.captured(2):
-        status, result, name, _value, _traceback = cell.run(source, number)
+        status, result, name, *_ = cell.run(source, number)
     said = out[0].decode() + (result + "\n" if result else "")
     return name if status == "error" else said
 
