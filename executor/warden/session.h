@@ -12,8 +12,9 @@
  *     `------- OPENING <------------------'
  *   (no interpreter yet, or not any more)
  *
- * Between SWEEPING and its outcome a cell may be INSTALLING what it lacks, and
- * then go back through KILLING to run again.
+ * From PARKING it comes to IDLE through CLEARING: what a fork's own hooks have
+ * started is swept. Between SWEEPING and its outcome a cell may be INSTALLING
+ * what it lacks, and then go back through KILLING to run again.
  *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
