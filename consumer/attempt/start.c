@@ -136,6 +136,9 @@ static bool read_job(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_REJECT, "id_mismatch",
                        "the body is of job %.*s, it was submitted as %s",
                        VIEW_ARG(job->id), attempt->id);
+    if (job->kind == JOB_SESSION)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "kind session is not offered by this consumer");
     if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;

@@ -9,7 +9,10 @@
 #include "schemas/message/table.h"
 
 const char *const priority_names[] = { "normal", "high", "low", NULL };
-static const char *const kind_names[] = { "conversation", "code", NULL };
+static const char *const kind_names[] = { "conversation", "code", "session",
+                                          NULL };
+static const char *const action_names[] = { "show",  "files", "get", "put",
+                                            "close", "fork",  NULL };
 static const char *const mode_names[] = { "tools", "codeact", NULL };
 
 /* One cell is the longest text that any list holds; the rest is shorter. */
@@ -64,12 +67,39 @@ static const struct schema schema_job_retry = {
     SCHEMA(job_retry, "How often, and how soon, a failed attempt is repeated."),
 };
 
+static const struct field path_fields[] = {
+    { .type = FIELD_TEXT,
+      .flags = FIELD_RAW,
+      .max = MAX_PATH_BYTES,
+      .about = "In the workspace, any bytes" },
+};
+static const struct schema schema_path = {
+    .name = "path",
+    .about = "A path.",
+    .size = sizeof(struct view),
+    .fields = path_fields,
+    .count = 1,
+};
+
+static const struct field job_action_fields[] = {
+    ENUM_AS("do", job_action, verb, FIELD_ALWAYS, action_names,
+            "show: what is known of it. files: its workspace. get: files of "
+            "it. put: the job's files, into it. close: it is over. fork: "
+            "another that begins as this one is."),
+    LIST(job_action, names, 0, path, MAX_FILES, "get: paths in the workspace"),
+    TEXT(job_action, to, 0, MAX_NAME_BYTES, "fork: the other's name"),
+};
+static const struct schema schema_job_action = {
+    SCHEMA(job_action, "What is to be done with a session."),
+};
+
 static const struct field job_fields[] = {
     TEXT_OF_LENGTH(job, id, FIELD_REQUIRED, ID_LEN,
                    "UUIDv7, lower case; the three digits after -7 are the "
                    "partition: 000"),
     ENUM(job, kind, FIELD_ALWAYS, kind_names,
-         "conversation: a model answers. code: cells run without a model."),
+         "conversation: a model answers. code: cells run without a model. "
+         "session: something is done with the session itself."),
     TEXT(job, queue, 0, MAX_NAME_BYTES,
          "1 to 128 of A-Z a-z 0-9 . _ -; absent: default"),
     ENUM(job, priority, 0, priority_names, "Absent: normal"),
@@ -89,6 +119,7 @@ static const struct field job_fields[] = {
          "Files for the session; blobs are written before submit"),
     LIST(job, cells, 0, text, MAX_CELLS,
          "Kind code: Python, run one after the other until one fails"),
+    STRUCT(job, action, 0, job_action, "Kind session; absent: show"),
     STRUCT(job, limits, 0, job_limits, "Bounds of this job"),
     STRUCT(job, retry, 0, job_retry, "After errors"),
     TEXT(job, idempotency_key, 0, 256,
@@ -161,6 +192,7 @@ static bool check_names(const struct job *job, struct err *err)
         { "queue", job->queue },
         { "tenant", job->tenant },
         { "session", job->session },
+        { "action.to", job->action.to },
     };
     const struct view *tools = job->tools.items;
 
@@ -270,11 +302,72 @@ static bool check_messages(const struct job *job, struct err *err)
     return true;
 }
 
+static bool is_given(const struct job_action *action)
+{
+    return action->verb != ACTION_SHOW || action->names.count > 0 ||
+           action->to.len > 0;
+}
+
+/* What an action needs, and what none but it takes. */
+static bool check_action(const struct job *job, struct err *err)
+{
+    const struct job_action *action = &job->action;
+    const struct {
+        const char *member;
+        bool given;
+        int verb;
+    } rows[] = {
+        { "action.names", action->names.count > 0, ACTION_GET },
+        { "files", job->files.count > 0, ACTION_PUT },
+        { "action.to", action->to.len > 0, ACTION_FORK },
+    };
+
+    if (job->session.len == 0)
+        return err_set(err, ERR_REJECT, "missing_field",
+                       "session is required for kind session");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *verb = action_names[rows[i].verb];
+
+        if (action->verb == rows[i].verb && !rows[i].given)
+            return err_set(err, ERR_REJECT, "missing_field",
+                           "%s is required for action %s", rows[i].member,
+                           verb);
+        if (action->verb != rows[i].verb && rows[i].given)
+            return err_set(err, ERR_REJECT, "bad_field",
+                           "%s is for action %s, not for %s", rows[i].member,
+                           verb, action_names[action->verb]);
+    }
+    return !view_equal(action->to, job->session) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "action.to is the session itself");
+}
+
+static bool check_paths(const struct job *job, struct err *err)
+{
+    const struct view *names = job->action.names.items;
+
+    for (size_t i = 0; i < job->action.names.count; i++)
+        if (names[i].len == 0 ||
+            memchr(names[i].data, '\0', names[i].len) != NULL)
+            return err_set(err, ERR_REJECT, "bad_field",
+                           "action.names[%zu] must be a path without NUL", i);
+    return true;
+}
+
 /* What each kind must have, and must not. */
 static bool check_kind(const struct job *job, struct err *err)
 {
     bool talks = job->messages != NULL || job->prompt.len > 0;
 
+    if (job->kind == JOB_SESSION && (talks || job->cells.count > 0))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "kind session takes an action, not messages, prompt or "
+                       "cells");
+    if (job->kind == JOB_SESSION)
+        return check_action(job, err) && check_paths(job, err);
+    if (is_given(&job->action))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "action is for kind session");
     if (job->kind == JOB_CODE && job->cells.count == 0)
         return err_set(err, ERR_REJECT, "missing_field",
                        "cells is required for kind code");

@@ -1,13 +1,14 @@
 /* job.h - a job: what a producer asks for. The body of quern_v1_submit.
  *
  * kind conversation: the model answers messages (OpenAI chat form) or prompt,
- * and may run code. kind code: cells run in the session, without a model. */
+ * and may run code. kind code: cells run in the session, without a model. kind
+ * session: something is done with the session itself. */
 #ifndef SCHEMAS_MESSAGE_JOB_H
 #define SCHEMAS_MESSAGE_JOB_H
 
 #include "schemas/message/field.h"
 
-enum job_kind { JOB_CONVERSATION, JOB_CODE };
+enum job_kind { JOB_CONVERSATION, JOB_CODE, JOB_SESSION };
 enum job_mode { MODE_TOOLS, MODE_CODEACT };
 enum priority { PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_LOW };
 extern const char *const priority_names[]; /* normal, high, low */
@@ -37,6 +38,21 @@ struct job_retry {
     uint64_t backoff_ms;   /* first delay, doubled each time; zero: default */
 };
 
+enum action_verb {
+    ACTION_SHOW,  /* what is known of it */
+    ACTION_FILES, /* its workspace */
+    ACTION_GET,   /* names: files of it */
+    ACTION_PUT,   /* the job's files, into it */
+    ACTION_CLOSE, /* it is over: memory, files and record */
+    ACTION_FORK,  /* to: another that begins as this one is */
+};
+
+struct job_action {
+    int verb;          /* enum action_verb; "do" in the message */
+    struct list names; /* of struct view: paths in the workspace, any bytes */
+    struct view to;
+};
+
 struct job {
     struct view id;
     int kind; /* enum job_kind */
@@ -52,6 +68,7 @@ struct job {
     struct list tools; /* of struct view; empty: every tool of the consumer */
     struct list files; /* of struct file_ref */
     struct list cells; /* of struct view; kind code */
+    struct job_action action; /* kind session */
     struct job_limits limits;
     struct job_retry retry;
     struct view idempotency_key;
@@ -64,8 +81,9 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 
 /* message_decode(), then what no single row can say: a conversation has
  * messages (an array of maps with a role) or a prompt, not both; code has
- * cells; file names are base names, told apart from each other; MODE_CODEACT
- * is refused while the consumer does not speak it. */
+ * cells; kind session has a session, and what its action needs and nothing
+ * else; file names are base names, told apart from each other; MODE_CODEACT is
+ * refused while the consumer does not speak it. */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 

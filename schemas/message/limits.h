@@ -31,17 +31,21 @@ enum {
     MAX_TURNS = 256,
     MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
     MAX_CELL_MS = 3600 * 1000,
-    MAX_FRAME_BYTES = 17 << 20,   /* one display of MAX_DISPLAY_BYTES fits */
-    MAX_DISPLAY_BYTES = 16 << 20, /* one MIME bundle */
-    MAX_CHUNK_BYTES = 256 << 10,  /* piece of a file or of output in a frame */
-    MAX_PICTURE_BYTES = 16 << 20, /* a session's namespace, pickled */
-    MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */
-    MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */
-    MAX_OPEN_QUESTIONS = 16,      /* calls of tools of a cell, at once */
-    MAX_CELL_QUESTIONS = 256,     /* ... and in all */
-    QUESTION_BURST = 64,          /* ... and as fast as they like */
-    QUESTIONS_PER_S = 20,         /* ... and after those */
-    MAX_PIXELS = 64 << 20,        /* width times height of an image */
+    MAX_FRAME_BYTES = 17 << 20,    /* one display of MAX_DISPLAY_BYTES fits */
+    MAX_DISPLAY_BYTES = 16 << 20,  /* one MIME bundle */
+    MAX_CHUNK_BYTES = 256 << 10,   /* piece of a file or of output in a frame */
+    MAX_PICTURE_BYTES = 16 << 20,  /* a session's namespace, pickled */
+    MAX_SESSION_BYTES = 256 << 10, /* what is known of a session */
+    MAX_SESSION_FILES = 512,       /* of its workspace, in there */
+    MAX_MISSING = 128,             /* names that were not saved */
+    MAX_PACKAGES = 128,            /* installed in one session */
+    MAX_TOOLS_BYTES = 64 << 10, /* the functions a cell may call, described */
+    MAX_TOOL_BYTES = 1 << 20,   /* a tool's arguments or its result, JSON */
+    MAX_OPEN_QUESTIONS = 16,    /* calls of tools of a cell, at once */
+    MAX_CELL_QUESTIONS = 256,   /* ... and in all */
+    QUESTION_BURST = 64,        /* ... and as fast as they like */
+    QUESTIONS_PER_S = 20,       /* ... and after those */
+    MAX_PIXELS = 64 << 20,      /* width times height of an image */
 };
 
 #endif

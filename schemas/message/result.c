@@ -15,10 +15,6 @@ bool job_state_is_terminal(int state)
     return state >= STATE_COMPLETED && state <= STATE_CANCELLED;
 }
 
-const char *const cell_state_names[] = {
-    "kept", "rolled_back", "restored", "lost", NULL,
-};
-
 const char *const cell_status_names[] = {
     "ok",      "error",       "exit",    "timeout", "memory",
     "crashed", "interrupted", "unknown", NULL,
@@ -194,6 +190,10 @@ static const struct field result_fields[] = {
     TEXT(result, notes, FIELD_RAW, MAX_STREAM_BYTES,
          "What was cut to fit, a sentence each"),
     MAP(result, metadata, 0, MAX_METADATA, "The job's own, given back"),
+    LIST(result, listing, 0, session_file, MAX_SESSION_FILES,
+         "Action files: the workspace"),
+    STRUCT(result, record, 0, session_record,
+           "Kind session: what is known of it, or of its fork"),
 };
 const struct schema schema_result = {
     SCHEMA(result, "What came of a job."),

@@ -3,6 +3,7 @@
 #define SCHEMAS_MESSAGE_RESULT_H
 
 #include "schemas/message/job.h"
+#include "schemas/message/session.h"
 
 /* The terminal ones come last, in this order. */
 enum job_state {
@@ -65,10 +66,6 @@ struct cell_error {
     struct view value;     /* division by zero */
     struct view traceback; /* with the lines of the cell */
 };
-
-/* What became of the session's variables and files, always the truth. */
-enum cell_state { CELL_KEPT, CELL_ROLLED_BACK, CELL_RESTORED, CELL_LOST };
-extern const char *const cell_state_names[]; /* kept, rolled_back, ... */
 
 enum cell_status {
     CELL_OK,
@@ -144,6 +141,9 @@ struct result {
     struct view isolation; /* walls in force, or "insecure" */
     struct view notes;     /* what was cut to fit, a sentence each */
     struct list metadata;  /* the job's own, given back */
+    /* Kind session: what its action was about. */
+    struct list listing; /* of struct session_file */
+    struct session_record record;
 };
 extern const struct schema schema_result;
 

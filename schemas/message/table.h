@@ -49,11 +49,13 @@
 #member, FIELD_BOOL, flags, OFFSET(noun, member, bool), 0, 0, NULL,    \
             NULL, about                                                        \
     }
-#define ENUM(noun, member, flags, names, about)                                \
+#define ENUM_AS(name, noun, member, flags, names, about)                       \
     {                                                                          \
-#member, FIELD_ENUM, flags, OFFSET(noun, member, int), 0, 0, NULL,     \
-            names, about                                                       \
+        name, FIELD_ENUM, flags, OFFSET(noun, member, int), 0, 0, NULL, names, \
+            about                                                              \
     }
+#define ENUM(noun, member, flags, names, about)                                \
+    ENUM_AS(#member, noun, member, flags, names, about)
 #define ANY(noun, member, flags, about)                                        \
     {                                                                          \
 #member, FIELD_ANY, flags,                                             \

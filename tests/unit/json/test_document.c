@@ -61,12 +61,19 @@ static void test_result(void **state)
     check_document(&schema_result);
 }
 
+static void test_session(void **state)
+{
+    (void)state;
+    check_document(&schema_session_record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job),
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_result),
+        cmocka_unit_test(test_session),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

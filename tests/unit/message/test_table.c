@@ -201,6 +201,7 @@ static bool set_size(const struct field *field, void *out, uint64_t size,
             struct pair *pair = (struct pair *)((struct list *)out)->items + i;
 
             pair->key = arena_copy(arena, VIEW("000"));
+            ((char *)(uintptr_t)pair->key.data)[1] = (char)('0' + i / 64);
             ((char *)(uintptr_t)pair->key.data)[2] = (char)('0' + i % 64);
         }
         return true;

@@ -51,6 +51,20 @@ static const struct canonical canonical[] = {
       "'metadata':{'user':'42','page':'/r\xc3\xa9sum\xc3\xa9'},"
       "'traceparent':"
       "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}" },
+    { "job-session", "something is done with a session itself", &schema_job,
+      "{" ID ",'kind':'session','session':'s-1','action':{'do':'get','names':"
+      "['data/a.csv',{'base64':'Y2Fm6S5jc3Y='}]}}" },
+    { "session-record", "a session that outlived its host",
+      &schema_session_record,
+      "{'name':'s-1','tenant':'acme','holder':'host-a/5f3c9a1e.17',"
+      "'generation':7,'picture':'" SHA "','picture_bytes':20480,"
+      "'missing':{'lines':'TypeError: cannot pickle generator'},"
+      "'files':[{'name':'data/a.csv','blob':'" SHA "','bytes':1234},"
+      "{'name':'huge.bin','bytes':50000000,'note':'larger than 32 MiB'}],"
+      "'packages':['humanize==4.9.0'],'cells':12,"
+      "'job':'019aa5c8-1b2c-7000-8000-000000000000',"
+      "'created_ms':1763700000000,'updated_ms':1763700002000,"
+      "'state':'restored','note':'from what was saved'}" },
     { "event-queued", "the first event", &schema_event,
       "{'seq':1,'at':1763700000000,'type':'job.queued',"
       "'data':{'queue':'default'}}" },
