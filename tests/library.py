@@ -14,6 +14,7 @@ LIBRARY = os.path.join(BUILD, "schemas", "redis", "library.lua")
 TERMINAL = ("completed", "incomplete", "failed", "cancelled")
 GROUP = "consumers"
 ONGOING = ("queued", "in_progress")
+WEEK_MS = 7 * 24 * 3600 * 1000
 
 
 class Refused(Exception):
@@ -150,6 +151,33 @@ class Library:
         """Seconds; -1: for ever, -2: there is none."""
         return self.client.ttl(f"{self.root}blob:{sha256}")
 
+    def claim(self, id, epoch, session="t/s", ttl_ms=WEEK_MS):
+        """(True, the record), or (False, the job that it waits for)."""
+        mine, what = self.call("session_claim", id, epoch, session, ttl_ms)
+        return bool(mine), what if mine else what.decode()
+
+    def save(
+        self,
+        id,
+        epoch,
+        generation,
+        record=b"\x80",
+        session="t/s",
+        picture="",
+        files=(),
+        listed=1,
+        ttl_ms=WEEK_MS,
+        kept_ms=0,
+    ):
+        return self.call(
+            "session_save", id, epoch, session, generation, listed, ttl_ms,
+            kept_ms, record, picture, *files,
+        )
+
+    def session(self, session="t/s"):
+        found = self.client.hgetall(f"{self.root}session:{session}")
+        return {name.decode(): value.decode("latin-1") for name, value in found.items()}
+
     def cancel(self, id, reason=""):
         return self.call("cancel", id, reason).decode()
 
@@ -203,6 +231,7 @@ class Library:
         for key in self.keys("idem") + self.keys("dead") + self.keys("result"):
             assert self.client.pttl(key) > 0, f"{key} lives for ever"
         self.check_blobs()
+        self.check_sessions()
 
     def check_streams(self):
         """XLEN is waiting and running; each entry is the entry of its job."""
@@ -253,8 +282,27 @@ class Library:
             needs = wanted.get(key.rpartition(":")[2])
             assert (self.client.pttl(key) == -1) == bool(needs), (key, needs)
         for key in self.keys("refs"):
-            jobs = {id.decode() for id in self.client.zrange(key, 0, -1)} - {"ended"}
+            who = {id.decode() for id in self.client.zrange(key, 0, -1)} - {"ended"}
+            jobs = {name for name in who if "session:" not in name}
             assert jobs == wanted.get(key.rpartition(":")[2], set()), key
+
+    def check_sessions(self):
+        """What a record names is there as long as the record is, and nothing
+        else is kept for it."""
+        kept = set()
+        for key in self.keys("session"):
+            ttl = self.client.pttl(key)
+            assert ttl > 0, f"{key} lives for ever"
+            facts = self.session(key.rpartition("session:")[2])
+            for who, blobs in ((key, "files"), (f"{key}#picture", "picture")):
+                for sha256 in facts.get(blobs, "").split():
+                    kept.add((sha256, who))
+                    lives = self.client.pttl(f"{self.root}blob:{sha256}")
+                    assert lives == -1 or lives >= ttl - 100, (key, sha256)
+        for key in self.keys("refs"):
+            for who in self.client.zrange(key, 0, -1):
+                if b"session:" in who:
+                    assert (key.rpartition(":")[2], who.decode()) in kept, (key, who)
 
     def check_events(self, id, facts):
         """Contiguous; the terminal one is there when the job is, and last."""

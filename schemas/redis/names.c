@@ -83,6 +83,19 @@ struct key names_blob(const struct names *names, unsigned int partition,
                     VIEW_ARG(sha256));
 }
 
+struct key names_session(const struct names *names, unsigned int partition,
+                         struct view tenant, struct view session)
+{
+    assert(tenant.len <= MAX_NAME_BYTES && session.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:session:%.*s/%.*s", names->prefix, partition,
+                    VIEW_ARG(tenant), VIEW_ARG(session));
+}
+
+struct key names_sessions(const struct names *names, unsigned int partition)
+{
+    return key_make("%s{%03x}:sessions", names->prefix, partition);
+}
+
 static struct key of_job(const struct names *names, const char *what,
                          struct view id)
 {

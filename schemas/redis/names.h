@@ -15,7 +15,11 @@
  *   ROOT dead:<queue>             sorted set of ids by time: failed for good
  *   ROOT control                  channel: "cancel <id>", wakes beats early
  *   ROOT blob:<sha256>            string: bytes of a file or image
- *   ROOT refs:<sha256>            sorted set of the jobs that need that blob
+ *   ROOT refs:<sha256>            sorted set of who needs that blob
+ *   ROOT session:<tenant>/<name>  hash: a session (schemas/message/session.h)
+ *   ROOT sessions                 sorted set of <tenant>/<name> by when the
+ *                                 session expires
+ *   ROOT line:<tenant>/<name>     sorted set: jobs that wait for the session
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -54,6 +58,9 @@ struct key names_dead(const struct names *names, unsigned int partition,
 struct key names_control(const struct names *names, unsigned int partition);
 struct key names_blob(const struct names *names, unsigned int partition,
                       struct view sha256);
+struct key names_session(const struct names *names, unsigned int partition,
+                         struct view tenant, struct view session);
+struct key names_sessions(const struct names *names, unsigned int partition);
 /* The rest take a job id, which names its partition; id_parse() it first. */
 struct key names_job(const struct names *names, struct view id);
 struct key names_journal(const struct names *names, struct view id);

@@ -11,7 +11,8 @@
  *   reclaim: a lease that ended -> start ...     cancel: any time
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
- * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index).
+ * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index, session's
+ * generation).
  * reply_ok() turns them into err: codes stale, unknown_job, queue_full,
  * too_large, missing_blob, bad_argument, misplaced. queue_full is ERR_RETRY,
  * the rest ERR_REJECT.
@@ -22,6 +23,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "schemas/message/session.h"
 #include "schemas/redis/command.h"
 #include "schemas/redis/names.h"
 
@@ -142,6 +144,40 @@ void transition_reclaim(struct command *command, const struct names *names,
                         unsigned int partition, const struct reclaim *reclaim);
 bool transition_reclaimed(const redisReply *reply, struct view *cursor,
                           uint64_t *jobs, struct err *err);
+
+/* Whose turn it is in a session that outlives jobs: one job at a time, in the
+ * order of their submits, while it is in_progress. */
+struct session_key { /* both valid names */
+    struct view tenant, name;
+};
+struct session_turn {
+    bool mine;
+    struct view other;  /* not mine: the job that it waits for */
+    struct view record; /* schemas/message/session.h; empty: none stands */
+};
+void transition_session_claim(struct command *command,
+                              const struct names *names, struct holding holding,
+                              struct session_key session, uint64_t ttl_ms);
+bool transition_session_claimed(const redisReply *reply,
+                                struct session_turn *turn, struct err *err);
+
+/* Replaces what is known of a session, if it is at that generation still; else
+ * refused (misplaced). The blobs live as long as the record, which is read and
+ * used only while they do. */
+struct session_save {
+    struct holding holding;
+    struct session_key session;
+    uint64_t generation; /* of the record that it replaces; 0: none stands */
+    bool closed;
+    uint64_t ttl_ms;
+    uint64_t kept_ms;    /* how long replaced files are still there; a day at
+                            least */
+    struct view record;  /* its generation is one more */
+    struct view picture; /* SHA-256; empty: none */
+    struct list files;   /* of struct session_file */
+};
+void transition_session_save(struct command *command, const struct names *names,
+                             const struct session_save *save);
 
 enum cancelled { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };
 /* Waiting: cancelled now. Running: its consumer is asked. Ended: too late. */

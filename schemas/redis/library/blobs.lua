@@ -1,9 +1,10 @@
--- blobs.lua - files of a job live at least as long as the job.
+-- blobs.lua - files live at least as long as what names them.
 --
 -- blob:<sha256> holds the bytes, for a day or so; refs:<sha256>, a sorted set,
--- holds the jobs that wait or run and name them, and "ended": its score is when
--- the last of those that have ended needs them no more. While there is a job in
--- it neither key expires; then both do, at that time.
+-- holds who names them: the jobs that wait or run, at 0; sessions, each at the
+-- time at which its record expires; and "ended", at the time at which nobody of
+-- those that have gone needs them any more. While a job is in it neither key
+-- expires; then both do, at the latest of these times.
 
 local function blob_keys(root, sha256)
     return root .. "blob:" .. sha256, root .. "refs:" .. sha256
@@ -18,18 +19,33 @@ local function keep_blobs(job)
     end
 end
 
+-- Both keys live as long as refs says; "GT": the bytes no shorter than they do.
+local function settle_blob(blob, refs, ...)
+    local first = redis.call("ZRANGE", refs, 0, 0, "WITHSCORES")
+    if first[2] == "0" then return end
+    local last = redis.call("ZRANGE", refs, -1, -1, "WITHSCORES")
+    redis.call("PEXPIREAT", blob, last[2], ...)
+    redis.call("PEXPIREAT", refs, last[2])
+end
+
+local function keep_blob(root, sha256, who, until_ms)
+    local blob, refs = blob_keys(root, sha256)
+    redis.call("ZADD", refs, until_ms, who)
+    settle_blob(blob, refs, "GT")
+end
+
+-- who no longer names it: the bytes stay until then, or longer.
+local function let_blob_go(root, sha256, who, until_ms)
+    local blob, refs = blob_keys(root, sha256)
+    redis.call("ZREM", refs, who)
+    redis.call("ZADD", refs, "GT", until_ms, "ended")
+    settle_blob(blob, refs)
+end
+
 -- A day at least: a producer that was told that they are there may be about to
 -- submit.
 local function let_blobs_go(job, now, ttl_ms)
-    local until_ms = now + math.max(ttl_ms, DAY_MS)
     for sha256 in job.blobs:gmatch("%x+") do
-        local blob, refs = blob_keys(job.root, sha256)
-        redis.call("ZREM", refs, job.id)
-        redis.call("ZADD", refs, "GT", until_ms, "ended")
-        if redis.call("ZCARD", refs) == 1 then
-            local at = tonumber(redis.call("ZSCORE", refs, "ended"))
-            redis.call("PEXPIREAT", blob, at)
-            redis.call("PEXPIREAT", refs, at)
-        end
+        let_blob_go(job.root, sha256, job.id, now + math.max(ttl_ms, DAY_MS))
     end
 end

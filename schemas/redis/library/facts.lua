@@ -2,8 +2,8 @@
 --[[ facts.lua - what callers send, a job's facts, and its events.
 
 The files of this folder are one library, put together in the order facts, blobs,
-ends, submit, run, leave, register: every change of a job's facts, each one an
-atomic step.
+ends, submit, run, session, leave, register: every change of a job's facts, each
+one an atomic step.
 
    scheduled --> queued --> in_progress --> completed | incomplete | failed
       waiting ---^  ^-----------+  +------> cancelled
@@ -21,7 +21,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 8 -- raise with every change; transition.c reads it from here
+local BUILD = 9 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 local PRIORITIES = { high = true, normal = true, low = true }
@@ -38,6 +38,8 @@ local MAX_REASON_BYTES = 256
 local MAX_EVENTS = 10000 -- kept of one job, about
 local MAX_BATCH = 512
 local MAX_FILES = 64 -- of one job
+local MAX_SESSION_BYTES = 256 * KIB
+local MAX_SESSION_FILES = 512
 
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS

@@ -38,6 +38,9 @@ static void keys_are_as_published(void **state)
         { "quern:{0ab}:blob:0123456789abcdef0123456789abcdef"
           "0123456789abcdef0123456789abcdef",
           names_blob(&names, 0xab, sha) },
+        { "quern:{000}:session:acme/s-1",
+          names_session(&names, 0, VIEW("acme"), VIEW("s-1")) },
+        { "quern:{0ab}:sessions", names_sessions(&names, 0xab) },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_string_equal(rows[i].want, rows[i].key.text);
@@ -60,6 +63,9 @@ static void the_longest_names_fit(void **state)
     struct key key = names_work(&names, 0, (struct view){ name, sizeof(name) },
                                 PRIORITY_NORMAL);
     assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 5 + sizeof(name) + 7);
+    struct view longest = { name, sizeof(name) };
+    key = names_session(&names, 0, longest, longest);
+    assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 8 + 2 * longest.len + 1);
 }
 
 static void prefixes(void **state)

@@ -169,6 +169,37 @@ static void what_it_does_is_fenced(void **state)
     drop(&command);
 }
 
+static void its_session_is_claimed_and_saved(void **state)
+{
+    (void)state;
+    struct command command;
+    struct session_turn turn;
+    struct session_file files[] = { { .name = VIEW("a") } };
+    struct session_save save = { .holding = { VIEW(ID), 1 },
+                                 .session = { VIEW("acme"), VIEW("s1") },
+                                 .ttl_ms = 60000,
+                                 .record = VIEW("record"),
+                                 .files = { files, 1 } };
+
+    for (int times = 0; times < 2; times++) {
+        transition_session_claim(&command, &names, save.holding, save.session,
+                                 60000);
+        redisReply *reply = call(&command);
+        assert_true(transition_session_claimed(reply, &turn, NULL));
+        assert_true(turn.mine);
+        assert_true(view_is(turn.record, times == 0 ? "" : "record"));
+        freeReplyObject(reply);
+        transition_session_save(&command, &names, &save);
+        drop(&command);
+    }
+    save.record = VIEW("another");
+    transition_session_save(&command, &names, &save);
+    refused(&command, "misplaced");
+    save.holding.epoch = 7;
+    transition_session_save(&command, &names, &save);
+    refused(&command, "stale");
+}
+
 static void another_goes_on_and_ends_it(void **state)
 {
     (void)state;
@@ -278,6 +309,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_library_loads_and_tells_its_build),
         cmocka_unit_test(a_consumer_is_told_all_at_start),
+        cmocka_unit_test(its_session_is_claimed_and_saved),
         cmocka_unit_test(what_it_does_is_fenced),
         cmocka_unit_test(another_goes_on_and_ends_it),
         cmocka_unit_test(reclaim_and_cancel),

@@ -1,0 +1,154 @@
+-- session.lua - sessions that outlive their jobs: whose turn it is, and what is
+-- known of one.
+--
+-- session:<tenant>/<name> is a hash: record (../../message/session.h), its
+-- generation, which every write raises; picture and files, its blobs; and job,
+-- whose turn it is. A turn ends with the state in_progress of its job. Those
+-- that wait for theirs stand in line:<tenant>/<name>, by when they were
+-- submitted.
+
+local function is_session(text)
+    local tenant, name = (text or ""):match("^([^/]+)/([^/]+)$")
+    return tenant ~= nil and is_name(tenant) and is_name(name)
+end
+
+local function is_running(root, id)
+    return id and redis.call("HGET", root .. "job:" .. id, "state")
+        == "in_progress"
+end
+
+-- At least for so long.
+local function live_on(key, ttl_ms)
+    if redis.call("PTTL", key) < ttl_ms then
+        redis.call("PEXPIRE", key, ttl_ms)
+    end
+end
+
+-- The job that goes first, if there is one.
+local function before(root, line, id)
+    for _, other in ipairs(redis.call("ZRANGE", line, 0, -1)) do
+        if other == id then return nil end
+        if is_running(root, other) then return other end
+        redis.call("ZREM", line, other)
+    end
+    return nil
+end
+
+-- id epoch session ttl_ms. Answers {1, record} when it is the job's turn, else
+-- {0, the job that it waits for}.
+local function session_claim(keys, args)
+    local root, id, session = keys[1], args[1], args[3]
+    local ttl_ms = number(args[4])
+    if not (is_session(session) and ttl_ms and ttl_ms > 0) then
+        return refuse("BADARG", "session_claim: session '%s', ttl '%s'",
+            session or "", args[4] or "")
+    end
+    local job, refusal = held(root, id, args[2], ALL)
+    if not job then return refusal end
+
+    local key, line = root .. "session:" .. session, root .. "line:" .. session
+    local user = redis.call("HGET", key, "job")
+    if user ~= id then
+        redis.call("ZADD", line, job.submitted_at, id)
+        live_on(line, ttl_ms)
+        local other = is_running(root, user) and user or before(root, line, id)
+        if other then return { 0, other } end
+        redis.call("ZREM", line, id)
+        redis.call("HSET", key, "job", id)
+        live_on(key, ttl_ms)
+    end
+    return { 1, redis.call("HGET", key, "record") or "" }
+end
+
+-- What a record names now is kept, what it named before is let go.
+local function move_blobs(root, who, old, new, expires_at, until_ms)
+    for sha256 in pairs(new) do keep_blob(root, sha256, who, expires_at) end
+    for sha256 in pairs(old) do
+        if not new[sha256] then let_blob_go(root, sha256, who, until_ms) end
+    end
+end
+
+-- As a set, of a list or of words.
+local function blob_set(blobs)
+    local set = {}
+    if type(blobs) == "table" then
+        for _, sha256 in ipairs(blobs) do set[sha256] = true end
+    else
+        for sha256 in (blobs or ""):gmatch("%x+") do set[sha256] = true end
+    end
+    return set
+end
+
+local function bad_session_blobs(root, blobs)
+    if #blobs > MAX_SESSION_FILES + 1 then
+        return refuse("TOOBIG", "session: %d blobs, at most %d", #blobs,
+            MAX_SESSION_FILES + 1)
+    end
+    for _, sha256 in ipairs(blobs) do
+        if not is_sha256(sha256)
+            or redis.call("EXISTS", root .. "blob:" .. sha256) == 0 then
+            return refuse("NOBLOB", "session: there is no blob '%s'", sha256)
+        end
+    end
+    return nil
+end
+
+local function list_session(root, session, listed, now, ttl_ms)
+    local all = root .. "sessions"
+    redis.call("ZREMRANGEBYSCORE", all, "-inf", now)
+    if listed == 0 then
+        redis.call("ZREM", all, session)
+    else
+        redis.call("ZADD", all, now + ttl_ms, session)
+        live_on(all, ttl_ms)
+    end
+end
+
+-- id epoch session generation listed ttl_ms kept_ms record picture file...
+-- generation: the one that is replaced; 0: none stands. listed: 0 when it is
+-- over. kept_ms: how long files that are replaced are still there. Answers the
+-- new generation.
+local function session_save(keys, args)
+    local root, session, record = keys[1], args[3], args[8]
+    local generation, listed = number(args[4]), number(args[5])
+    local ttl_ms, kept_ms = number(args[6]), number(args[7])
+    if not (is_session(session) and generation and listed and ttl_ms
+        and ttl_ms > 0 and kept_ms and args[9]) then
+        return refuse("BADARG", "session_save: session '%s', generation '%s'",
+            session or "", args[4] or "")
+    end
+    local job, refusal = held(root, args[1], args[2], RUNNING)
+    if not job then return refusal end
+    if #record > MAX_SESSION_BYTES then
+        return refuse("TOOBIG", "session: %d bytes, at most %d", #record,
+            MAX_SESSION_BYTES)
+    end
+    local picture = args[9] ~= "" and { args[9] } or {}
+    local files = { unpack(args, 10) }
+    refusal = bad_session_blobs(root, picture) or bad_session_blobs(root, files)
+    if refusal then return refusal end
+    local key = root .. "session:" .. session
+    local stands = redis.call("HMGET", key, "generation", "record", "files",
+        "picture")
+    local there = tonumber(stands[1] or 0)
+    if there == generation + 1 and stands[2] == record then
+        return there -- sent again
+    end
+    if there ~= generation then
+        return refuse("MISPLACED", "session %s is at generation %d, not at %d",
+            session, there, generation)
+    end
+
+    local now = now_ms()
+    local expires_at = now + ttl_ms
+    move_blobs(root, key, blob_set(stands[3]), blob_set(files), expires_at,
+        now + math.max(kept_ms, DAY_MS))
+    -- Who restores it now may still read what is replaced.
+    move_blobs(root, key .. "#picture", blob_set(stands[4]), blob_set(picture),
+        expires_at, now + HOUR_MS)
+    redis.call("HSET", key, "generation", generation + 1, "record", record,
+        "files", table.concat(files, " "), "picture", args[9])
+    redis.call("PEXPIREAT", key, expires_at)
+    list_session(root, session, listed, now, ttl_ms)
+    return generation + 1
+end
