@@ -52,7 +52,8 @@ struct runner {
     pid_t pid;         /* as the box sees it */
     struct buf input;  /* frames from the guest */
     struct buf unsent; /* frames to it */
-    int passenger;     /* goes with the first byte of them; or came in */
+    int outgoing;      /* descriptor: goes with the first byte of those */
+    int incoming;      /* ... that came, from a snapshot; -1: none */
     uint64_t nonce;    /* of the cell that runs; 0: none */
     uint64_t heard;    /* frames in and after this cell */
     bool paused;
@@ -167,7 +168,7 @@ static bool shows_itself(struct runner *runner)
 {
     if (runner->process)
         return true;
-    int pidfd = take_fd(&runner->passenger);
+    int pidfd = take_fd(&runner->incoming);
     if (pidfd < 0 || process_pid(pidfd) == 0) {
         close_fd(&pidfd);
         return false;
@@ -267,7 +268,7 @@ static void hang_up(struct runner *runner)
 static ssize_t send_unsent(struct runner *runner)
 {
     return wire_send(watch_fd(runner->channel), buf_view(&runner->unsent),
-                     &runner->passenger, runner->passenger >= 0);
+                     &runner->outgoing, runner->outgoing >= 0);
 }
 
 static void write_unsent(struct runner *runner)
@@ -275,7 +276,7 @@ static void write_unsent(struct runner *runner)
     ssize_t sent = send_unsent(runner);
     if (sent < 0 && errno == ETOOMANYREFS) {
         /* Other sessions have too many on their way: it goes without. */
-        close_fd(&runner->passenger);
+        close_fd(&runner->outgoing);
         sent = send_unsent(runner);
     }
     if (sent < 0 && errno != EAGAIN) {
@@ -284,7 +285,7 @@ static void write_unsent(struct runner *runner)
     }
     if (sent > 0) {
         buf_drop(&runner->unsent, (size_t)sent);
-        close_fd(&runner->passenger);
+        close_fd(&runner->outgoing);
     }
     if (runner->unsent.len == 0)
         buf_finish(&runner->unsent);
@@ -299,10 +300,10 @@ static void read_channel(struct runner *runner)
     /* Nobody but a snapshot that is born has anything to hand over. */
     size_t count = runner->state == STARTING && !runner->process;
     if (count > 0)
-        close_fd(&runner->passenger); /* it sent one before: the last counts */
+        close_fd(&runner->incoming); /* it sent one before: the last counts */
     char *room = buf_reserve(&runner->input, READ_BYTES);
     ssize_t got = room ? wire_receive(watch_fd(runner->channel), room,
-                                      READ_BYTES, &runner->passenger, &count)
+                                      READ_BYTES, &runner->incoming, &count)
                        : 0;
     if (got < 0 && errno == EAGAIN)
         return;
@@ -361,7 +362,7 @@ static struct runner *make(uv_loop_t *loop, struct box *box,
     runner->loop = loop;
     runner->box = box;
     runner->events = events;
-    runner->passenger = -1;
+    runner->outgoing = runner->incoming = -1;
     runner->last_words = alarm_new(loop, on_last_words, runner);
     for (size_t i = 0; i < BIRTH_ENDS; i++)
         runner->birth.ends[i] = -1;
@@ -407,7 +408,7 @@ struct runner *runner_split(struct runner *parent)
     }
     enter(runner, STARTING);
     listen_to(runner);
-    parent->passenger = end;
+    parent->outgoing = end;
     if (!runner_send(parent, &ask, &err))
         abort(); /* a frame of a few bytes */
     return runner;
@@ -444,7 +445,8 @@ void runner_free(struct runner *runner)
     if (runner->process)
         leave_orphan(runner);
     close_ends(runner);
-    close_fd(&runner->passenger);
+    close_fd(&runner->outgoing);
+    close_fd(&runner->incoming);
     watch_free(runner->channel);
     watch_free(runner->process);
     alarm_free(runner->last_words);
