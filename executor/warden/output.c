@@ -1,14 +1,15 @@
 /* output.c - what a session writes to stdout or stderr: a pipe, drained. */
 #include "executor/warden/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 64 << 10 }; /* as the kernel makes them */
+enum { READ_BYTES = 64 << 10 }; /* a pipe, as the kernel makes them */
 
 /* One read. Gives how many bytes came. */
 static size_t read_some(struct output *output, bool drop)
 {
-    char bytes[PIPE_BYTES];
+    char bytes[READ_BYTES];
     ssize_t got = read(watch_fd(output->pipe), bytes, sizeof(bytes));
     if (got <= 0) {
         if (got == 0)
@@ -56,11 +57,17 @@ void output_listen(struct output *output, bool on)
     watch_want(output->pipe, on ? UV_READABLE : 0);
 }
 
+/* What is there now; code may have made its pipe larger. */
 static void empty(struct output *output, bool drop)
 {
-    for (size_t total = 0, got; total < PIPE_BYTES; total += got)
-        if ((got = read_some(output, drop)) == 0)
+    int there = 0;
+    if (ioctl(watch_fd(output->pipe), FIONREAD, &there) < 0)
+        return;
+    for (size_t left = (size_t)there, got; left > 0; left -= got) {
+        got = read_some(output, drop);
+        if (got == 0 || got > left)
             return;
+    }
 }
 
 void output_drain(struct output *output)

@@ -26,7 +26,7 @@ void output_finish(struct output *output); /* accepts a zeroed one */
 /* Bytes come by themselves while it listens. */
 void output_listen(struct output *output, bool on);
 /* All that was written before this call. A writer that never stops is not
- * followed further than the pipe is long. */
+ * followed. */
 void output_drain(struct output *output);
 /* A cell begins: drops what came between cells. */
 void output_restart(struct output *output);

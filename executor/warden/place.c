@@ -41,6 +41,8 @@ bool place_read(int folder, const char *name, char *text, size_t size)
     CLEANUP(close_fd) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
     text[got < 0 ? 0 : got] = '\0';
+    if (got == (ssize_t)size - 1 && strrchr(text, '\n'))
+        strrchr(text, '\n')[1] = '\0';
     return got >= 0;
 }
 

@@ -23,7 +23,8 @@ bool place_take(struct place *place, const struct hierarchy *hierarchy,
  */
 void place_finish(struct place *place);
 
-/* Files of a cgroup that are read and written whole. name: beneath folder. */
+/* Files of a cgroup that are read and written whole. name: beneath folder. Of
+ * one that is longer than size, whole lines: half a number is another one. */
 bool place_write(int folder, const char *name, const char *text);
 bool place_read(int folder, const char *name, char *text, size_t size);
 

@@ -1,3 +1,3 @@
-foreach(module image files call hierarchy settings)
+foreach(module call files hierarchy image output place settings)
   unit_test(warden/${module} executor_warden)
 endforeach()

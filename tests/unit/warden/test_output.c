@@ -1,0 +1,162 @@
+/* A session's pipe: what is passed on, what is only counted, what is dropped.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "executor/warden/output.h"
+
+static struct fixture {
+    uv_loop_t loop;
+    struct output output;
+    int end;            /* where a session writes */
+    size_t heard;       /* bytes */
+    char head[16];      /* the first of them */
+    unsigned int turns; /* of on_bytes */
+} fixture;
+
+static void hear(void *owner, struct view stream, struct view bytes)
+{
+    struct fixture *f = owner;
+    assert_true(view_is(stream, "stdout"));
+    size_t room = sizeof(f->head) - 1;
+    for (size_t i = 0; i < bytes.len && f->heard + i < room; i++)
+        f->head[f->heard + i] = bytes.data[i];
+    f->heard += bytes.len;
+    f->turns++;
+}
+
+static int make_pipe(void **state)
+{
+    int pair[2];
+    fixture = (struct fixture){ .turns = 0 };
+    *state = &fixture;
+    if (uv_loop_init(&fixture.loop) < 0 || pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    fixture.end = pair[1];
+    output_init(&fixture.output, &fixture.loop, pair[0], VIEW("stdout"), hear,
+                &fixture);
+    return 0;
+}
+
+static int close_pipe(void **state)
+{
+    struct fixture *f = *state;
+    if (f->end >= 0)
+        close(f->end);
+    output_finish(&f->output);
+    output_finish(&f->output); /* a finished one is nothing to do */
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&f->loop);
+}
+
+static void say(const struct fixture *f, size_t len)
+{
+    char *bytes = malloc(len);
+    memset(bytes, 'x', len);
+    assert_int_equal(write(f->end, bytes, len), len);
+    free(bytes);
+}
+
+static void what_was_written_comes_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(write(f->end, "one\0two", 7), 7);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->heard, 0); /* it does not listen yet */
+    output_listen(&f->output, true);
+    uv_run(&f->loop, UV_RUN_ONCE);
+    assert_memory_equal(f->head, "one\0two", 7);
+    assert_int_equal(f->output.written, 7);
+}
+
+static void a_drain_takes_all_that_is_there(void **state)
+{
+    struct fixture *f = *state;
+    size_t sizes[] = { 1, 60000, 65536 };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        f->heard = 0;
+        say(f, sizes[i]);
+        output_drain(&f->output);
+        assert_int_equal(f->heard, sizes[i]);
+    }
+    output_drain(&f->output); /* nothing: it does not wait */
+}
+
+/* Code in a box may do that to its own pipe. */
+static void a_pipe_that_was_made_larger_is_drained_to_its_end(void **state)
+{
+    enum { LARGE = 256 << 10 };
+    struct fixture *f = *state;
+    assert_in_range(fcntl(f->end, F_SETPIPE_SZ, LARGE), LARGE, 1 << 30);
+    say(f, LARGE);
+    output_drain(&f->output);
+    assert_int_equal(f->heard, LARGE);
+}
+
+static void between_cells_nothing_is_passed_on(void **state)
+{
+    enum { LARGE = 256 << 10 };
+    struct fixture *f = *state;
+    assert_in_range(fcntl(f->end, F_SETPIPE_SZ, LARGE), LARGE, 1 << 30);
+    say(f, LARGE);
+    output_restart(&f->output);
+    assert_int_equal(f->heard, 0);
+    assert_int_equal(f->output.written, 0);
+    say(f, 3);
+    output_drain(&f->output);
+    assert_string_equal(f->head, "xxx"); /* of the next cell only */
+}
+
+static void beyond_the_limit_bytes_are_only_counted(void **state)
+{
+    enum { PIECE = 48 << 10, PIECES = OUTPUT_MAX_BYTES / PIECE + 3 };
+    struct fixture *f = *state;
+    for (int i = 0; i < PIECES; i++) {
+        say(f, PIECE);
+        output_drain(&f->output);
+    }
+    assert_int_equal(f->heard, OUTPUT_MAX_BYTES);
+    assert_int_equal(f->output.written, (uint64_t)PIECE * PIECES);
+    output_restart(&f->output);
+    f->heard = 0;
+    say(f, 5);
+    output_drain(&f->output);
+    assert_int_equal(f->heard, 5); /* the next cell has its own */
+}
+
+static void a_closed_pipe_does_not_keep_the_loop_busy(void **state)
+{
+    struct fixture *f = *state;
+    output_listen(&f->output, true);
+    say(f, 3);
+    close(f->end);
+    f->end = -1;
+    for (int i = 0; i < 5; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->heard, 3);
+    assert_int_equal(uv_loop_alive(&f->loop), 0);
+    output_drain(&f->output);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_pipe, close_pipe)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_written_comes_by_itself),
+        TEST(a_drain_takes_all_that_is_there),
+        TEST(a_pipe_that_was_made_larger_is_drained_to_its_end),
+        TEST(between_cells_nothing_is_passed_on),
+        TEST(beyond_the_limit_bytes_are_only_counted),
+        TEST(a_closed_pipe_does_not_keep_the_loop_busy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
