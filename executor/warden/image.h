@@ -1,4 +1,13 @@
-/* image.h - whether bytes that call themselves an image may be passed on. */
+/* image.h - whether bytes that call themselves an image may be passed on.
+ *
+ *   image/png, image/jpeg    begin as such and say their size
+ *   image/gif, image/webp    that, and each picture of it lies within that size
+ *   image/svg+xml            UTF-8, an svg element, no entities of its own
+ *   application/pdf          begins as such
+ *   image/ anything else     refused: nobody here can tell what it is
+ *
+ * What is looked at is what a decoder would take memory by. That an image is
+ * whole is not: a broken one hurts nobody. */
 #ifndef EXECUTOR_WARDEN_IMAGE_H
 #define EXECUTOR_WARDEN_IMAGE_H
 
@@ -6,12 +15,15 @@
 
 #include "schemas/message/view.h"
 
+enum { MAX_FILM_PIXELS = 1 << 30 };
+
 struct image_size {
     uint64_t width, height;
 };
 
-/* The bytes begin as mime (image/png, image/jpeg) does, and say a size of 1 to
- * MAX_PIXELS pixels. Other types are not images to us: true, size zero. */
+/* Of 1 to MAX_PIXELS pixels, those of all pictures of an animation at most
+ * MAX_FILM_PIXELS; *size: zero for what has none. Other types are not images
+ * to us: true. */
 bool image_is_sound(struct view mime, struct view bytes,
                     struct image_size *size);
 

@@ -11,6 +11,11 @@
 #define SIGNATURE "\x89PNG\r\n\x1a\n"
 #define HEADER SIGNATURE "\0\0\0\rIHDR"
 #define REST "\x08\x06\0\0\0CRC."
+#define GIF(rest) VIEW_INIT("GIF89a" rest)
+#define SCREEN "\4\0\3\0\0\0\0" /* 4 by 3 */
+#define PICTURE ",\0\0\0\0\4\0\3\0\0\2\0"
+#define WEBP(chunks) VIEW_INIT("RIFFsizeWEBP" chunks)
+#define SVG(text) "image/svg+xml", VIEW_INIT(text)
 #define JPEG_START "\xff\xd8\xff\xe0\0\x04JF"
 
 static const struct {
@@ -107,6 +112,92 @@ static const struct {
       0 },
     { "a PNG that calls itself JPEG",
       "image/jpeg",
+      { HEADER "\0\0\0\2\0\0\0\3" REST, 33 },
+      false,
+      0,
+      0 },
+    { "a JPEG with filling before its segments",
+      "image/jpeg",
+      { "\xff\xd8\xff\xff\xff\xe0\0\x02\xff\xff\xc0\0\x11\x08\0\4\0\5\3", 19 },
+      true,
+      5,
+      4 },
+    { "a GIF of one picture", "image/gif", GIF(SCREEN PICTURE ";"), true, 4,
+      3 },
+    { "a GIF of the old kind",
+      "image/gif",
+      { "GIF87a" SCREEN PICTURE ";", 6 + 7 + 12 + 1 },
+      true,
+      4,
+      3 },
+    { "a GIF with colours and words", "image/gif",
+      GIF("\4\0\3\0\x80\0\0RGBRGB!\xfe\2hi\0" PICTURE ";"), true, 4, 3 },
+    { "a film", "image/gif", GIF(SCREEN PICTURE PICTURE ";"), true, 4, 3 },
+    { "a GIF without its end", "image/gif", GIF(SCREEN PICTURE), true, 4, 3 },
+    { "a GIF without a picture", "image/gif", GIF(SCREEN ";"), false, 4, 3 },
+    { "a GIF cut in its picture", "image/gif",
+      GIF(SCREEN ",\0\0\0\0\4\0\3\0\0\2\5ab"), false, 4, 3 },
+    { "a GIF whose picture leaves its screen", "image/gif",
+      GIF(SCREEN ",\1\0\0\0\4\0\3\0\0\2\0;"), false, 4, 3 },
+    { "a GIF of 65535 by 65535", "image/gif",
+      GIF("\xff\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2\0;"), false, 65535,
+      65535 },
+    { "a lossy WebP", "image/webp", WEBP("VP8 \12\0\0\0abc\x9d\1\x2a\4\0\3\0"),
+      true, 4, 3 },
+    { "a lossless WebP", "image/webp", WEBP("VP8L\5\0\0\0\x2f\3\x80\0\0\0"),
+      true, 4, 3 },
+    { "a WebP with extras", "image/webp",
+      WEBP("VP8X\12\0\0\0\0\0\0\0\3\0\0\2\0\0"
+           "VP8 \12\0\0\0abc\x9d\1\x2a\4\0\3\0"),
+      true, 4, 3 },
+    { "a WebP whose picture is larger than it says", "image/webp",
+      WEBP("VP8X\12\0\0\0\0\0\0\0\3\0\0\2\0\0"
+           "VP8 \12\0\0\0abc\x9d\1\x2a\5\0\3\0"),
+      false, 4, 3 },
+    { "a WebP film", "image/webp",
+      WEBP("VP8X\12\0\0\0\2\0\0\0\3\0\0\2\0\0"
+           "ANMF\x22\0\0\0\0\0\0\0\0\0\3\0\0\2\0\0TIME"
+           "VP8 \12\0\0\0abc\x9d\1\x2a\4\0\3\0"),
+      true, 4, 3 },
+    { "a WebP film whose picture leaves it", "image/webp",
+      WEBP("VP8X\12\0\0\0\2\0\0\0\3\0\0\2\0\0"
+           "ANMF\x22\0\0\0\1\0\0\0\0\0\3\0\0\2\0\0TIME"
+           "VP8 \12\0\0\0abc\x9d\1\x2a\4\0\3\0"),
+      false, 4, 3 },
+    { "a WebP without a picture", "image/webp",
+      WEBP("VP8X\12\0\0\0\0\0\0\0\3\0\0\2\0\0"), false, 4, 3 },
+    { "a WebP whose chunk leads outside", "image/webp",
+      WEBP("VP8 \xff\xff\xff\xff"
+           "abc\x9d\1\x2a\4\0\3\0"),
+      false, 0, 0 },
+    { "a WebP of 16777216 by 16777216", "image/webp",
+      WEBP("VP8X\12\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff"
+           "VP8 \12\0\0\0abc\x9d\1\x2a\4\0\3\0"),
+      false, 0, 0 },
+    { "a plain SVG", SVG("<svg/>"), true, 0, 0 },
+    { "an SVG with all that may come before",
+      SVG("\xef\xbb\xbf<?xml version='1.0'?>\n<!DOCTYPE svg PUBLIC 'a' 'b'>\n"
+          "<!-- [ --> <svg xmlns='http://www.w3.org/2000/svg'></svg>"),
+      true, 0, 0 },
+    { "an SVG with a prefix", SVG("<ns0:svg a='b'></ns0:svg>"), true, 0, 0 },
+    { "an SVG with entities of its own",
+      SVG("<!DOCTYPE svg [<!ENTITY a 'aaa'>]><svg>&a;</svg>"), false, 0, 0 },
+    { "an SVG with entities behind a sign",
+      SVG("<!DOCTYPE svg '>' [<!ENTITY a 'aaa'>]><svg>&a;</svg>"), false, 0,
+      0 },
+    { "a page that calls itself SVG", SVG("<html><svg></svg></html>"), false, 0,
+      0 },
+    { "a comment without end", SVG("<!-- <svg/>"), false, 0, 0 },
+    { "half a declaration", SVG("<?"), false, 0, 0 },
+    { "an SVG that is not UTF-8", SVG("<svg>\xff</svg>"), false, 0, 0 },
+    { "an SVG with a NUL", SVG("<svg>\0</svg>"), false, 0, 0 },
+    { "a PDF", "application/pdf", VIEW_INIT("%PDF-1.7\n"), true, 0, 0 },
+    { "a text that calls itself PDF", "application/pdf", VIEW_INIT("<script>"),
+      false, 0, 0 },
+    { "an image that nobody here knows", "image/tiff", VIEW_INIT("II*\0"),
+      false, 0, 0 },
+    { "an image in other letters",
+      "Image/PNG",
       { HEADER "\0\0\0\2\0\0\0\3" REST, 33 },
       false,
       0,
