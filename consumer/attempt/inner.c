@@ -395,8 +395,6 @@ void inner_ask(struct attempt *attempt, struct view call,
     struct err err = { .kind = ERR_NONE };
     char hash[65];
     hash_of(frame, hash);
-    if (past && frame->number == 1)
-        inner_rerun(attempt, call);
     struct inner *known = conversation_inner(&attempt->conversation, call,
                                              frame->number, view_of(hash));
     struct inner_call *running =

@@ -252,6 +252,11 @@ static void on_session_tool(void *owner, struct view call,
     inner_ask(owner, call, frame, past);
 }
 
+static void on_session_past(void *owner, struct view call)
+{
+    inner_rerun(owner, call);
+}
+
 static void on_session_output(void *owner, struct view stream,
                               struct view bytes)
 {
@@ -303,6 +308,7 @@ static void open_session(struct attempt *attempt)
         .on_output = on_session_output,
         .on_display = on_session_display,
         .on_tool = on_session_tool,
+        .on_past = on_session_past,
         .on_cell = on_session_cell,
         .on_done = on_session_done,
     };

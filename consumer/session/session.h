@@ -50,6 +50,8 @@ struct session_events {
      * past: an earlier cell, which runs again. */
     void (*on_tool)(void *owner, struct view call, const struct frame *frame,
                     bool past);
+    /* The code of an earlier cell begins: its calls come from the first on. */
+    void (*on_past)(void *owner, struct view call);
     /* The call has ended: borrowed. files: of struct workspace_file; emptied:
      * those that cells had written were lost. */
     void (*on_cell)(void *owner, const struct cell *cell,

@@ -27,8 +27,13 @@ static void on_replayed(void *owner, const struct frame *frame)
     if (frame == NULL)
         return;
     const struct past_cell *cells = session->wish.past.cells;
+    struct view call = cells[session->past_at].call;
+    if (frame->type == FRAME_RESTART) {
+        session_restarted(session);
+        session->events.on_past(session->owner, call);
+    }
     if (frame->type == FRAME_TOOL)
-        session_asked(session, cells[session->past_at].call, frame, true);
+        session_asked(session, call, frame, true);
     if (frame->type == FRAME_DONE && frame->cell.state == CELL_LOST)
         lose_past(session, frame->emptied);
     if (frame->type == FRAME_DONE && frame->cell.state == CELL_ROLLED_BACK)
@@ -52,6 +57,7 @@ enum turn session_replaying(struct session *session)
                                .code = cell->code,
                                .tools = session->setup.tools,
                                .cell_ms = session->setup.cell_ms };
+        session->events.on_past(session->owner, cell->call);
         return session_ask(session, &again, on_replayed);
     }
     if (!session->landed)

@@ -55,6 +55,7 @@ void tool_begin(struct session *session, bool offered)
     uint64_t now = clock_ms();
     session->running.tools = (struct tools){
         .offered = offered,
+        .last = session->running.tools.last,
         .left = QUESTION_BURST,
         .counted_ms = now,
         .due_ms = now + session->running.limit_ms,
@@ -73,7 +74,7 @@ static void close_call(struct tools *tools, struct open_call *open)
 {
     arena_finish(&open->arena);
     *open = (struct open_call){ 0 };
-    tools->count--;
+    tools->waits--;
 }
 
 void tool_end(struct session *session)
@@ -129,9 +130,8 @@ static bool refuse(struct session *session, struct tools *tools,
     if (!tools->offered)
         return err_set(err, ERR_REJECT, "unknown_tool",
                        "no tools were offered to this cell");
-    if (frame->number <= tools->last || frame->name.len == 0)
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "a call has a name and a number of its own");
+    if (frame->name.len == 0)
+        return err_set(err, ERR_REJECT, "bad_field", "a call has a name");
     if (tools->asked > MAX_CELL_QUESTIONS)
         return err_set(err, ERR_REJECT, "too_many_calls",
                        "more than %d calls in one cell", MAX_CELL_QUESTIONS);
@@ -139,7 +139,7 @@ static bool refuse(struct session *session, struct tools *tools,
         return err_set(err, ERR_RETRY, "too_fast",
                        "after %d calls, at most %d a second", QUESTION_BURST,
                        QUESTIONS_PER_S);
-    if (tools->count == MAX_OPEN_QUESTIONS)
+    if (!find_open(tools, 0))
         return err_set(err, ERR_RETRY, "too_many_open",
                        "more than %d calls at once", MAX_OPEN_QUESTIONS);
     return true;
@@ -158,13 +158,13 @@ static void tell_guest(struct session *session, struct guest_frame *answer)
 
 void tool_hold(struct session *session)
 {
-    session->running.tools.count++;
+    session->running.tools.waits++;
     stop_clock(session);
 }
 
 void tool_release(struct session *session)
 {
-    if (--session->running.tools.count == 0)
+    if (--session->running.tools.waits == 0)
         start_clock(session);
 }
 
@@ -182,11 +182,13 @@ void tool_ask(struct session *session, const struct guest_frame *frame)
         return;
     }
     struct open_call *open = find_open(tools, 0);
-    *open = (struct open_call){ .number = frame->number };
+    *open = (struct open_call){
+        .number = ++tools->last,
+        .asked_as = frame->number,
+    };
     open->name = arena_copy(&open->arena, frame->name);
     open->data = arena_copy(&open->arena, frame->data);
-    tools->last = frame->number;
-    tools->count++;
+    tools->waits++;
     stop_clock(session);
     pass_on(session, open);
 }
@@ -203,14 +205,14 @@ void tool_answer(struct session *session, const struct frame *frame)
         return;
     bool failed = frame->error.message.len > 0;
     struct guest_frame answer = {
-        .number = frame->number,
+        .number = open->asked_as,
         .data = failed ? (struct view){ 0 } : frame->data,
         .error = { .name = frame->error.code, .value = frame->error.message },
     };
     if (failed && answer.error.name.len == 0)
         answer.error.name = VIEW("tool_failed");
     close_call(tools, open);
-    if (tools->count == 0)
+    if (tools->waits == 0)
         start_clock(session);
     tell_guest(session, &answer);
     session_run(session);

@@ -18,7 +18,8 @@
 struct session;
 
 struct open_call {
-    uint64_t number; /* 0: free */
+    uint64_t number;   /* to whoever listens; 0: free */
+    uint64_t asked_as; /* the guest's own number for it */
     struct arena arena;
     struct view name, data;
 };
@@ -26,9 +27,10 @@ struct open_call {
 struct tools { /* of the cell that runs */
     bool offered;
     struct open_call open[MAX_OPEN_QUESTIONS];
-    size_t count;        /* open */
+    size_t waits;        /* calls that are open, and what else it waits for */
     uint64_t asked;      /* refused ones, too */
-    uint64_t last;       /* number: they only rise */
+    uint64_t last;       /* number: also in a cell that runs again they rise, so
+                            that no answer to its first run meets the second */
     double left;         /* calls that may come at once */
     uint64_t counted_ms; /* when that was so */
     uint64_t due_ms;     /* the end of the cell's time */
@@ -36,7 +38,7 @@ struct tools { /* of the cell that runs */
     uint64_t stood_ms;   /* in all, before that */
 };
 
-/* A cell starts, whose state has just been entered. */
+/* A cell starts, or starts again, whose state has just been entered. */
 void tool_begin(struct session *session, bool offered);
 /* It has ended, or is being ended: what is open is dropped. */
 void tool_end(struct session *session);

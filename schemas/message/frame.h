@@ -96,7 +96,7 @@ struct frame {
     uint64_t cell_ms;
     struct view profile; /* open: bare or science; empty: the warden's */
     struct session_limits limits;
-    uint64_t number; /* of a tool's call, within the cell */
+    uint64_t number; /* of a tool's call: they rise as long as the run lasts */
     struct view name;
     struct view data;
     uint64_t offset;

@@ -1,5 +1,7 @@
 """Packages that a cell asks for in so many words: %pip install and its like."""
 
+import json
+
 import pytest
 from conftest import installing
 from wheels import wheel
@@ -86,6 +88,33 @@ def test_what_is_not_installed(session, line, said):
     assert (done.status, done.result) == ("ok", "1")
     assert said in done.stdout
     assert session.run("import os; os.listdir('/packages')").result == "[]"
+
+
+LOOK = json.dumps([{"name": "look", "parameters": {"type": "object"}}])
+CROWDED = """
+import _quern, sys, threading, time
+sys.setswitchinterval(100)  # a thread goes on until it waits for its answer
+begun = []
+def ask(kind, data):
+    begun.append(kind)
+    return _quern.ask(kind, 'look' if kind == 'tool' else '', data)[0]
+def start(count, *what):
+    for _ in range(count):
+        threading.Thread(target=ask, args=what, daemon=True).start()
+start(16, 'tool', b'{}')
+start(1, 'install', b'quern_nothing')
+while len(begun) < 17: time.sleep(0.01)
+sys.setswitchinterval(0.005)
+ask('tool', b'{}')
+"""
+
+
+def test_an_installation_takes_no_calls_place(session):
+    """The most calls that may be open are, and an installation goes on."""
+    ref, _ = session.start(CROWDED, tools=LOOK, cell_ms=20000)
+    frames = [session.connection.answer(ref) for _ in range(16)]
+    assert {frame["type"] for frame in frames} == {"tool"}
+    assert session.finish(ref).result == "'too_many_open'"
 
 
 def test_threads_ask_one_at_a_time(session):

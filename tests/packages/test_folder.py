@@ -1,5 +1,7 @@
 """Packages from a folder of wheels: what a cell lacks is there, and it runs again."""
 
+import json
+
 import pytest
 from conftest import QUIET, installing
 from executor_client import Executor, wait_until
@@ -122,6 +124,37 @@ def test_a_module_that_nobody_has(session):
     assert "quern_nothing is not installed here" in done.error["traceback"]
     assert "the module quern_nothing is not there" in done.reason
     assert session.run("x").result == "2", "the cell is not undone for nothing"
+
+
+LOOK = {"name": "look", "parameters": {"additionalProperties": True}}
+LATE = """
+import sys, threading, time
+sys.setswitchinterval(100)  # a thread goes on until it waits for its answer
+begun = []
+def first():
+    begun.append(1)
+    look(n=1)
+try:
+    import quern_needed
+    print(look(n=2))
+except ImportError:
+    threading.Thread(target=first, daemon=True).start()
+    while not begun: time.sleep(0.01)
+import quern_needed
+"""
+
+
+def test_an_answer_to_the_first_run_is_none_to_the_second(session):
+    """A thread's call is open when the cell starts anew, and answered late."""
+    ref, _ = session.start(LATE, tools=json.dumps([LOOK]))
+    first = session.connection.answer(ref)
+    assert json.loads(first["data"]) == {"n": 1}
+    assert session.connection.answer(ref)["type"] == "restart"
+    second = session.connection.answer(ref)
+    assert json.loads(second["data"]) == {"n": 2}
+    session.reply(first, "late")
+    session.reply(second, "in time")
+    assert session.finish(ref).stdout == "in time\n"
 
 
 def test_a_submodule_that_is_not_there_is_not_a_package(session):
