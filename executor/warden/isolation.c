@@ -1,6 +1,7 @@
 /* isolation.c - which walls this machine can put around a session. */
 #include "executor/warden/isolation.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,51 +68,73 @@ void isolation_describe(const struct settings *settings,
              landlock, limits, network);
 }
 
-static const char landlock_remedy[] =
-    "this kernel has no Landlock (boot it with lsm=landlock,...)";
-static const char proc_remedy[] =
-    "boxes have no /proc, as parts of our own are masked; their memory cannot "
-    "be watched";
-static const char cgroup_remedy[] =
-    "start it by its systemd unit (Delegate=yes), by systemd-run --scope -p "
-    "Delegate=yes, or as root";
+static const char no_seccomp[] = "this kernel has no seccomp filters";
+static const char seccomp_remedy[] =
+    "use one built with CONFIG_SECCOMP_FILTER; in a container, let seccomp() "
+    "through";
 
-bool isolation_suffices(const struct settings *settings,
-                        const struct walls *walls, struct err *err)
+struct lacking {
+    struct lack *lacks;
+    size_t count;
+};
+
+__attribute__((format(printf, 4, 5))) static void lacks(struct lacking *lacking,
+                                                        bool demanded,
+                                                        const char *remedy,
+                                                        const char *format, ...)
 {
-    bool memory = has(walls, CONTROLLER_MEMORY);
-    if (!seccomp_available())
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "this kernel has no seccomp filters");
-    if (settings->level >= LEVEL_WATCHED && walls->landlock == 0)
-        return err_set(err, ERR_REJECT, "bad_setting", "--level: %s",
-                       landlock_remedy);
-    if (settings->level >= LEVEL_WATCHED && !memory && !walls->proc)
-        return err_set(err, ERR_REJECT, "bad_setting", "--level: %s",
-                       proc_remedy);
-    if (settings->level >= LEVEL_FULL &&
-        !(memory && has(walls, CONTROLLER_PIDS)))
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "--level full: no cgroups limit boxes: %s; %s",
-                       cgroups_missing(walls->cgroups), cgroup_remedy);
-    return true;
+    struct lack *lack = &lacking->lacks[lacking->count++];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(lack->what, sizeof(lack->what), format, args);
+    va_end(args);
+    lack->remedy = remedy;
+    lack->demanded = demanded;
 }
 
-void isolation_advise(const struct settings *settings,
-                      const struct walls *walls)
+/* "memory, processes are not limited by cgroups: Permission denied". */
+static void look_at_cgroups(const struct settings *settings,
+                            const struct walls *walls, struct lacking *lacking)
 {
-    bool memory = has(walls, CONTROLLER_MEMORY);
-    if (settings->insecure)
-        return;
-    if (walls->landlock == 0)
-        printf("  %s\n", landlock_remedy);
-    if (!memory && !walls->proc)
-        printf("  %s\n", proc_remedy);
+    bool full = has(walls, CONTROLLER_MEMORY) && has(walls, CONTROLLER_PIDS);
+    char names[60] = "";
+    size_t len = 0;
     for (unsigned int i = 0; i < CONTROLLERS; i++)
         if (!has(walls, i))
-            printf("  %s is not limited by a cgroup: %s; %s\n",
-                   controller_names[i], cgroups_missing(walls->cgroups),
-                   cgroup_remedy);
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+                                    len > 0 ? ", " : "", controller_names[i]);
+    if (len > 0)
+        lacks(lacking, settings->level >= LEVEL_FULL && !full,
+              "start it by its systemd unit (Delegate=yes), by systemd-run "
+              "--scope -p Delegate=yes, or as root",
+              "not limited by a cgroup: %s (%s)", names,
+              cgroups_missing(walls->cgroups));
+}
+
+size_t isolation_lacks(const struct settings *settings,
+                       const struct walls *walls, struct lack found[MAX_LACKS])
+{
+    struct lacking lacking = { found, 0 };
+    bool watched = settings->level >= LEVEL_WATCHED;
+    if (!seccomp_available())
+        lacks(&lacking, true, seccomp_remedy, "%s", no_seccomp);
+    if (walls->landlock == 0)
+        lacks(&lacking, watched,
+              "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm "
+              "lists them), Linux 5.13 or later",
+              "this kernel has no Landlock");
+    if (settings->insecure) {
+        lacks(&lacking, settings->level > LEVEL_BOXED,
+              "start it without --insecure", "code runs without a box");
+        return lacking.count;
+    }
+    if (!has(walls, CONTROLLER_MEMORY) && !walls->proc)
+        lacks(&lacking, watched,
+              "run it where nothing masks parts of /proc (container engines "
+              "do: --security-opt systempaths=unconfined)",
+              "boxes have no /proc: their memory cannot be watched");
+    look_at_cgroups(settings, walls, &lacking);
+    return lacking.count;
 }
 
 /* The settings that keep user namespaces from ordinary users. */
@@ -123,7 +146,7 @@ static const struct {
     { "/proc/sys/kernel/unprivileged_userns_clone", 0,
       "sysctl kernel.unprivileged_userns_clone=1" },
     { "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
-      "an AppArmor profile that allows userns to quern-box, or "
+      "load the AppArmor profile deploy/apparmor/quern-box, or "
       "sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
     { "/proc/sys/user/max_user_namespaces", 0,
       "sysctl user.max_user_namespaces=10000" },
@@ -140,22 +163,33 @@ static bool read_number(const char *path, long *number)
     return got;
 }
 
-void isolation_explain(const char *why)
+static void explain_no_box(void)
 {
     long number;
     bool found = false;
-    fprintf(stderr, "quern-executor: code cannot be boxed here: %s\n", why);
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
         if (read_number(switches[i].path, &number) &&
             number == switches[i].bad) {
-            fprintf(stderr, "  %s is %ld: %s\n", switches[i].path, number,
+            fprintf(stderr, "    %s is %ld: %s\n", switches[i].path, number,
                     switches[i].remedy);
             found = true;
         }
+    if (!seccomp_available()) {
+        fprintf(stderr, "    %s: %s\n", no_seccomp, seccomp_remedy);
+        found = true;
+    }
     if (!found)
         fprintf(stderr,
-                "  In a container, allow it clone and unshare of user "
+                "    in a container, allow it clone and unshare of user "
                 "namespaces, mount and pivot_root (seccomp profile), and a "
-                "/proc without masks.\n");
-    fprintf(stderr, "  To try quern with code that you trust: --insecure.\n");
+                "/proc without masks\n");
+    fprintf(stderr, "    to try quern with code that you trust: --insecure\n");
+}
+
+void isolation_explain(const struct err *why)
+{
+    fprintf(stderr, "quern-executor: code cannot be boxed here: %s\n",
+            why->text);
+    if (strcmp(why->code, "session_failed") == 0)
+        explain_no_box();
 }

@@ -19,15 +19,18 @@ struct walls {
 void isolation_describe(const struct settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES]);
 
-/* The walls are at least what the operator demands; err: what is missing. */
-bool isolation_suffices(const struct settings *settings,
-                        const struct walls *walls, struct err *err);
+/* A wall that could be more, and how to get it. */
+struct lack {
+    char what[320];
+    const char *remedy;
+    bool demanded; /* nobody is served without it */
+};
+enum { MAX_LACKS = 4 };
+size_t isolation_lacks(const struct settings *settings,
+                       const struct walls *walls, struct lack lacks[MAX_LACKS]);
 
-/* To stdout: what could be more, and how to get it. */
-void isolation_advise(const struct settings *settings,
-                      const struct walls *walls);
-
-/* To stderr: why boxes cannot be made here, and what to do about it. */
-void isolation_explain(const char *why);
+/* To stderr: why code cannot be boxed here, and what to do about it. Each
+ * remedy is a line that begins with four blanks: quern doctor reads them. */
+void isolation_explain(const struct err *why);
 
 #endif

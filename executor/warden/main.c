@@ -30,6 +30,9 @@ struct warden {
     struct selftest *selftest;
     uv_signal_t signals[SIGNALS];
     char isolation[ISOLATION_BYTES];
+    struct lack lacks[MAX_LACKS];
+    struct pair advice[MAX_LACKS]; /* the same, as it is told */
+    size_t lack_count;
     int listener; /* until the server has it */
     int status;   /* what the process ends with */
 };
@@ -51,9 +54,14 @@ static void serve(struct warden *warden)
 {
     struct err err;
     int listener = warden->listener;
+    const struct frame welcome = {
+        .type = FRAME_WELCOME,
+        .isolation = view_of(warden->isolation),
+        .lacks = { warden->advice, warden->lack_count },
+        .version = VIEW(QUERN_VERSION),
+    };
     warden->listener = -1;
-    warden->server =
-        server_new(&warden->sessions, listener, warden->isolation, &err);
+    warden->server = server_new(&warden->sessions, listener, &welcome, &err);
     if (!warden->server) {
         log_line("executor.failed", NULL, "%s", err.text);
         stop(warden, EX_UNAVAILABLE);
@@ -64,24 +72,45 @@ static void serve(struct warden *warden)
     notify("READY=1");
 }
 
-static void on_selftest(void *owner, const struct err *err)
+/* What is missing that the operator demands; NULL: nothing. */
+static const struct lack *look_at_walls(struct warden *warden)
 {
-    struct warden *warden = owner;
     struct walls walls = {
         .landlock = landlock_abi(),
         .proc = boxes_have_proc(warden->sessions.boxes),
         .cgroups = warden->cgroups,
     };
-    struct err missing;
+    const struct lack *demanded = NULL;
     isolation_describe(&warden->settings, &walls, warden->isolation);
-    if (!err && !isolation_suffices(&warden->settings, &walls, &missing))
-        err = &missing;
+    warden->lack_count =
+        isolation_lacks(&warden->settings, &walls, warden->lacks);
+    for (size_t i = warden->lack_count; i-- > 0;) {
+        const struct lack *lack = &warden->lacks[i];
+        warden->advice[i] =
+            (struct pair){ view_of(lack->what), view_of(lack->remedy) };
+        if (lack->demanded)
+            demanded = lack;
+    }
+    return demanded;
+}
+
+static void on_selftest(void *owner, const struct err *err)
+{
+    struct warden *warden = owner;
+    const struct lack *demanded = err ? NULL : look_at_walls(warden);
     if (err) {
-        isolation_explain(err->text);
+        isolation_explain(err);
+        stop(warden, EX_UNAVAILABLE);
+    } else if (demanded) {
+        fprintf(stderr,
+                "quern-executor: fewer walls than demanded: %s\n    %s\n",
+                demanded->what, demanded->remedy);
         stop(warden, EX_UNAVAILABLE);
     } else if (warden->settings.check) {
         printf("%s\n", warden->isolation);
-        isolation_advise(&warden->settings, &walls);
+        for (size_t i = 0; i < warden->lack_count; i++)
+            printf("  %s\n    %s\n", warden->lacks[i].what,
+                   warden->lacks[i].remedy);
         stop(warden, EX_OK);
     } else {
         serve(warden);

@@ -147,7 +147,7 @@ static void on_frame(struct peer *peer, const struct frame *frame)
         frame->type == FRAME_OK)
         return;
     if (frame->type == FRAME_FAILED)
-        err_set(&selftest->err, ERR_RETRY, "executor_unavailable", "%.*s",
+        err_set(&selftest->err, ERR_RETRY, "session_failed", "%.*s",
                 VIEW_ARG(frame->error.message));
     else if (frame->type == FRAME_DONE)
         judge(selftest, &frame->cell);

@@ -30,7 +30,7 @@ struct conn {
 struct server {
     struct sessions *sessions;
     uv_pipe_t listener;
-    const char *isolation;
+    struct frame welcome;
     struct conn *conns;
     size_t count;
 };
@@ -121,16 +121,11 @@ static void send_frame(struct peer *peer, const struct frame *frame)
 
 /* ---------------------------------------------------------------- reading */
 
-static void welcome(struct conn *conn, const struct frame *hello)
+static void greet(struct conn *conn, const struct frame *hello)
 {
     conn->greeted = true;
     alarm_stop(conn->alarm);
-    peer_answer(&conn->peer, hello->ref,
-                (struct frame){
-                    .type = FRAME_WELCOME,
-                    .isolation = view_of(conn->server->isolation),
-                    .version = VIEW(QUERN_VERSION),
-                });
+    peer_answer(&conn->peer, hello->ref, conn->server->welcome);
 }
 
 static bool take_frame(struct conn *conn, struct view body, struct err *err)
@@ -145,7 +140,7 @@ static bool take_frame(struct conn *conn, struct view body, struct err *err)
                        hello ? "hello twice" : "the first frame is not hello");
     }
     if (hello) {
-        welcome(conn, &request->frame);
+        greet(conn, &request->frame);
         request_free(request);
         return true;
     }
@@ -261,11 +256,11 @@ static void on_server_closed(uv_handle_t *handle)
 }
 
 struct server *server_new(struct sessions *sessions, int listener,
-                          const char *isolation, struct err *err)
+                          const struct frame *welcome, struct err *err)
 {
     struct server *server = allocate(sizeof(*server));
     server->sessions = sessions;
-    server->isolation = isolation;
+    server->welcome = *welcome;
     server->listener.data = server;
     uv_pipe_init(sessions->loop, &server->listener, 0);
     int failed = uv_pipe_open(&server->listener, listener);

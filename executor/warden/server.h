@@ -10,9 +10,10 @@
 
 struct server;
 
-/* Takes a bound unix socket. isolation: borrowed, said in every welcome. */
+/* Takes a bound unix socket. welcome: the answer to every hello; what it
+ * borrows must last. */
 struct server *server_new(struct sessions *sessions, int listener,
-                          const char *isolation, struct err *err);
+                          const struct frame *welcome, struct err *err);
 /* Stops listening and closes every connection. */
 void server_free(struct server *server);
 

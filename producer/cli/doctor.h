@@ -16,7 +16,7 @@ struct doctor {
     enum level worst;
 };
 
-/* One finding. remedy: what to do about it, NULL when nothing. */
+/* One finding. remedy: what to do about it, one way a line; NULL: nothing. */
 void find(struct doctor *doctor, enum level level, const char *check,
           const char *remedy, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

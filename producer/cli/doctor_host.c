@@ -14,7 +14,7 @@
 #include "producer/cli/doctor.h"
 #include "schemas/message/frame.h"
 
-enum { GREETING_S = 3, WELCOME_BYTES = 4096 };
+enum { GREETING_S = 3, WELCOME_BYTES = 8192 };
 
 static void cleanup_fd(const int *fd)
 {
@@ -66,26 +66,47 @@ static struct view receive_frame(int fd, char *bytes)
                           total - FRAME_HEADER_BYTES };
 }
 
-/* The executor that runs here says which walls it has. False: none answers. */
-static bool greet_executor(char *isolation, size_t size)
+/* The executor that runs here says which walls it has, and which it lacks.
+ * False: none answers. */
+static bool greet_executor(struct frame *welcome, char *bytes,
+                           struct arena *arena)
 {
     CLEANUP(cleanup_fd) int fd = executor_connect();
     CLEANUP(buf_finish) struct buf out;
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct frame frame = { .type = FRAME_HELLO };
+    const struct frame hello = { .type = FRAME_HELLO };
     struct err err;
-    char bytes[WELCOME_BYTES];
-    struct view welcome;
+    struct view answer;
 
     buf_init(&out, WELCOME_BYTES);
-    if (fd < 0 || !frame_encode(&schema_frame, &frame, &out, &err) ||
+    if (fd < 0 || !frame_encode(&schema_frame, &hello, &out, &err) ||
         send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
         return false;
-    welcome = receive_frame(fd, bytes);
-    if (!message_decode(&schema_frame, welcome, &frame, &arena, &err) ||
-        frame.type != FRAME_WELCOME)
+    answer = receive_frame(fd, bytes);
+    return message_decode(&schema_frame, answer, welcome, arena, &err) &&
+           welcome->type == FRAME_WELCOME;
+}
+
+static void find_lacks(struct doctor *doctor, const struct list *lacks)
+{
+    const struct pair *lack = lacks->items;
+
+    for (size_t i = 0; i < lacks->count; i++) {
+        CLEANUP(cleanup_free) char *remedy = view_dup(lack[i].value);
+
+        find(doctor, WARNING, "walls", remedy, "%.*s", VIEW_ARG(lack[i].key));
+    }
+}
+
+static bool ask_executor(struct doctor *doctor)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    char bytes[WELCOME_BYTES];
+    struct frame welcome;
+
+    if (!greet_executor(&welcome, bytes, &arena))
         return false;
-    snprintf(isolation, size, "%.*s", VIEW_ARG(frame.isolation));
+    find(doctor, FINE, "executor", NULL, "%.*s", VIEW_ARG(welcome.isolation));
+    find_lacks(doctor, &welcome.lacks);
     return true;
 }
 
@@ -136,49 +157,90 @@ static void read_end(int fd, char *text, size_t size)
     text[len > 0 ? len : 0] = '\0';
 }
 
-/* --check ends with the walls in force, */
-static const char *walls_in(const char *said)
-{
-    const char *newline = strrchr(said, '\n');
-
-    return newline ? newline + 1 : said;
-}
-
-/* or says under its name what is wrong, and then what to do about it. */
-static const char *fault_in(char *said)
+/* What --check says ends with the walls, or, under its name, with what is
+ * wrong. Then come what the walls lack, two blanks before each, and remedies,
+ * after four. */
+static char *verdict_in(char *said)
 {
     static const char name[] = "quern-executor: ";
     char *fault = strstr(said, name);
+    char *verdict = said;
 
-    if (!fault)
-        return walls_in(said);
-    fault[strcspn(fault, "\n")] = '\0';
-    return fault + strlen(name);
+    if (fault)
+        return fault + strlen(name);
+    for (char *line = said; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (*line != ' ')
+            verdict = line;
+    }
+    return verdict;
+}
+
+/* The line that *rest begins with, and moves past it. */
+static char *next_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+
+    return line ? line + strspn(line, " ") : NULL;
+}
+
+/* Remedies, one a line, in place. */
+static char *take_remedies(char **rest)
+{
+    char *remedies = *rest && strncmp(*rest, "    ", 4) == 0 ? *rest + 4 : NULL;
+    char *end = remedies;
+
+    while (*rest && strncmp(*rest, "    ", 4) == 0) {
+        char *line = next_line(rest);
+        size_t len = strlen(line);
+
+        if (end > remedies)
+            *end++ = '\n';
+        memmove(end, line, len + 1);
+        end += len;
+    }
+    return remedies;
+}
+
+/* An executor was not there, and was tried. */
+static void find_verdict(struct doctor *doctor, bool boxed, char *said)
+{
+    char *rest = verdict_in(said);
+    char *verdict = next_line(&rest);
+    char *remedies = take_remedies(&rest);
+
+    if (boxed)
+        find(doctor, NOTE, "executor", "start it: quern-executor",
+             "none answers at %s; its walls would be %s", executor_socket(),
+             verdict);
+    else
+        find(doctor, FAULT, "executor",
+             remedies ? remedies : "run quern-executor --check", "%s", verdict);
+    while (rest && strncmp(rest, "  ", 2) == 0) {
+        char *lack = next_line(&rest);
+
+        find(doctor, WARNING, "walls", take_remedies(&rest), "%s", lack);
+    }
 }
 
 void check_executor(struct doctor *doctor)
 {
     char path[PATH_MAX + 32];
-    char said[4096];
-    CLEANUP(cleanup_fd) int fd = memfd_create("check", MFD_CLOEXEC);
+    char said[8192];
+    CLEANUP(cleanup_fd) int fd = -1;
     int status;
 
-    if (greet_executor(said, sizeof(said))) {
-        find(doctor, FINE, "executor", NULL, "%s", said);
+    if (ask_executor(doctor))
         return;
-    }
+    fd = memfd_create("check", MFD_CLOEXEC);
     executor_path(path, sizeof(path));
     status = run_check(path, fd);
     read_end(fd, said, sizeof(said));
     if (status < 0)
         find(doctor, NOTE, "executor", NULL, "none on this host");
-    else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        find(doctor, NOTE, "executor", "start it: quern-executor",
-             "none answers at %s; its walls would be %s", executor_socket(),
-             walls_in(said));
     else
-        find(doctor, FAULT, "executor", "run quern-executor --check", "%s",
-             fault_in(said));
+        find_verdict(doctor, WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                     said);
 }
 
 void check_model(struct doctor *doctor)

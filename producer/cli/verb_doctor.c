@@ -1,9 +1,23 @@
 /* verb_doctor.c - quern doctor: every finding with what to do about it. */
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/cli/doctor.h"
 #include "producer/cli/show.h"
+
+/* One a line. */
+static void show_remedies(struct pane *out, const char *remedy)
+{
+    while (remedy) {
+        const char *end = strchrnul(remedy, '\n');
+
+        pane_printf(out, PLAIN, "%19s", "-> ");
+        pane_text(out, PLAIN, (struct view){ remedy, (size_t)(end - remedy) });
+        pane_printf(out, PLAIN, "\n");
+        remedy = *end ? end + 1 : NULL;
+    }
+}
 
 void find(struct doctor *doctor, enum level level, const char *check,
           const char *remedy, const char *format, ...)
@@ -36,8 +50,7 @@ void find(struct doctor *doctor, enum level level, const char *check,
     pane_printf(out, BOLD, "%-10s ", check);
     pane_text(out, PLAIN, view_of(text));
     pane_printf(out, PLAIN, "\n");
-    if (remedy)
-        pane_printf(out, PLAIN, "%19s%s\n", "-> ", remedy);
+    show_remedies(out, remedy);
 }
 
 static bool doctor_open(struct doctor *doctor, struct err *err)

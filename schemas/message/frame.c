@@ -18,7 +18,12 @@ const char *const guest_type_names[] = {
 
 static const char *const task_names[] = { "code", "save", "restore", NULL };
 
-enum { MAX_LISTING = 4096, MAX_BUNDLE = 32, MAX_SESSIONS = 10000 };
+enum {
+    MAX_LISTING = 4096,
+    MAX_BUNDLE = 32,
+    MAX_SESSIONS = 10000,
+    MAX_LACKS_TOLD = 8
+};
 
 static const struct field workspace_file_fields[] = {
     TEXT(workspace_file, name, FIELD_REQUIRED | FIELD_RAW, MAX_PATH_BYTES,
@@ -81,6 +86,8 @@ static const struct field frame_fields[] = {
     LIST(frame, sessions, 0, session_info, MAX_SESSIONS, "listing"),
     STRUCT(frame, error, 0, result_error, "failed"),
     TEXT(frame, isolation, 0, MAX_SENTENCE_BYTES, "welcome: walls in force"),
+    MAP(frame, lacks, 0, MAX_LACKS_TOLD,
+        "welcome: walls that could be more, and how to get them"),
     TEXT(frame, version, 0, MAX_WORD_BYTES, "hello, welcome"),
 };
 const struct schema schema_frame = {

@@ -38,7 +38,7 @@ enum frame_type {
     FRAME_SESSIONS,  /* all that are open */
     FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
-    FRAME_WELCOME, /* isolation, version */
+    FRAME_WELCOME, /* isolation, lacks, version */
     FRAME_OPENED,  /* session; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data */
     FRAME_DISPLAY, /* call, bundle */
@@ -111,6 +111,7 @@ struct frame {
     struct list sessions; /* of struct session_info */
     struct result_error error;
     struct view isolation;
+    struct list lacks; /* of struct pair: a wall that could be more, and how */
     struct view version;
 };
 extern const struct schema schema_frame;

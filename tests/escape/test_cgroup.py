@@ -256,7 +256,8 @@ def test_a_minimum_can_be_demanded():
     assert "by watchdog" in said
     code, said = check("--level", "full", *OFF)
     assert code == 69, said
-    assert "--level full: no cgroups limit boxes: --cgroup off" in said
+    assert "fewer walls than demanded: not limited by a cgroup: memory" in said
+    assert "(--cgroup off)" in said
 
 
 ORDINARY = ["setpriv", "--reuid", "61300", "--regid", "61300", "--clear-groups"]
@@ -267,5 +268,5 @@ def test_an_ordinary_user_is_told_what_is_missing_and_how_to_get_it():
     code, said = check(by=ORDINARY)
     assert code == 0, said
     assert "memory 2048 MiB by watchdog" in said
-    assert "memory is not limited by a cgroup" in said
+    assert "not limited by a cgroup: memory, pids, cpu" in said
     assert "Permission denied" in said and "Delegate=yes" in said
