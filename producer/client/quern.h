@@ -79,11 +79,22 @@ struct quern_pair {
     const char *value;
 };
 
-enum quern_kind { QUERN_CONVERSATION, QUERN_CODE };
+enum quern_kind { QUERN_CONVERSATION, QUERN_CODE, QUERN_SESSION };
 enum quern_priority { QUERN_NORMAL, QUERN_HIGH, QUERN_LOW };
 
+/* What a job of kind session does with its session. */
+enum quern_action {
+    QUERN_SHOW,  /* the result's record: what is known of it */
+    QUERN_FILES, /* the result's listing: its working directory */
+    QUERN_GET,   /* the result's files: those that paths names */
+    QUERN_PUT,   /* the job's files, into it */
+    QUERN_CLOSE, /* it is over, and nothing of it is kept */
+    QUERN_FORK,  /* to: another that begins as this one is */
+};
+
 /* NULL, 0: the operator's default. A conversation has prompt or messages, code
- * has cells. Encoded it is at most 256 KiB; larger things are files. */
+ * has cells, kind session a session and an action. Encoded it is at most
+ * 256 KiB; larger things are files. */
 struct quern_job {
     const char *id; /* NULL: a new one */
     enum quern_kind kind;
@@ -99,6 +110,10 @@ struct quern_job {
     size_t tool_count;
     const char *const *cells; /* Python, run in order until one fails */
     size_t cell_count;
+    enum quern_action action;
+    const char *const *paths; /* QUERN_GET: at most 64, as a listing has them */
+    size_t path_count;
+    const char *to; /* QUERN_FORK */
     const struct quern_file *files;
     size_t file_count;
     uint64_t max_turns;
@@ -207,6 +222,34 @@ QUERN_API enum quern_next quern_watch_next(struct quern_watch *watch,
                                            struct quern_error *error);
 QUERN_API const char *quern_watch_trouble(const struct quern_watch *watch);
 QUERN_API void quern_watch_close(struct quern_watch *watch);
+
+/* --- sessions ----------------------------------------------------------- */
+
+/* What is kept of a session that outlives its jobs, for as long as the operator
+ * has set it (a week): MessagePack, "Session record" in schemas/README.md. It
+ * is written when a job of the session ends. What touches the session itself is
+ * a job of kind QUERN_SESSION. */
+struct quern_record {
+    void *bytes;
+    size_t size;
+};
+
+struct quern_records {
+    struct quern_record *items;
+    size_t count;
+};
+QUERN_API void quern_records_finish(struct quern_records *records);
+
+/* Of one tenant, or with NULL of all; those that will be kept longest first.
+ * None is no error. Errors: bad_field. */
+QUERN_API bool quern_sessions(struct quern *quern, const char *tenant,
+                              struct quern_records *records,
+                              struct quern_error *error);
+/* tenant: NULL: "default". free() record->bytes. Errors: bad_field,
+ * unknown_session (never used, closed, expired). */
+QUERN_API bool quern_session(struct quern *quern, const char *tenant,
+                             const char *name, struct quern_record *record,
+                             struct quern_error *error);
 
 /* --- the rest ----------------------------------------------------------- */
 

@@ -183,6 +183,7 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
     } lists[] = {
         { "tools", job->tool_count, MAX_TOOLS },
         { "cells", job->cell_count, MAX_CELLS },
+        { "paths", job->path_count, MAX_FILES },
         { "metadata", job->metadata_count, MAX_METADATA },
     };
 
@@ -197,7 +198,7 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
 {
     return (struct job){
         .id = view_of(from->id),
-        .kind = from->kind == QUERN_CODE ? JOB_CODE : JOB_CONVERSATION,
+        .kind = (int)from->kind,
         .queue = view_of(from->queue),
         .priority = (int)from->priority,
         .tenant = view_of(from->tenant),
@@ -207,6 +208,11 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         .model = view_of(from->model),
         .tools = text_list(from->tools, from->tool_count, arena),
         .cells = text_list(from->cells, from->cell_count, arena),
+        .action = {
+            .verb = (int)from->action,
+            .names = text_list(from->paths, from->path_count, arena),
+            .to = view_of(from->to),
+        },
         .limits = {
             .max_turns = from->max_turns,
             .deadline_ms = from->deadline_ms,

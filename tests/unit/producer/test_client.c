@@ -67,69 +67,132 @@ static void settings_are_checked_when_opening(void **state)
     quern_close(NULL);
 }
 
+static const char *const cells[MAX_CELLS + 1] = { "x" };
+static const char *const paths[MAX_FILES + 1] = { "x" };
+static const struct quern_file nameless = { .data = "x", .size = 1 };
+static const struct quern_file outside = { .name = "../x" };
+static const struct {
+    const char *what;
+    struct quern_job job;
+    const char *code;
+    const char *said;
+} refused[] = {
+    { "nothing to do", { 0 }, "missing_field", "prompt" },
+    { "code without cells", { .kind = QUERN_CODE }, "missing_field", "cells" },
+    { "an id of another shape",
+      { .id = "17", .prompt = "q" },
+      "bad_field",
+      "id" },
+    { "a prompt that is not UTF-8",
+      { .prompt = "\xff" },
+      "bad_field",
+      "prompt" },
+    { "messages that are not JSON",
+      { .messages = "[{" },
+      "bad_field",
+      "messages: not JSON: line 1" },
+    { "a session that could leave its key",
+      { .prompt = "q", .session = "a:b" },
+      "bad_field",
+      "session" },
+    { "more cells than there may be",
+      { .kind = QUERN_CODE, .cells = cells, .cell_count = MAX_CELLS + 1 },
+      "too_large",
+      "cells: 257, at most 256" },
+    { "more files than there may be",
+      { .prompt = "q", .files = &nameless, .file_count = MAX_FILES + 1 },
+      "too_large",
+      "files: 65, at most 64" },
+    { "a file without a name",
+      { .prompt = "q", .files = &nameless, .file_count = 1 },
+      "bad_field",
+      "is not a file name" },
+    { "a file that leaves its folder",
+      { .prompt = "q", .files = &outside, .file_count = 1 },
+      "bad_field",
+      "\"../x\" is not a file name" },
+    { "an action without a session",
+      { .kind = QUERN_SESSION },
+      "missing_field",
+      "session is required" },
+    { "a get of nothing",
+      { .kind = QUERN_SESSION, .session = "lab", .action = QUERN_GET },
+      "missing_field",
+      "names is required" },
+    { "more files to get than there may be",
+      { .kind = QUERN_SESSION,
+        .session = "lab",
+        .action = QUERN_GET,
+        .paths = paths,
+        .path_count = MAX_FILES + 1 },
+      "too_large",
+      "paths: 65, at most 64" },
+    { "a fork onto itself",
+      { .kind = QUERN_SESSION,
+        .session = "lab",
+        .action = QUERN_FORK,
+        .to = "lab" },
+      "bad_field",
+      "the session itself" },
+    { "an action that there is not",
+      { .kind = QUERN_SESSION,
+        .session = "lab",
+        .action = (enum quern_action)99 },
+      "bad_field",
+      "action" },
+};
+
 static void jobs_are_refused_before_anything_is_sent(void **state)
 {
-    static const char *const cells[MAX_CELLS + 1] = { "x" };
-    static const struct quern_file nameless = { .data = "x", .size = 1 };
-    static const struct quern_file outside = { .name = "../x" };
-    static const struct {
-        const char *what;
-        struct quern_job job;
-        const char *code;
-        const char *said;
-    } rows[] = {
-        { "nothing to do", { 0 }, "missing_field", "prompt" },
-        { "code without cells",
-          { .kind = QUERN_CODE },
-          "missing_field",
-          "cells" },
-        { "an id of another shape",
-          { .id = "17", .prompt = "q" },
-          "bad_field",
-          "id" },
-        { "a prompt that is not UTF-8",
-          { .prompt = "\xff" },
-          "bad_field",
-          "prompt" },
-        { "messages that are not JSON",
-          { .messages = "[{" },
-          "bad_field",
-          "messages: not JSON: line 1" },
-        { "a session that could leave its key",
-          { .prompt = "q", .session = "a:b" },
-          "bad_field",
-          "session" },
-        { "more cells than there may be",
-          { .kind = QUERN_CODE, .cells = cells, .cell_count = MAX_CELLS + 1 },
-          "too_large",
-          "cells: 257, at most 256" },
-        { "more files than there may be",
-          { .prompt = "q", .files = &nameless, .file_count = MAX_FILES + 1 },
-          "too_large",
-          "files: 65, at most 64" },
-        { "a file without a name",
-          { .prompt = "q", .files = &nameless, .file_count = 1 },
-          "bad_field",
-          "is not a file name" },
-        { "a file that leaves its folder",
-          { .prompt = "q", .files = &outside, .file_count = 1 },
-          "bad_field",
-          "\"../x\" is not a file name" },
-    };
     struct quern *quern = open_nowhere();
 
     (void)state;
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < COUNT(refused); i++) {
         struct quern_error error = { 0 };
         struct quern_id id;
 
-        print_message("%s\n", rows[i].what);
-        assert_false(quern_submit(quern, &rows[i].job, &id, NULL, &error));
+        print_message("%s\n", refused[i].what);
+        assert_false(quern_submit(quern, &refused[i].job, &id, NULL, &error));
         print_message("  %s: %s\n", error.code, error.text);
-        assert_string_equal(error.code, rows[i].code);
+        assert_string_equal(error.code, refused[i].code);
         assert_int_equal(error.kind, QUERN_REJECT);
-        assert_non_null(strstr(error.text, rows[i].said));
+        assert_non_null(strstr(error.text, refused[i].said));
     }
+    quern_close(quern);
+}
+
+static void sessions_are_asked_for_by_name(void **state)
+{
+    static const struct {
+        const char *tenant, *name;
+        const char *said;
+    } rows[] = {
+        { NULL, "a b", "session: \"a b\" is not a name: 1 to 128 of A-Z" },
+        { NULL, "", "session: \"\" is not a name" },
+        { NULL, NULL, "session: \"\" is not a name" },
+        { NULL, "..", "session: \"..\" is not a name" },
+        { "a/b", "lab", "tenant: \"a/b\" is not a name" },
+        { "", "lab", "tenant: \"\" is not a name" },
+    };
+    struct quern *quern = open_nowhere();
+    struct quern_records records;
+    struct quern_error error = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct quern_record record;
+
+        print_message("%s\n", rows[i].said);
+        assert_false(quern_session(quern, rows[i].tenant, rows[i].name, &record,
+                                   &error));
+        assert_string_equal(error.code, "bad_field");
+        assert_non_null(strstr(error.text, rows[i].said));
+        assert_null(record.bytes);
+    }
+    assert_false(quern_sessions(quern, "a b", &records, &error));
+    assert_string_equal(error.code, "bad_field");
+    quern_records_finish(&records);
+    quern_records_finish(NULL);
     quern_close(quern);
 }
 
@@ -138,7 +201,9 @@ static void without_redis_every_call_says_so_at_once(void **state)
     static const char id[] = "019aa5c8-1b2c-7000-8123-0123456789ab";
     const struct quern_job job = { .prompt = "q" };
     struct quern *quern = open_nowhere();
-    struct quern_error errors[5] = { 0 };
+    struct quern_error errors[7] = { 0 };
+    struct quern_records records;
+    struct quern_record record;
     struct quern_status status;
     enum quern_cancelled outcome;
     struct quern_id given;
@@ -151,6 +216,8 @@ static void without_redis_every_call_says_so_at_once(void **state)
     assert_false(quern_wait(quern, id, 60000, &status, &errors[2]));
     assert_false(quern_cancel(quern, id, NULL, &outcome, &errors[3]));
     assert_false(quern_blob_put(quern, "x", 1, sha256, &errors[4]));
+    assert_false(quern_session(quern, NULL, "lab", &record, &errors[5]));
+    assert_false(quern_sessions(quern, NULL, &records, &errors[6]));
     for (size_t i = 0; i < COUNT(errors); i++) {
         assert_int_equal(errors[i].kind, QUERN_RETRY);
         assert_string_equal(errors[i].code, "redis_unavailable");
@@ -194,6 +261,7 @@ int main(void)
         cmocka_unit_test(ids_are_new_and_in_partition_0),
         cmocka_unit_test(settings_are_checked_when_opening),
         cmocka_unit_test(jobs_are_refused_before_anything_is_sent),
+        cmocka_unit_test(sessions_are_asked_for_by_name),
         cmocka_unit_test(without_redis_every_call_says_so_at_once),
         cmocka_unit_test(a_watch_without_redis_waits_as_long_as_it_is_told),
         cmocka_unit_test(messages_become_json),
