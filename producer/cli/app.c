@@ -17,6 +17,7 @@ static const struct {
     { "redis_unavailable", EXIT_UNAVAILABLE },
     { "redis_refused", EXIT_UNAVAILABLE },
     { "bad_setting", EXIT_USAGE },
+    { "not_saved", EXIT_OUTPUT },
 };
 
 static int exit_of(const struct quern_error *error)
@@ -180,10 +181,13 @@ bool app_submit(struct app *app, const char *question,
     bool ok;
 
     if (options->job)
-        return submit_file(app, id, existed, error);
-    ok = list_metadata(options, pairs, keys, &err)
-             ? quern_submit(app->quern, &job, id, existed, error)
-             : give(error, &err);
+        ok = submit_file(app, id, existed, error);
+    else
+        ok = list_metadata(options, pairs, keys, &err)
+                 ? quern_submit(app->quern, &job, id, existed, error)
+                 : give(error, &err);
+    if (ok)
+        app->job = *id;
     for (size_t i = 0; i < options->metadata.count; i++)
         free(keys[i]);
     return ok;

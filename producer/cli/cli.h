@@ -15,6 +15,7 @@ enum {
     EXIT_USAGE = 64,       /* the command line */
     EXIT_INPUT = 65,       /* the job, a file, an id */
     EXIT_UNAVAILABLE = 69, /* no Redis, or it refuses us */
+    EXIT_OUTPUT = 74,      /* done, but what came of it could not be written */
     EXIT_AGAIN = 75,       /* not ended in time, queue full */
 };
 
@@ -23,12 +24,13 @@ struct app {
     struct options options;
     struct term term;
     struct quern *quern; /* open for verbs that need it */
+    struct quern_id job; /* that was submitted; "": none */
     int unsaved; /* exit code when an image or file could not be saved */
 };
 
 struct verb {
-    const char *name;
-    const char *words; /* what stands after the name: "QUESTION" */
+    const char *name;  /* "get"; of a group: "session get" */
+    const char *words; /* what stands after the name: "NAME FILE..." */
     int min_words, max_words;
     bool offline; /* needs no handle */
     const char *about;
@@ -38,6 +40,12 @@ struct verb {
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
+/* By one word, or two. NULL: there is none. */
+const struct verb *verb_find(const char *first, const char *second);
+/* In the group "session" of "session get" the "get"; NULL: not in it. */
+const char *verb_within(const struct verb *verb, const char *group);
+bool verb_is_group(const char *name);
+
 int verb_run(struct app *app);
 int verb_submit(struct app *app);
 int verb_get(struct app *app);
@@ -45,6 +53,13 @@ int verb_wait(struct app *app);
 int verb_watch(struct app *app);
 int verb_cancel(struct app *app);
 int verb_exec(struct app *app);
+int verb_session_ls(struct app *app);
+int verb_session_show(struct app *app);
+int verb_session_files(struct app *app);
+int verb_session_put(struct app *app);
+int verb_session_get(struct app *app);
+int verb_session_close(struct app *app);
+int verb_session_fork(struct app *app);
 int verb_doctor(struct app *app);
 int verb_help(struct app *app);
 

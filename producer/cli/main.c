@@ -6,94 +6,23 @@
 #include "producer/cli/cli.h"
 #include "schemas/message/buf.h"
 
-const struct verb verbs[] = {
-    { .name = "run",
-      .words = "QUESTION",
-      .max_words = 1,
-      .about = "ask a question and follow the work to its answer",
-      .details =
-          "The model may run Python to find out. The answer goes to standard\n"
-          "output, progress to standard error, images and files into a "
-          "folder.\n"
-          "QUESTION - is read from standard input.\n"
-          "\n"
-          "  quern run \"What sells best?\" --file sales.csv\n",
-      .run = verb_run },
-    { .name = "exec",
-      .words = "FILE",
-      .min_words = 1,
-      .max_words = 1,
-      .about = "run Python in a box, without a model",
-      .details =
-          "Prints what it prints, and the value of its last expression. FILE "
-          "-\n"
-          "is read from standard input. Lines that begin with \"# %%\" part it "
-          "into\n"
-          "cells, which run until one fails. With --json one object per "
-          "cell.\n"
-          "\n"
-          "  echo 'sum(range(10))' | quern exec -\n"
-          "  quern exec --session lab load.py && quern exec --session lab "
-          "plot.py\n"
-          "  quern exec --json --deadline-ms 5000 --out here plot.py | jq "
-          ".displays\n",
-      .run = verb_exec },
-    { .name = "submit",
-      .words = "QUESTION",
-      .max_words = 1,
-      .about = "put a job into the queue and print its id",
-      .details = "Ask for it later with get, wait or watch.\n",
-      .run = verb_submit },
-    { .name = "get",
-      .words = "ID",
-      .min_words = 1,
-      .max_words = 1,
-      .about = "print a job's answer, or where it stands",
-      .details = "Ends with 75 while the job has not ended.\n",
-      .run = verb_get },
-    { .name = "wait",
-      .words = "ID",
-      .min_words = 1,
-      .max_words = 1,
-      .about = "wait for a job's end, then print its answer",
-      .details = "Ends with 75 when it has not ended in time.\n",
-      .run = verb_wait },
-    { .name = "watch",
-      .words = "ID",
-      .min_words = 1,
-      .max_words = 1,
-      .about = "follow a job from its beginning to its answer",
-      .details = "Also a job that has ended: what happened is shown again.\n",
-      .run = verb_watch },
-    { .name = "cancel",
-      .words = "ID",
-      .min_words = 1,
-      .max_words = 1,
-      .about = "stop a job, or take it out of the queue",
-      .details = "",
-      .run = verb_cancel },
-    { .name = "doctor",
-      .offline = true,
-      .about = "look for what could be wrong here",
-      .details = "Every finding comes with what to do about it. Ends with 69 "
-                 "when\njobs cannot run.\n",
-      .run = verb_doctor },
-    { .name = "help",
-      .words = "VERB",
-      .max_words = 1,
-      .offline = true,
-      .about = "this page, or a verb's own",
-      .details = "",
-      .run = verb_help },
-};
-const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
-
-static const struct verb *find_verb(const char *name)
+/* Of "NAME FILE..." the one at that place, with its length. */
+static struct view word_name(const char *words, int place)
 {
-    for (size_t i = 0; i < verb_count; i++)
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
-    return NULL;
+    while (place-- > 0)
+        words += strcspn(words, " ") + 1;
+    return (struct view){ words, strcspn(words, " .") };
+}
+
+static bool too_much(const struct verb *verb, const char *word, bool asks,
+                     struct err *err)
+{
+    if (verb->words && strstr(verb->words, "..."))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "\"%.64s\" is too much: at most %d at once", word,
+                       verb->max_words - verb->min_words + 1);
+    return err_set(err, ERR_REJECT, "bad_setting", "\"%.64s\" is too much%s",
+                   word, asks ? ": put the question in quotes" : "");
 }
 
 /* A job's words and --job exclude each other; one of them must be there. */
@@ -104,13 +33,11 @@ static bool check_words(const struct app *app, struct err *err)
     bool asks = verb->run == verb_run || verb->run == verb_submit;
 
     if (count > verb->max_words)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "\"%.64s\" is too much%s",
-                       app->options.words[verb->max_words],
-                       asks ? ": put the question in quotes" : "");
+        return too_much(verb, app->options.words[verb->max_words], asks, err);
     if (count < verb->min_words || (asks && count == 0 && !app->options.job))
-        return err_set(err, ERR_REJECT, "bad_setting", "%s is missing%s",
-                       verb->words, asks ? " (or --job FILE)" : "");
+        return err_set(err, ERR_REJECT, "bad_setting", "%.*s is missing%s",
+                       VIEW_ARG(word_name(verb->words, count)),
+                       asks ? " (or --job FILE)" : "");
     if (asks && count > 0 && app->options.job)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a question and --job: only one of them");
@@ -141,7 +68,7 @@ static int run_verb(struct app *app, int argc, char **argv)
     term_init(&app->term, options->json);
     if (ok && options->help) {
         options->words[0] = app->verb->name;
-        options->word_count = 1;
+        options->words[1] = NULL;
         return verb_help(app);
     }
     if (!ok || !check_words(app, &err) ||
@@ -158,38 +85,69 @@ static int run_verb(struct app *app, int argc, char **argv)
     return app->verb->run(app);
 }
 
-/* An answer that did not arrive where it was sent is no success. */
-static int flush_answer(int code)
+/* An answer that did not arrive where it was sent is no success. A job that
+ * was submitted stands: whoever tried again would submit another. */
+static int flush_answer(struct app *app, int code)
 {
+    const char *job = app->job.text;
+    struct err err;
+
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "quern: cannot write to standard output: %s\n",
-            strerror(errno));
-    return code == EXIT_DONE ? EXIT_AGAIN : code;
+    err_set(&err, *job ? ERR_REJECT : ERR_RETRY, "not_saved",
+            "cannot write to standard output: %s%s%s%s", strerror(errno),
+            *job ? "; job " : "", job, *job ? " was submitted" : "");
+    int fault = app_fail_err(app, &err);
+
+    return code == EXIT_DONE ? fault : code;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int no_verb(const char *first, const char *second)
+{
+    if (verb_is_group(first))
+        fprintf(stderr,
+                "quern %s: there is no verb \"%.64s\"; see quern help %s\n",
+                first, second, first);
+    else
+        fprintf(stderr, "quern: there is no verb \"%.64s\"; see quern help\n",
+                first);
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
     struct app app = { 0 };
     const char *name = argc > 1 ? argv[1] : "help";
+    const char *second = argc > 2 ? argv[2] : NULL;
+    int used = 2; /* of argv */
     int code;
 
+    term_init(&app.term, false);
     if (strcmp(name, "--version") == 0) {
         printf("quern %s\n", quern_version());
-        return EXIT_DONE;
+        return flush_answer(&app, EXIT_DONE);
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    if (is_help(name))
         name = "help";
-    app.verb = find_verb(name);
-    if (!app.verb) {
-        fprintf(stderr, "quern: there is no verb \"%.64s\"; see quern help\n",
-                name);
-        return EXIT_USAGE;
+    app.verb = verb_find(name, second);
+    if (app.verb && verb_within(app.verb, name)) {
+        used = 3;
+    } else if (verb_is_group(name) && (!second || is_help(second))) {
+        app.verb = verb_find("help", NULL); /* the group's page */
+        argc = 2;
+        used = 1;
     }
-    code = run_verb(&app, argc > 2 ? argc - 2 : 0, argv + 2);
+    if (!app.verb)
+        return no_verb(name, second);
+    code = run_verb(&app, argc > used ? argc - used : 0, argv + used);
     if (code == EXIT_DONE)
         code = app.unsaved;
     quern_close(app.quern);
     options_finish(&app.options);
-    return flush_answer(code);
+    return flush_answer(&app, code);
 }

@@ -188,12 +188,10 @@ bool options_parse(struct options *options, const char *verb, int argc,
         } else if (!only_words && word[0] == '-' && word[1]) {
             if (!parse_option(options, verb, argc, argv, &at, err))
                 return false;
-        } else if (options->word_count == MAX_TEXTS) {
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "more than %d words: put the question in quotes",
-                           MAX_TEXTS);
         } else {
-            options->words[options->word_count++] = word;
+            if (options->word_count < MAX_WORDS)
+                options->words[options->word_count] = word;
+            options->word_count++;
             at++;
         }
     }

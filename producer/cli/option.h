@@ -12,7 +12,7 @@
 #include "schemas/message/err.h"
 #include "schemas/message/limits.h"
 
-enum { MAX_TEXTS = 64 };
+enum { MAX_TEXTS = 64, MAX_WORDS = MAX_TEXTS + 2 };
 
 struct texts { /* of an option that may be given again */
     const char *items[MAX_TEXTS];
@@ -48,8 +48,9 @@ struct options {
     uint64_t from;
     const char *reason;
 
-    const char *words[MAX_TEXTS]; /* what is not an option */
-    int word_count;
+    /* What is not an option: as many as a verb may take, and one more. */
+    const char *words[MAX_WORDS];
+    int word_count; /* of all that were given */
 
     uint64_t given; /* bit n: option_table[n] has been said */
     char *settings; /* the file's text, which values borrow from */
@@ -77,7 +78,7 @@ struct option {
     unsigned int flags;
     size_t offset;     /* in struct options */
     const char *value; /* its name in the help: FILE */
-    const char *verbs; /* " run submit " */
+    const char *verbs; /* ",run,session get," */
     const char *about;
     uint64_t max;               /* of a number; 0: none */
     const char *const *choices; /* ends in NULL */

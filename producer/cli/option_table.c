@@ -8,8 +8,11 @@
 
 static const char *const priorities[] = { "normal", "high", "low", NULL };
 
-#define ALL " run submit get wait watch cancel exec doctor help "
-#define JOBS " run submit exec "
+#define JOBS ",run,submit,exec,"
+/* Verbs of sessions that are jobs, and those that only read. */
+#define ACTS "session files,session put,session get,session close,session fork,"
+#define READS "session ls,session show,"
+#define ALL JOBS "get,wait,watch,cancel,doctor,help," ACTS READS
 
 const struct option option_table[] = {
     { .name = "file",
@@ -25,8 +28,9 @@ const struct option option_table[] = {
       .flags = OPTION_SETTING,
       .offset = AT(out),
       .value = "DIR",
-      .verbs = " run exec get wait watch ",
-      .about = "save images and files into DIR (run, exec: quern-out)" },
+      .verbs = ",run,exec,get,wait,watch,session get,",
+      .about = "save images and files into DIR (run, exec, session get: "
+               "quern-out)" },
     { .name = "session",
       .letter = 's',
       .type = OPTION_TEXT,
@@ -39,26 +43,26 @@ const struct option option_table[] = {
       .type = OPTION_TEXT,
       .offset = AT(model),
       .value = "NAME",
-      .verbs = " run submit ",
+      .verbs = ",run,submit,",
       .about = "a model of the operator's configuration" },
     { .name = "system",
       .type = OPTION_TEXT,
       .offset = AT(system),
       .value = "TEXT",
-      .verbs = " run submit ",
+      .verbs = ",run,submit,",
       .about = "what the model is told before the question" },
     { .name = "tool",
       .type = OPTION_TEXTS,
       .offset = AT(tools),
       .value = "NAME",
-      .verbs = " run submit ",
+      .verbs = ",run,submit,",
       .about = "only this tool; may be repeated" },
     { .name = "job",
       .letter = 'j',
       .type = OPTION_TEXT,
       .offset = AT(job),
       .value = "FILE",
-      .verbs = " run submit ",
+      .verbs = ",run,submit,",
       .about = "a whole job as JSON instead of a question; -: standard input" },
     { .name = "queue",
       .letter = 'q',
@@ -66,14 +70,14 @@ const struct option option_table[] = {
       .flags = OPTION_SETTING,
       .offset = AT(queue),
       .value = "NAME",
-      .verbs = " run submit exec doctor ",
+      .verbs = JOBS "doctor," ACTS,
       .about = "the queue (default)" },
     { .name = "priority",
       .type = OPTION_CHOICE,
       .flags = OPTION_SETTING,
       .offset = AT(priority),
       .value = "WORD",
-      .verbs = JOBS,
+      .verbs = JOBS ACTS,
       .about = "high, normal or low (normal)",
       .choices = priorities },
     { .name = "tenant",
@@ -81,7 +85,7 @@ const struct option option_table[] = {
       .flags = OPTION_SETTING,
       .offset = AT(tenant),
       .value = "NAME",
-      .verbs = JOBS,
+      .verbs = JOBS ACTS READS,
       .about = "for whom (default)" },
     { .name = "key",
       .letter = 'k',
@@ -100,14 +104,14 @@ const struct option option_table[] = {
       .type = OPTION_COUNT,
       .offset = AT(turns),
       .value = "N",
-      .verbs = " run submit ",
+      .verbs = ",run,submit,",
       .about = "model calls at the most",
       .max = MAX_TURNS },
     { .name = "deadline",
       .type = OPTION_TIME,
       .offset = AT(deadline_ms),
       .value = "TIME",
-      .verbs = JOBS,
+      .verbs = JOBS ACTS,
       .about = "fail when not done by then, waiting included: 90s, 5m, 2h",
       .max = MAX_DEADLINE_MS },
     { .name = "cell-time",
@@ -121,7 +125,7 @@ const struct option option_table[] = {
       .type = OPTION_COUNT,
       .offset = AT(cell_ms),
       .value = "N",
-      .verbs = " exec ",
+      .verbs = ",exec,",
       .about = "the same in milliseconds: --cell-time of N ms",
       .max = MAX_CELL_MS },
     { .name = "memory",
@@ -135,20 +139,20 @@ const struct option option_table[] = {
       .type = OPTION_TIME,
       .offset = AT(timeout_ms),
       .value = "TIME",
-      .verbs = " wait ",
+      .verbs = ",wait,",
       .about = "give up waiting then; the job goes on (no limit)" },
     { .name = "from",
       .type = OPTION_COUNT,
       .offset = AT(from),
       .value = "SEQ",
-      .verbs = " watch ",
+      .verbs = ",watch,",
       .about = "only events after this number (0: all of them)" },
     { .name = "reason",
       .letter = 'r',
       .type = OPTION_TEXT,
       .offset = AT(reason),
       .value = "TEXT",
-      .verbs = " cancel ",
+      .verbs = ",cancel,",
       .about = "kept with the job" },
     { .name = "redis-url",
       .type = OPTION_TEXT,
@@ -194,7 +198,7 @@ bool option_is_of(const struct option *option, const char *verb)
     const char *at = option->verbs;
 
     while ((at = strstr(at + 1, verb)))
-        if (at[-1] == ' ' && at[len] == ' ')
+        if (at[-1] == ',' && at[len] == ',')
             return true;
     return false;
 }

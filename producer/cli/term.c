@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const char *const codes[] = {
@@ -175,4 +176,41 @@ const char *term_time(uint64_t ms)
         snprintf(text, 32, "%u min %u s", (unsigned int)(ms / 60000),
                  (unsigned int)(ms / 1000 % 60));
     return text;
+}
+
+/* As coarse as one says it. */
+const char *term_age(uint64_t ms)
+{
+    static const struct {
+        uint64_t ms;
+        const char *one, *many;
+    } units[] = {
+        { 86400000, "day", "days" },
+        { 3600000, "hour", "hours" },
+        { 60000, "min", "min" },
+        { 1000, "s", "s" },
+    };
+    enum { UNITS = sizeof(units) / sizeof(units[0]) };
+    char *text = scratch();
+    size_t i = 0;
+
+    while (i < UNITS - 1 && ms < units[i].ms)
+        i++;
+
+    unsigned int count = (unsigned int)(ms / units[i].ms);
+
+    snprintf(text, 32, "%u %s", count,
+             count == 1 ? units[i].one : units[i].many);
+    return text;
+}
+
+size_t pane_width(const struct pane *pane)
+{
+    struct winsize size = { 0 };
+
+    if (!pane->tty)
+        return 0;
+    return ioctl(fileno(pane->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+               ? size.ws_col
+               : 80;
 }

@@ -53,8 +53,12 @@ void pane_line(struct pane *pane);
  * stdout when both may be the same terminal. */
 struct pane *term_notice(struct term *term);
 
-/* 18.2 KiB; 3.2 s. Of the last few calls each; good for one printf. */
+/* 18.2 KiB; 3.2 s; 5 days. Of the last few calls each; good for one printf. */
 const char *term_size(uint64_t bytes);
 const char *term_time(uint64_t ms);
+const char *term_age(uint64_t ms);
+
+/* Characters of a line; 0: it is no terminal. */
+size_t pane_width(const struct pane *pane);
 
 #endif

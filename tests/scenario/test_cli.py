@@ -255,6 +255,8 @@ def test_cancel_tells_what_it_could_do(quern, consumer):
 
 # --- when something is wrong ----------------------------------------------------------
 
+SESSION = "ls show files put get close fork".split()
+
 USAGE = [
     ("run", "QUESTION is missing (or --job FILE)"),
     ("run a b", '"b" is too much: put the question in quotes'),
@@ -269,6 +271,15 @@ USAGE = [
     ("run q --max-turns -1", '"-1" is not a number'),
     ("run q --memory lots", '"lots" is not a size'),
     ("run q --priority top", '"top" is not high, normal or low'),
+    ("session get lab", "FILE is missing"),
+    ("session fork lab", "NEW is missing"),
+    ("session show", "NAME is missing"),
+    ("session ls lab", '"lab" is too much'),
+    ("session put lab" + " x" * 65, '"x" is too much: at most 64 at once'),
+    ("session list", 'quern session: there is no verb "list"'),
+    ("help session list", 'there is no verb "session list"'),
+    ("session get lab x --file y", "there is no option --file"),
+    ("get x --deadline 5s", "there is no option --deadline"),
     ("run q --metadata x", '"x" is not KEY=VALUE'),
     ("run q --prefix a{b}", "prefix"),
     ("run q --redis-url gopher://x", "must begin with redis://"),
@@ -326,8 +337,19 @@ def test_an_answer_that_cannot_be_written_is_no_success(quern, consumer):
     id = quern("submit", "q").strip()
     consumer.take().finish(answer="lost")
     with open("/dev/full", "w") as full:
-        said = quern("get", id, code=75, stdout=full)
-    assert said.startswith("quern: cannot write to standard output: No space")
+        said = quern("get", id, code=74, stdout=full)
+    assert said.startswith("quern get: cannot write to standard output: No space")
+    assert "submitted" not in said
+
+
+def test_a_job_whose_id_cannot_be_written_is_told_all_the_same(quern, redis):
+    with open("/dev/full", "w") as full:
+        said = quern("submit", "q", code=74, stdout=full)
+        error = json.loads(quern("submit", "q", "--json", code=74, stdout=full))
+    (_, first), (_, second) = redis.xrange(f"{ROOT}work:default:normal")
+    assert f"; job {first[b'id'].decode()} was submitted\n" in said
+    assert second[b"id"].decode() in error["error"]["message"]
+    assert error["error"]["retryable"] is False
 
 
 def test_errors_as_json(quern):
@@ -372,10 +394,15 @@ def test_flags_win_over_the_environment_and_that_over_the_file(quern, consumer):
 def test_help_comes_with_every_verb(quern):
     overview = quern("help")
     assert overview == quern("--help") == quern()
-    for verb in "run exec submit get wait watch cancel doctor".split():
+    session = [f"session {verb}" for verb in SESSION]
+    for verb in "run exec submit get wait watch cancel doctor".split() + session:
         assert f"\n  {verb} " in overview
-        assert quern("help", verb) == quern(verb, "--help")
-        assert quern("help", verb).startswith(f"quern {verb} ")
+        page = quern("help", *verb.split())
+        assert page == quern(*verb.split(), "--help")
+        assert page.startswith(f"quern {verb} ")
+    group = quern("help", "session")
+    assert group == quern("session") == quern("session", "--help")
+    assert all(f"\n  {verb} " in group for verb in session)
     assert quern("--version").startswith("quern 0.")
 
 

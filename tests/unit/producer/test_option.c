@@ -95,6 +95,8 @@ static void faults_are_told(void **state)
         { "run --sess lab", "there is no option --sess" },
         { "run -x", "there is no option -x" },
         { "get --session lab", "there is no option --session" },
+        { "get --deadline 5s", "there is no option --deadline" },
+        { "ls --json", "there is no option --json" },
         { "run --session", "--session needs a value: NAME" },
         { "run --json=yes", "--json takes no value" },
         { "run --deadline soon", "\"soon\" is not a time" },
@@ -119,6 +121,51 @@ static void faults_are_told(void **state)
         assert_string_equal(err.code, "bad_setting");
         assert_non_null(strstr(err.text, rows[i].said));
     }
+}
+
+/* Verbs of two words are one name in the table. */
+static void an_option_of_a_group_is_not_one_of_its_namesake(void **state)
+{
+    static const struct {
+        const char *verb, *option;
+        bool known;
+    } rows[] = {
+        { "session get", "--deadline=5s", true },
+        { "get", "--deadline=5s", false },
+        { "session ls", "--tenant=acme", true },
+        { "session ls", "--out=here", false },
+        { "session", "--json", false },
+        { "session files", "--out=here", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options options = { 0 };
+        struct err err = { 0 };
+        char option[32];
+        char *argv[] = { option };
+
+        print_message("%s %s\n", rows[i].verb, rows[i].option);
+        snprintf(option, sizeof(option), "%s", rows[i].option);
+        assert_int_equal(options_parse(&options, rows[i].verb, 1, argv, &err),
+                         rows[i].known);
+    }
+}
+
+/* Counted past what is kept, so that a verb can say which is too much. */
+static void words_are_counted_to_the_last(void **state)
+{
+    struct options options = { 0 };
+    struct err err = { 0 };
+    char word[] = "x";
+    char *argv[MAX_WORDS + 5];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(argv); i++)
+        argv[i] = word;
+    assert_true(options_parse(&options, "run", (int)COUNT(argv), argv, &err));
+    assert_int_equal(options.word_count, COUNT(argv));
+    assert_ptr_equal(options.words[MAX_WORDS - 1], word);
 }
 
 static void too_many_of_one_are_refused(void **state)
@@ -151,8 +198,8 @@ static void the_table_is_sound(void **state)
         assert_true(option->about && option->verbs);
         assert_true((option->type == OPTION_FLAG) == !option->value);
         assert_true((option->type == OPTION_CHOICE) == !!option->choices);
-        assert_true(option->verbs[0] == ' ');
-        assert_true(option->verbs[strlen(option->verbs) - 1] == ' ');
+        assert_true(option->verbs[0] == ',');
+        assert_true(option->verbs[strlen(option->verbs) - 1] == ',');
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(option->name, option_table[j].name);
             assert_false(option->letter &&
@@ -246,6 +293,8 @@ int main(void)
         cmocka_unit_test(values_arrive_however_they_are_written),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(an_option_of_a_group_is_not_one_of_its_namesake),
+        cmocka_unit_test(words_are_counted_to_the_last),
         cmocka_unit_test(too_many_of_one_are_refused),
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(flags_win_over_environment_over_file),

@@ -116,6 +116,13 @@ static void amounts_are_short(void **state)
     assert_string_equal(term_time(999), "999 ms");
     assert_string_equal(term_time(3200), "3.2 s");
     assert_string_equal(term_time(125000), "2 min 5 s");
+    assert_string_equal(term_age(0), "0 s");
+    assert_string_equal(term_age(59999), "59 s");
+    assert_string_equal(term_age(3599999), "59 min");
+    assert_string_equal(term_age(3600000), "1 hour");
+    assert_string_equal(term_age(86399999), "23 hours");
+    assert_string_equal(term_age(86400000), "1 day");
+    assert_string_equal(term_age(UINT64_C(600000000)), "6 days");
 }
 
 int main(void)
