@@ -27,7 +27,8 @@ struct listing {
     } * files; /* sorted by name */
     size_t count, room;
     size_t name_bytes;
-    bool cut; /* there was more */
+    int64_t newest_ns; /* of changed_ns */
+    bool cut;          /* there was more */
 };
 
 /* A zeroed listing is empty. Replaces what was in it. */
@@ -35,7 +36,10 @@ void listing_read(struct listing *listing, int workspace);
 void listing_finish(struct listing *listing);
 
 /* What is there; in comparison with before (may be NULL) only what is new,
- * changed or deleted. The list and its names live in the arena. */
+ * changed or deleted. Of listings that were cut only what is sure: what is not
+ * in the first may have been there all the same, unless it has changed since;
+ * what is not in the second may still be. The list and its names live in the
+ * arena. */
 struct list listing_changes(const struct listing *before,
                             const struct listing *after, struct arena *arena);
 

@@ -43,6 +43,8 @@ static void add_file(struct walk *walk, const struct stat *status)
             abort();
     }
     listing->name_bytes += len;
+    if (nanoseconds(status->st_ctim) > listing->newest_ns)
+        listing->newest_ns = nanoseconds(status->st_ctim);
     listing->files[listing->count++] = (struct listed){
         .name = view_dup((struct view){ walk->path, len }),
         .inode = status->st_ino,
@@ -140,6 +142,11 @@ static int change_of(const struct listed *before, const struct listed *after)
     return same ? FILE_SAME : FILE_CHANGED;
 }
 
+static bool is_new(const struct listing *before, const struct listed *file)
+{
+    return !before->cut || file->changed_ns > before->newest_ns;
+}
+
 static void add_change(struct list *list, const struct listed *file, int change,
                        struct arena *arena)
 {
@@ -172,10 +179,14 @@ struct list listing_changes(const struct listing *before,
                         ? -1
                         : by_name(&before->files[i], &after->files[j]);
         if (order < 0) {
-            add_change(&list, &before->files[i++], FILE_DELETED, arena);
+            if (!after->cut)
+                add_change(&list, &before->files[i], FILE_DELETED, arena);
+            i++;
         } else if (order > 0) {
-            add_change(&list, &after->files[j++],
-                       compare ? FILE_NEW : FILE_SAME, arena);
+            if (is_new(before, &after->files[j]))
+                add_change(&list, &after->files[j],
+                           compare ? FILE_NEW : FILE_SAME, arena);
+            j++;
         } else {
             int change = change_of(&before->files[i++], &after->files[j]);
             if (change != FILE_SAME)

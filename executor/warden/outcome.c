@@ -171,6 +171,9 @@ void outcome_say(struct session *session, bool emptied)
     cell->errout_bytes = written(session, VIEW("stderr"));
     if (!emptied)
         listing_read(&after, session_workspace(session));
+    if (after.cut)
+        outcome_note(session, "the workspace has too many files for all of "
+                              "them to be looked at: not every change is told");
     struct frame frame = {
         .type = FRAME_DONE,
         .cell = *cell,
