@@ -134,7 +134,13 @@ bool service_load_models(struct consumer *consumer, struct err *err)
         .key = *settings->key != '\0' ? settings->key : NULL,
         .model = *settings->model != '\0' ? settings->model : NULL,
     };
-    return endpoints_load(&consumer->endpoints, &source, err);
+    bool loaded = endpoints_load(&consumer->endpoints, &source, err);
+    if (loaded && (source.base_url || source.key) && !source.model &&
+        !source.file)
+        log_line("model.unnamed", "{s:s}", "text",
+                 "OPENAI_MODEL is not set: the endpoint is asked for a model "
+                 "named \"default\", which most do not have");
+    return loaded;
 }
 
 static void reload(struct consumer *consumer)

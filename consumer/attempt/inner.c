@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "consumer/attempt/attempt.h"
+#include "consumer/model/secret.h"
 #include "consumer/text.h"
 #include "consumer/tools/request.h"
 #include "schemas/message/limits.h"
@@ -221,6 +222,8 @@ static void read_answer(struct inner_call *inner,
         err_set(&inner->why, ERR_REJECT, "tool_failed", "HTTP %u%s%.*s",
                 response->status, head.len > 0 ? ": " : "",
                 VIEW_ARG(buf_view(&head)));
+        for (char *const *secret = inner->tool->secrets; *secret; secret++)
+            secret_hide(inner->why.text, *secret);
         return;
     }
     answer_write(body, &inner->data);
@@ -239,18 +242,11 @@ static void on_done(void *owner, const struct http_response *response)
 
 static void start_request(struct inner_call *inner)
 {
-    static const char *const json_header = "Content-Type: application/json";
     static const struct http_events events = { on_body, on_done };
-    const char *headers[MAX_TOOL_HEADERS + 2] = { 0 };
     const struct http_tool *tool = inner->tool;
-    size_t count = 0;
-    for (; tool->headers[count] != NULL; count++)
-        headers[count] = tool->headers[count];
-    if (tool->post)
-        headers[count] = json_header;
     struct http_request request = {
         .url = inner->url.data,
-        .headers = headers,
+        .headers = (const char *const *)tool->headers,
         .body = buf_view(&inner->body),
         .first_byte_ms = tool->total_ms,
         .idle_ms = tool->total_ms,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/model/json_file.h"
 #include "schemas/message/buf.h"
 
 static const char OPENAI_URL[] = "https://api.openai.com/v1";
@@ -158,9 +159,10 @@ static bool add(struct endpoints *endpoints, struct model_endpoint **endpoint,
     return true;
 }
 
-static bool add_entry(struct endpoints *endpoints, const char *name,
-                      json_t *entry, struct err *err)
+static bool add_entry(void *owner, const char *name, const json_t *entry,
+                      struct err *err)
 {
+    struct endpoints *endpoints = owner;
     CLEANUP(cleanup_endpoint)
     struct model_endpoint *endpoint = endpoint_new(name);
     const char *member;
@@ -168,7 +170,8 @@ static bool add_entry(struct endpoints *endpoints, const char *name,
 
     if (!json_is_object(entry))
         return err_set(err, ERR_REJECT, "bad_setting", "must be an object");
-    json_object_foreach(entry, member, value)
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_object_foreach((json_t *)(uintptr_t)entry, member, value)
         if (!set_member(endpoint, member, value, err))
             return false;
     if (!endpoint->url)
@@ -176,31 +179,6 @@ static bool add_entry(struct endpoints *endpoints, const char *name,
     if (!endpoint->model)
         endpoint->model = copy(name);
     return add(endpoints, &endpoint, err);
-}
-
-static bool add_file(struct endpoints *endpoints, const char *path,
-                     struct err *err)
-{
-    json_error_t error;
-    json_t *entry, *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    const char *name;
-    bool good = json_is_object(file);
-
-    if (!file)
-        err_set(err, ERR_REJECT, "bad_setting", "%s:%d: %s", path, error.line,
-                error.text);
-    else if (!good)
-        err_set(err, ERR_REJECT, "bad_setting",
-                "%s: must be an object {name: {url, model, ...}}", path);
-    json_object_foreach(file, name, entry) {
-        good = add_entry(endpoints, name, entry, err);
-        if (!good) {
-            err_prefix(err, "%s: %s", path, name);
-            break;
-        }
-    }
-    json_decref(file);
-    return good;
 }
 
 static bool add_default(struct endpoints *endpoints,
@@ -214,6 +192,7 @@ static bool add_default(struct endpoints *endpoints,
         return false;
     endpoint->key = copy(source->key);
     endpoint->model = copy(source->model ? source->model : "default");
+    endpoint->unnamed = !source->model;
     return add(endpoints, &endpoint, err);
 }
 
@@ -258,7 +237,9 @@ bool endpoints_load(struct endpoints *endpoints,
 {
     CLEANUP(endpoints_finish) struct endpoints loaded = { 0 };
 
-    if (source->file && !add_file(&loaded, source->file, err))
+    if (source->file &&
+        !json_file_read(source->file, "{name: {url, model, ...}}", add_entry,
+                        &loaded, err))
         return false;
     if ((source->base_url || source->key) && !has_default(&loaded) &&
         !add_default(&loaded, source, err))

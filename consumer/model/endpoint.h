@@ -37,6 +37,7 @@ struct model_endpoint {
     char *url;              /* of the API, without the slash at its end */
     char *key;              /* NULL: no Authorization header */
     char *model;            /* what the endpoint calls it */
+    bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */
     uint64_t idle_ms;       /* between two pieces of it; 0: default */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/model/model_body.h"
+#include "consumer/model/secret.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_ERROR_BODY = 16 << 10 };
 
@@ -182,21 +183,6 @@ static enum turn step_asking(struct model_call *call)
     return WAIT;
 }
 
-/* Endpoints repeat what they were sent; the end of a sentence that was cut may
- * be the start of the key. */
-static void hide_key(char *text, const char *key)
-{
-    size_t len = key ? strlen(key) : 0;
-    size_t end;
-
-    for (char *at = text; len > 0 && (at = strstr(at, key)); at += len)
-        memset(at, '*', len);
-    end = strlen(text);
-    for (size_t part = len < end ? len : end; part > 3; part--)
-        if (strncmp(text + end - part, key, part) == 0)
-            memset(text + end - part, '*', part);
-}
-
 /* False: the request is worth another try at once, without a parameter. */
 static bool judge_error(struct model_call *call)
 {
@@ -209,6 +195,9 @@ static bool judge_error(struct model_call *call)
         model_body_learn(call->endpoint, &error))
         return false;
     reply_error_judge(&error, status, call->response.should_retry, why);
+    if (call->endpoint->unnamed && why->kind == ERR_REJECT &&
+        (status == 404 || strcasestr(error.message, "model")))
+        err_prefix(why, "OPENAI_MODEL is not set, and there is no \"default\"");
     err_prefix(why, "HTTP %u", status);
     return true;
 }
@@ -241,7 +230,7 @@ static void name_endpoint(struct model_call *call)
 {
     struct err *why = &call->failure.why;
 
-    hide_key(why->text, call->endpoint->key);
+    secret_hide(why->text, call->endpoint->key);
     err_prefix(why, "model %s", call->endpoint->name);
 }
 

@@ -1,49 +1,12 @@
-/* catalog.h - the tools that the operator has set up, by name.
- *
- * A tool is an HTTP request. Neither a job nor a model nor code names a URL;
- * they give arguments, which are checked and written where the operator said:
- *
- *   {"search_web": {
- *       "description": "Looks something up.",
- *       "parameters": {"type": "object",
- *                      "properties": {"query": {"type": "string"}},
- *                      "required": ["query"]},
- *       "url": "https://search.example/v1/find",
- *       "headers": {"Authorization": "Bearer ${SEARCH_KEY}"}},
- *    "item": {"url": "https://shop.example/items/{id}", ...},
- *    "order": {"method": "POST", "url": "https://shop.example/orders",
- *              "repeat": true, ...}}
- *
- * {id} takes an argument's place in path or query; what is left goes into the
- * query of a GET, into the JSON body of a POST. ${NAME} in a header is of the
- * environment. repeat: a call whose outcome is not known may be made again;
- * true for GET, false for POST unless it says so. total_ms (30000) and
- * max_bytes (262144) bound an answer. */
+/* catalog.h - the tools that the operator has set up, by name. */
 #ifndef CONSUMER_CATALOG_H
 #define CONSUMER_CATALOG_H
 
-#include <jansson.h>
-#include <stdint.h>
-
+#include "consumer/tools/http_tool.h"
 #include "schemas/message/buf.h"
-#include "schemas/message/err.h"
 #include "schemas/message/field.h"
 
-enum {
-    MAX_CATALOG = 64,
-    MAX_TOOL_HEADERS = 16,
-};
-
-struct http_tool {
-    char *name;
-    json_t *function; /* as a model is told: name, description, parameters */
-    char *url;        /* with {argument} */
-    char *headers[MAX_TOOL_HEADERS + 1]; /* "Name: value", NULL ends */
-    bool post;
-    bool repeat;
-    uint64_t total_ms;
-    size_t max_bytes;
-};
+enum { MAX_CATALOG = 64 };
 
 struct catalog {
     struct http_tool items[MAX_CATALOG];

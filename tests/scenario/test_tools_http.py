@@ -39,6 +39,8 @@ class Handler(BaseHTTPRequestHandler):
         status, text = 200, json.dumps({"path": self.path})
         if "/broken" in self.path:
             status, text = 503, "the index is closed"
+        elif "/locked" in self.path:
+            status, text = 401, f"who is {self.headers['Authorization']}?"
         elif "/text" in self.path:
             text = "just text, 中文"
         elif "/large" in self.path:
@@ -90,6 +92,7 @@ def catalog(web):
         "text": tool("/text"),
         "broken": tool("/broken"),
         "away": tool("/away"),
+        "locked": tool("/locked", headers={"Authorization": "Bearer ${SEARCH_KEY}"}),
         "large": tool("/large", max_bytes=50_000),
         "late": tool("/slow", total_ms=300),
     }
@@ -122,6 +125,7 @@ GIVES = [
 RAISES = [
     ("a failure", "broken('a')", "broken(): HTTP 503: the index is closed"),
     ("a redirect", "away('a')", "away(): HTTP 302"),
+    ("a server that repeats the key", "locked('a')", "HTTP 401: who is Bearer ******?"),
     ("too large an answer", "large('a')", "longer than 50000 bytes"),
     ("too late an answer", "late('a')", "late(): "),
     ("out of its place", "item('..')", 'in the path may not be ".."'),

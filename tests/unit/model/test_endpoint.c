@@ -42,6 +42,9 @@ static const struct row {
     const char *complaint; /* part of the sentence */
 } bad_rows[] = {
     { "no JSON", "{", ":1: " },
+    { "a key that was not closed", "{\"a\":{\"key\":\"s3cret\n",
+      ":1: unexpected "
+      "newline" },
     { "a list", "[]", "must be an object {name" },
     { "an entry that is no object", "{\"a\":1}", "a: must be an object" },
     { "no url", "{\"a\":{}}", "a: url is missing" },
@@ -74,6 +77,8 @@ static void test_bad_files(void **state)
         assert_string_equal(err.code, "bad_setting");
         if (!strstr(err.text, bad_rows[i].complaint))
             fail_msg("%s: %s", bad_rows[i].name, err.text);
+        if (strstr(err.text, "s3cret"))
+            fail_msg("%s: tells a key", bad_rows[i].name);
         assert_int_equal(endpoints.count, 0);
     }
 }

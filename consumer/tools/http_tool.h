@@ -1,0 +1,51 @@
+/* http_tool.h - one tool that the operator has set up.
+ *
+ * A tool is an HTTP request. Neither a job nor a model nor code names a URL;
+ * they give arguments, which are checked and written where the operator said:
+ *
+ *   {"search_web": {
+ *       "description": "Looks something up.",
+ *       "parameters": {"type": "object",
+ *                      "properties": {"query": {"type": "string"}},
+ *                      "required": ["query"]},
+ *       "url": "https://search.example/v1/find",
+ *       "headers": {"Authorization": "Bearer ${SEARCH_KEY}"}},
+ *    "item": {"url": "https://shop.example/items/{id}", ...},
+ *    "order": {"method": "POST", "url": "https://shop.example/orders",
+ *              "repeat": true, ...}}
+ *
+ * {id} takes an argument's place in path or query; what is left goes into the
+ * query of a GET, into the JSON body of a POST. ${NAME} in a header is of the
+ * environment, and told to nobody. repeat: a call whose outcome is not known
+ * may be made again; true for GET, false for POST unless it says so. total_ms
+ * (30000) and max_bytes (262144) bound an answer. */
+#ifndef CONSUMER_HTTP_TOOL_H
+#define CONSUMER_HTTP_TOOL_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "schemas/message/err.h"
+
+enum { MAX_TOOL_HEADERS = 16 };
+
+struct http_tool {
+    char *name;
+    json_t *function; /* as a model is told: name, description, parameters */
+    char *url;        /* with {argument} */
+    /* "Name: value", NULL ends; of a POST with the type of its body */
+    char *headers[MAX_TOOL_HEADERS + 2];
+    char *secrets[MAX_TOOL_HEADERS + 1]; /* what of these must not be told */
+    bool post;
+    bool repeat;
+    uint64_t total_ms;
+    size_t max_bytes;
+};
+
+/* Error: bad_setting, with the member and what is wrong with it; values of
+ * headers are never told. What was read so far is http_tool_finish()'s. */
+bool http_tool_read(struct http_tool *tool, const char *name,
+                    const json_t *entry, struct err *err);
+void http_tool_finish(struct http_tool *tool); /* accepts a zeroed one */
+
+#endif
