@@ -108,6 +108,70 @@ def test_a_call_raises(session, row):
     assert sentence in done.error["value"]
 
 
+TEXT = {"type": "string"}
+# Every row: what it shows, the tool's parameters, the call, its arguments.
+SCHEMAS = [
+    ("none", None, "t()", {}),
+    ("of any name", {"properties": {"others": TEXT}}, "t('a')", {"others": "a"}),
+    (
+        "of any name, and more",
+        {"properties": {"others": TEXT}, "additionalProperties": True},
+        "t('a', z=1)",
+        {"others": "a", "z": 1},
+    ),
+    ("that are no names", {"properties": {"a-b": TEXT}}, "t(**{'a-b': 1})", {"a-b": 1}),
+    (
+        "named like ours",
+        {"properties": {"self": TEXT, "args": TEXT}},
+        "t(self='a', args='b')",
+        {"self": "a", "args": "b"},
+    ),
+    ("that are keywords", {"properties": {"in": TEXT}}, "t(**{'in': 1})", {"in": 1}),
+    ("of two types", {"properties": {"a": {"type": ["string", "null"]}}}, "t('x')", {"a": "x"}),
+    ("of no type", {"properties": {"a": {"type": []}}}, "t('x')", {"a": "x"}),
+    ("of types that nobody knows", {"properties": {"a": {"type": {"b": 1}}, "c": {"type": [[]]}}}, "t('x')", {"a": "x"}),
+    ("one of some lists", {"properties": {"a": {"enum": [[1], {"b": 2}]}}}, "t([1])", {"a": [1]}),
+    ("a list of anything", {"properties": {"a": {"type": "array", "items": True}}}, "t([1])", {"a": [1]}),
+    ("with a default, which is the tool's to know", {"properties": {"a": {"default": 5}}}, "t()", {}),
+    ("with no words", {"properties": {"a": {"description": 7}}}, "t.__doc__ and t('x')", {"a": "x"}),
+    ("anything", {"properties": {"a": True}}, "t('x')", {"a": "x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [r[1:] for r in SCHEMAS], ids=[r[0] for r in SCHEMAS])
+def test_parameters(session, row):
+    parameters, code, given = row
+    tool = {"name": "t"} if parameters is None else {"name": "t", "parameters": parameters}
+    got = []
+    run(session, code, lambda name, arguments: got.append(arguments), json.dumps([tool]))
+    assert got == [given]
+
+
+def test_an_answer_that_is_nested_too_deeply(session):
+    ref, _ = session.start("try: search('a')\nexcept ToolError as e: print(e)", tools=TOOLS)
+    frame = asked(session, ref)[0]
+    session.connection.send(
+        type="answer",
+        session=session.name,
+        call=frame["call"],
+        number=frame["number"],
+        data=b"[" * 100_000 + b"]" * 100_000,
+    )
+    done = session.finish(ref)
+    assert (done.status, done.stdout[:28]) == ("ok", "search(): its answer cannot "), done
+
+
+def test_an_answer_to_nothing_is_ignored(session):
+    ref, _ = session.start("add_up([1])", tools=TOOLS)
+    frame = asked(session, ref)[0]
+    for number in (0, 2, 1 << 63, (1 << 64) - 1):
+        session.reply({**frame, "number": number}, "wrong")
+    session.reply({**frame, "call": "another"}, "wrong")
+    session.reply(frame, "right")
+    session.reply(frame, "again")
+    assert session.finish(ref).result == "'right'"
+
+
 def test_an_error_is_a_tool_error(session):
     ref, _ = session.start("try: search('a')\nexcept ToolError as e: print(e)", tools=TOOLS)
     session.reply(asked(session, ref)[0], error="the index is closed")

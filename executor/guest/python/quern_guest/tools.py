@@ -114,6 +114,9 @@ class Tool:
         self.properties = schema.get("properties") or {}
         self.required = set(schema.get("required") or ())
         self.open = bool(schema.get("additionalProperties"))
+        self.rest = "others"  # what is given beyond the named ones
+        while self.rest in self.properties:
+            self.rest += "_"
         self.__name__ = identifier(self.name)
         self.signature = self._signature()
 
@@ -131,7 +134,7 @@ class Tool:
             for name in named
         ]
         if self.open or len(named) < len(self.properties):
-            rest = inspect.Parameter("others", inspect.Parameter.VAR_KEYWORD)
+            rest = inspect.Parameter(self.rest, inspect.Parameter.VAR_KEYWORD)
             parameters.append(rest)
         return inspect.Signature(parameters)
 
@@ -171,7 +174,12 @@ class Tool:
             code, sentence, answer = _quern.ask("tool", self.name, data)
         if code:
             raise ToolError(f"{self.__name__}(): {sentence}")
-        return json.loads(answer) if answer else None
+        try:
+            return json.loads(answer) if answer else None
+        except (ValueError, RecursionError) as error:
+            raise ToolError(
+                f"{self.__name__}(): its answer cannot be read: {error}"
+            ) from None
 
     def _arguments(self, args, kwargs):
         """What was given, by name. None stands for what may be left out."""
@@ -179,7 +187,7 @@ class Tool:
             given = dict(self.signature.bind(*args, **kwargs).arguments)
         except TypeError as error:
             raise TypeError(f"{self.__name__}(): {error}") from None
-        given.update(given.pop("others", {}))
+        given.update(given.pop(self.rest, {}))
         return {
             name: value
             for name, value in given.items()
@@ -235,8 +243,11 @@ def annotation(schema):
     if values := schema.get("enum"):
         return typing.Literal[tuple(values)]
     kind = schema.get("type")
-    if isinstance(kind, list):
-        return typing.Union[tuple(TYPES.get(one, typing.Any) for one in kind)]
     if kind == "array" and _schema(schema.get("items")).get("type"):
         return list[annotation(schema["items"])]
-    return TYPES.get(kind, typing.Any)
+    kinds = kind if isinstance(kind, list) and kind else [kind]
+    return typing.Union[tuple(_type(one) for one in kinds)]
+
+
+def _type(name):
+    return TYPES.get(name, typing.Any) if isinstance(name, str) else typing.Any
