@@ -23,6 +23,7 @@ void inbox_init(void)
 {
     pthread_mutex_init(&inbox.lock, NULL);
     inbox.letters = inbox.reader = NULL;
+    inbox.closed = false;
 }
 
 void inbox_expect(struct letter *letter, uint64_t nonce, uint64_t number)

@@ -1,6 +1,10 @@
 unit_test(guest/channel schemas_message)
 target_sources(test_guest_channel PRIVATE
   ${CMAKE_SOURCE_DIR}/executor/guest/channel.c)
+unit_test(guest/inbox schemas_message)
+target_sources(test_guest_inbox PRIVATE
+  ${CMAKE_SOURCE_DIR}/executor/guest/channel.c
+  ${CMAKE_SOURCE_DIR}/executor/guest/inbox.c)
 
 # The Python files on their own, then the real program with a test as warden.
 foreach(module cell charts display figures doctests session)
