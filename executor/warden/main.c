@@ -178,6 +178,7 @@ static void start(struct warden *warden)
         .boxes = boxes_new(loop, &warden->settings, warden->cgroups, packages),
         .packages = packages,
     };
+    sessions_name(&warden->sessions);
     warden->sessions.nursery =
         nursery_new(loop, &warden->settings, warden->sessions.boxes);
     if (packages)

@@ -70,6 +70,7 @@ void session_ask(struct session *session, struct request *request)
                     (struct frame){
                         .type = FRAME_OPENED,
                         .session = view_of(session->name),
+                        .holder = view_of(session->holder),
                         .fresh = session->calls.newest == NULL,
                     });
         request_free(request);

@@ -13,6 +13,7 @@ static void answer_opened(struct session *session,
                 (struct frame){
                     .type = FRAME_OPENED,
                     .session = view_of(session->name),
+                    .holder = view_of(session->holder),
                     .fresh = fresh,
                 });
     session->opened = true;

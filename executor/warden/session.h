@@ -91,6 +91,7 @@ struct session {
     struct session *next; /* in its bucket */
     struct sessions *sessions;
     char name[MAX_NAME_BYTES + 1];
+    char holder[MAX_NAME_BYTES + 1]; /* this one, of all of that name */
     enum session_state state;
     struct session_seen seen;
     struct session_limits limits;

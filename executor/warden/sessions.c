@@ -1,7 +1,35 @@
 /* sessions.c - all sessions of this warden, by name. */
 #include "executor/warden/sessions.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
 #include "executor/warden/log.h"
+
+/* A host's name as far as it may be part of ours. */
+static void name_host(char host[64])
+{
+    if (gethostname(host, 63) < 0)
+        host[0] = '\0';
+    host[63] = '\0';
+    for (char *c = host; *c; c++)
+        if (!name_is_valid((struct view){ c, 1 }) && *c != '.')
+            *c = '-';
+}
+
+void sessions_name(struct sessions *sessions)
+{
+    uint64_t chance;
+    char host[64];
+    if (getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
+        abort(); /* so few bytes are always had */
+    name_host(host);
+    snprintf(sessions->instance, sizeof(sessions->instance), "%s/%016" PRIx64,
+             host[0] ? host : "host", chance);
+}
 
 /* FNV-1a. */
 static struct session **bucket(struct sessions *sessions, struct view name)
@@ -67,6 +95,8 @@ static struct session *open_session(struct sessions *sessions,
     }
     struct session *session =
         session_new(sessions, frame->session, profile, &limits);
+    snprintf(session->holder, sizeof(session->holder), "%.80s.%" PRIu64,
+             sessions->instance, ++sessions->made);
     struct session **first = bucket(sessions, frame->session);
     session->next = *first;
     *first = session;

@@ -15,7 +15,12 @@ struct sessions {
     struct session *buckets[SESSION_BUCKETS]; /* by name */
     struct packages *packages; /* NULL: none are installed on demand */
     size_t count;
+    char instance[MAX_NAME_BYTES + 1]; /* host/chance: no other warden's */
+    uint64_t made;                     /* sessions so far */
 };
+
+/* Fills in the instance; the rest is the caller's. */
+void sessions_name(struct sessions *sessions);
 
 /* Takes the request, and finds or makes the session that it is for. */
 void sessions_ask(struct sessions *sessions, struct request *request);

@@ -79,6 +79,7 @@ static const struct field frame_fields[] = {
     BOOL(frame, fresh, 0,
          "opened: nothing has run in it; done: it ran just now"),
     BOOL(frame, emptied, 0, "done: the workspace was lost"),
+    TEXT(frame, holder, 0, MAX_NAME_BYTES, "opened: host/executor.number"),
     TEXT(frame, stream, 0, MAX_WORD_BYTES, "output: stdout, stderr"),
     MAP(frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
     STRUCT(frame, cell, 0, cell, "done"),

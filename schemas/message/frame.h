@@ -39,7 +39,7 @@ enum frame_type {
     FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, lacks, version */
-    FRAME_OPENED,  /* session; fresh: nothing has run in it */
+    FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data */
     FRAME_DISPLAY, /* call, bundle */
     FRAME_RESTART, /* call: it runs again from where it began; what it put out
@@ -103,6 +103,8 @@ struct frame {
     bool last;
     bool fresh;
     bool emptied;
+    struct view holder;   /* which session of that name this is: another one has
+                             another, wherever and whenever it was made */
     struct view stream;   /* stdout, stderr */
     struct list bundle;   /* of struct pair: MIME type, bytes */
     struct cell cell;     /* FRAME_DONE: all but code, out, errout: those
