@@ -12,7 +12,12 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 
-enum setting_type { SETTING_TEXT, SETTING_SECRET, SETTING_NUMBER };
+enum setting_type {
+    SETTING_TEXT,
+    SETTING_SECRET,
+    SETTING_NUMBER,
+    SETTING_SWITCH,
+};
 
 struct setting {
     const char *flag;
@@ -38,6 +43,11 @@ struct setting {
     {                                                                          \
         flag, variable, SETTING_NUMBER, offsetof(struct settings, member),     \
             min, max, normal, about                                            \
+    }
+#define SWITCH(flag, variable, member, normal, about)                          \
+    {                                                                          \
+        flag, variable, SETTING_SWITCH, offsetof(struct settings, member), 0,  \
+            0, normal, about                                                   \
     }
 
 enum { DAY_MS = 24 * 3600 * 1000, HOUR_MS = 3600 * 1000 };
@@ -92,6 +102,13 @@ static const struct setting table[] = {
            365ULL * DAY_MS, "86400000", "how long a result is kept"),
     NUMBER("dead-ttl-ms", "QUERN_DEAD_TTL_MS", dead_ttl_ms, 1000,
            365ULL * DAY_MS, "604800000", "how long a failed job is kept"),
+    SWITCH("save-sessions", "QUERN_SAVE_SESSIONS", save_sessions, "on",
+           "sessions outlive their host: on, off"),
+    NUMBER("session-ttl-ms", "QUERN_SESSION_TTL_MS", session_ttl_ms, 1000,
+           365ULL * DAY_MS, "604800000",
+           "how long a session is kept after its last job"),
+    NUMBER("session-bytes", "QUERN_SESSION_BYTES", session_bytes, 0, 1ULL << 40,
+           "134217728", "of a session's files that are saved"),
 };
 enum { COUNT = sizeof(table) / sizeof(table[0]) };
 
@@ -119,6 +136,15 @@ static bool parse_number(const struct setting *row, const char *text,
     return true;
 }
 
+static bool parse_switch(const struct setting *row, const char *text,
+                         bool *is_on, struct err *err)
+{
+    *is_on = strcmp(text, "on") == 0;
+    return *is_on || strcmp(text, "off") == 0 ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "%s is \"%.40s\", must be on or off", row->variable, text);
+}
+
 static bool put(struct loading *loading, const struct setting *row,
                 const char *text, enum source from, struct err *err)
 {
@@ -129,6 +155,8 @@ static bool put(struct loading *loading, const struct setting *row,
     char *member = (char *)loading->settings + row->offset;
     if (row->type == SETTING_NUMBER)
         return parse_number(row, text, (uint64_t *)(void *)member, err);
+    if (row->type == SETTING_SWITCH)
+        return parse_switch(row, text, (bool *)(void *)member, err);
     char **place = (char **)(void *)member;
     free(*place);
     *place = view_dup(view_of(text));
@@ -308,7 +336,7 @@ void settings_finish(struct settings *settings)
 {
     for (size_t i = 0; i < COUNT && settings != NULL; i++) {
         char *member = (char *)settings + table[i].offset;
-        if (table[i].type != SETTING_NUMBER)
+        if (table[i].type == SETTING_TEXT || table[i].type == SETTING_SECRET)
             free(*(char **)(void *)member);
     }
 }

@@ -7,6 +7,7 @@
 #ifndef CONSUMER_SETTINGS_H
 #define CONSUMER_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schemas/message/err.h"
@@ -37,6 +38,9 @@ struct settings {
     uint64_t delta_ms;
     uint64_t result_ttl_ms;
     uint64_t dead_ttl_ms;
+    bool save_sessions;
+    uint64_t session_ttl_ms;
+    uint64_t session_bytes;
 };
 
 enum settings_wish { SETTINGS_RUN, SETTINGS_HELP, SETTINGS_VERSION };

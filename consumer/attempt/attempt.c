@@ -24,7 +24,7 @@ static enum turn step_ended(struct attempt *attempt)
 }
 
 #define TO(state) (1u << (state))
-#define STOPS (TO(FINISHING) | TO(RELEASING) | TO(ENDED))
+#define STOPS (TO(SAVING) | TO(RELEASING) | TO(ENDED))
 
 static const struct rule {
     const char *name;
@@ -37,7 +37,7 @@ static const struct rule {
                    true },
     [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
                   true },
-    [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | STOPS,
+    [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | TO(ACTING) | STOPS,
                    step_deciding, MINUTE_MS, false },
     [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering", TO(ANSWERED) | TO(PAUSING) | STOPS,
@@ -46,7 +46,7 @@ static const struct rule {
                    true },
     [PAUSING] = { "pausing",
                   TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
-                      STOPS,
+                      TO(ACTING) | STOPS,
                   step_pausing, 0, false },
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | TO(PAUSING) |
@@ -60,6 +60,13 @@ static const struct rule {
                      OTHERS_MS, false },
     [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
                    true },
+    [ACTING] = { "acting", TO(FORKING) | TO(RECORDING) | TO(PAUSING) | STOPS,
+                 step_acting, OTHERS_MS, false },
+    [FORKING] = { "forking", TO(RECORDING) | STOPS, step_forking, REDIS_MS,
+                  true },
+    [RECORDING] = { "recording", STOPS, step_recording, REDIS_MS, true },
+    [SAVING] = { "saving", TO(FINISHING) | TO(RELEASING) | TO(ENDED),
+                 step_saving, MINUTE_MS, false },
     [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS, true },
     [RELEASING] = { "releasing", TO(ENDED), step_releasing, REDIS_MS, true },
     [ENDED] = { "ended", 0, step_ended, 0, false },
@@ -95,7 +102,7 @@ static void set_alarm(struct attempt *attempt)
     uint64_t limit = attempt->state == PAUSING ? attempt->wait_ms
                                                : table[attempt->state].limit_ms;
     uint64_t now = attempt_now_ms(attempt);
-    bool ending = attempt->state >= FINISHING;
+    bool ending = attempt->state >= SAVING;
     if (attempt->deadline_ms != 0 && !ending) {
         uint64_t left =
             attempt->deadline_ms > now ? attempt->deadline_ms - now : 0;
@@ -107,7 +114,7 @@ static void set_alarm(struct attempt *attempt)
 static void on_alarm(void *owner)
 {
     struct attempt *attempt = owner;
-    if (attempt->state < FINISHING && is_past_deadline(attempt)) {
+    if (attempt->state < SAVING && is_past_deadline(attempt)) {
         attempt_stop(attempt, STOP_DEADLINE);
         return;
     }
@@ -117,6 +124,15 @@ static void on_alarm(void *owner)
         return;
     }
     const struct rule *rule = &table[attempt->state];
+    if (attempt->state == SAVING) {
+        session_abandon(&attempt->session);
+        err_set(&attempt->session.fault, ERR_RETRY, "session_failed",
+                "it took more than %llu ms",
+                (unsigned long long)rule->limit_ms);
+        attempt->landed = true;
+        attempt_run(attempt);
+        return;
+    }
     log_line("job.overdue", "{s:s, s:s}", "job", attempt->id, "state",
              rule->name);
     err_set(&attempt->fault, ERR_RETRY, "internal",
@@ -159,7 +175,12 @@ static enum turn end_as(struct attempt *attempt, int status,
 {
     attempt->ending.status = status;
     attempt->ending.why = why == NULL ? (struct err){ 0 } : *why;
-    return attempt_go(attempt, FINISHING);
+    return attempt_go(attempt, SAVING);
+}
+
+enum turn attempt_complete(struct attempt *attempt)
+{
+    return end_as(attempt, STATE_COMPLETED, NULL);
 }
 
 static void act_on_stop(struct attempt *attempt)
@@ -174,7 +195,8 @@ static void act_on_stop(struct attempt *attempt)
         attempt_go(attempt, ENDED);
         return;
     }
-    if (attempt->state == STARTING || attempt->state >= FINISHING)
+    bool ends = attempt->state == SAVING && attempt->stop != STOP_RELEASE;
+    if (attempt->state == STARTING || attempt->state >= FINISHING || ends)
         return;
     drop_work(attempt);
     if (attempt->stop == STOP_RELEASE)
@@ -287,6 +309,8 @@ static enum turn step_deciding(struct attempt *attempt)
 {
     enum next next = conversation_next(&attempt->conversation);
     attempt->tries = 0;
+    if (attempt->job.kind == JOB_SESSION)
+        return attempt_go(attempt, ACTING);
     if (next == NEXT_CALL)
         return attempt_go(attempt, PREPARING);
     if (next == NEXT_END)
@@ -314,7 +338,7 @@ void attempt_written(void *owner, const redisReply *reply,
         return;
     bool lost = strcmp(why->code, "stale") == 0 ||
                 strcmp(why->code, "unknown_job") == 0 ||
-                attempt->state >= FINISHING;
+                attempt->state >= SAVING;
     log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->id, "code",
              why->code, "why", why->text);
     attempt->fault = *why;
@@ -349,7 +373,7 @@ static void on_journaled(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct err err;
-    if (attempt->state >= FINISHING) {
+    if (attempt->state >= SAVING) {
         /* Stopped meanwhile: it is not what that state waits for. */
         attempt_written(attempt, reply, why);
     } else if (reply != NULL &&
@@ -423,6 +447,8 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->code);
     buf_finish(&attempt->record);
     buf_finish(&attempt->result);
+    known_finish(&attempt->fork);
+    arena_finish(&attempt->answer);
     free(attempt->stream);
     free(attempt->entry);
     free(attempt);

@@ -1,6 +1,6 @@
 /* attempt.h - one consumer's work on one job, from the claim to the end.
  *
- *   STARTING -> LOADING -> DECIDING -----------------> FINISHING -> ENDED
+ *   STARTING -> LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
  *                           ^ | | ^
  *            .--------------' | | '------------------------------------.
  *            |      .---------' '------------.                         |
@@ -11,13 +11,16 @@
  *                                        OBSERVED <-------- COLLECTING |
  *                                            '-------------------------'
  *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
- *   any --> FINISHING (fault, cancel, deadline)
+ *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
+ *   any --> SAVING (fault, cancel, deadline)
  *   any --> RELEASING --> ENDED (drain)      any --> ENDED (lease lost)
  *
  * ASKING, ANSWERED, CALLING and OBSERVED write the journal: model_intent,
  * model_reply, tool_intent, tool_result. What is to be done next is DECIDING's
  * alone, from the conversation, so an attempt that starts with a journal is in
- * no way special. A callback records what came and runs the machine. */
+ * no way special. SAVING writes the session that outlives the job, when it has
+ * been used: before the end, so that the next job finds it. A callback records
+ * what came and runs the machine. */
 #ifndef CONSUMER_ATTEMPT_H
 #define CONSUMER_ATTEMPT_H
 
@@ -42,6 +45,10 @@ enum attempt_state {
     RUNNING,
     COLLECTING,
     OBSERVED,
+    ACTING,
+    FORKING,
+    RECORDING,
+    SAVING, /* from here on it is decided how the job ends */
     FINISHING,
     RELEASING,
     ENDED,
@@ -113,6 +120,9 @@ struct attempt {
     struct buf record;        /* on its way into the journal */
     struct ending ending;
     struct buf result;
+
+    struct known fork;   /* what is known of the session that is forked to */
+    struct arena answer; /* of ending's lists */
 };
 
 /* Takes a place in consumer->slots, which must have one. Copies. */
@@ -135,10 +145,15 @@ attempt_step step_asking, step_answering, step_answered, step_pausing;
 attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;
 /* start.c, finish.c */
-attempt_step step_starting, step_loading, step_finishing, step_releasing;
+attempt_step step_starting, step_loading, step_saving, step_finishing,
+    step_releasing;
+/* action.c: what is done with a session itself. */
+attempt_step step_acting, step_forking, step_recording;
 
 void attempt_run(struct attempt *attempt);
 enum turn attempt_go(struct attempt *attempt, enum attempt_state next);
+/* The job has come to its end. */
+enum turn attempt_complete(struct attempt *attempt);
 /* Ends the job with that error. */
 enum turn attempt_fail(struct attempt *attempt, const struct err *why);
 /* The same step again after a while, or attempt_fail() when the error is not

@@ -10,6 +10,56 @@ static void leave_session(struct attempt *attempt)
         session_close(&attempt->session);
 }
 
+/* ----------------------------------------------------------------- saving */
+
+static uint64_t cells_run(const struct conversation *conversation)
+{
+    uint64_t cells = 0;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        cells += conversation->results[i].cell.code.len > 0;
+    return cells;
+}
+
+/* Whose work is cut short is saved as it stands, but not made again for it. */
+static bool has_to_be_saved(const struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    bool used = attempt->known && attempt->job.session.len > 0 &&
+                (cells_run(conversation) > 0 || attempt->session.opened);
+    bool by_itself = attempt->ending.status == STATE_COMPLETED ||
+                     attempt->ending.status == STATE_INCOMPLETE ||
+                     attempt->stop == STOP_NONE;
+    return used && (by_itself || attempt->session.opened);
+}
+
+/* Whatever comes of it, the job ends. */
+enum turn step_saving(struct attempt *attempt)
+{
+    const struct err *fault = &attempt->session.fault;
+    if (!attempt->begun && !has_to_be_saved(attempt))
+        return attempt_go(attempt, FINISHING);
+    if (!attempt->begun) {
+        struct wish wish = {
+            .kind = WISH_SAVE,
+            .past = conversation_past(&attempt->conversation),
+            .files_there = attempt->conversation.files_there,
+            .cells = cells_run(&attempt->conversation),
+        };
+        attempt->begun = true;
+        session_want(&attempt->session, &wish);
+    }
+    if (!attempt->landed)
+        return WAIT;
+    if (fault->kind != ERR_NONE) {
+        log_line("session.unsaved", "{s:s, s:s}", "job", attempt->id, "why",
+                 fault->text);
+        attempt->ending.unsaved = view_of(fault->text);
+    }
+    return attempt_go(attempt, FINISHING);
+}
+
+/* -------------------------------------------------------------- finishing */
+
 static void complete_ending(struct attempt *attempt)
 {
     struct ending *ending = &attempt->ending;

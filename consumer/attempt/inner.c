@@ -115,7 +115,7 @@ static void on_written(void *owner, const redisReply *reply,
     struct inner_call *inner = written->inner;
     struct attempt *attempt = inner->attempt;
     struct err err;
-    bool fine = reply != NULL && attempt->state < FINISHING;
+    bool fine = reply != NULL && attempt->state < SAVING;
     bool applied =
         !fine || conversation_apply(&attempt->conversation,
                                     buf_view(&written->record), &err);

@@ -88,6 +88,9 @@ void output_file(struct output *output, struct view bytes,
 void output_record(struct output *output, struct view code,
                    struct record *record);
 
+/* A base name for a path of any bytes, with 8 bytes to spare. */
+struct view file_name_of(struct view path, struct arena *arena);
+
 /* For the files that make an output only. */
 void output_note(struct output *output, struct view name, const char *why);
 struct view output_blob(struct output *output, struct view bytes);

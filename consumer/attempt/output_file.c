@@ -64,12 +64,8 @@ size_t output_kept_files(const struct output_past *past)
     return count;
 }
 
-/* Of dir/a.csv, dir_a.csv; where that is another file's, 2_dir_a.csv. */
-static struct view name_of(struct output *output, struct view path)
+struct view file_name_of(struct view path, struct arena *arena)
 {
-    const struct cell_file *same = find_any(output, &path, path);
-    if (same != NULL)
-        return same->name;
     CLEANUP(buf_finish) struct buf clean;
     buf_init(&clean, path.len * 3 + 1);
     text_add_clean(&clean, path);
@@ -77,11 +73,21 @@ static struct view name_of(struct output *output, struct view path)
         if (clean.data[i] == '/' || (unsigned char)clean.data[i] < 0x20 ||
             clean.data[i] == 0x7f)
             clean.data[i] = '_';
+    struct view name = view_head(buf_view(&clean), MAX_FILE_NAME_BYTES - 8);
+    if (view_is(name, ".") || view_is(name, ".."))
+        clean.data[0] = '_';
+    return arena_copy(arena, name);
+}
+
+/* Of dir/a.csv, dir_a.csv; where that is another file's, 2_dir_a.csv. */
+static struct view name_of(struct output *output, struct view path)
+{
+    const struct cell_file *same = find_any(output, &path, path);
+    if (same != NULL)
+        return same->name;
     char name[MAX_FILE_NAME_BYTES + 1];
-    struct view head = view_head(buf_view(&clean), MAX_FILE_NAME_BYTES - 8);
+    struct view head = file_name_of(path, &output->arena);
     snprintf(name, sizeof(name), "%.*s", VIEW_ARG(head));
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        name[0] = '_';
     for (int n = 2; find_any(output, NULL, view_of(name)) != NULL; n++)
         snprintf(name, sizeof(name), "%d_%.*s", n, VIEW_ARG(head));
     return arena_copy(&output->arena, view_of(name));

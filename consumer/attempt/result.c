@@ -279,9 +279,16 @@ void result_write(struct buf *out, struct conversation *conversation,
         .error = result_error_of(&ending->why),
         .model = ending->model,
         .isolation = ending->isolation,
+        .listing = ending->listing,
+        .record = ending->record,
     };
+    if (ending->unsaved.len > 0)
+        buf_printf(&writing.notes, "The session was not saved: %.*s. ",
+                   VIEW_ARG(ending->unsaved));
     if (conversation != NULL && conversation->job != NULL)
         collect(&writing);
+    if (ending->files.count > 0)
+        result->files = ending->files;
     json_incref(writing.messages);
     write_fitting(&writing, out);
     json_decref(writing.messages);

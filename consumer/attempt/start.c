@@ -136,9 +136,6 @@ static bool read_job(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_REJECT, "id_mismatch",
                        "the body is of job %.*s, it was submitted as %s",
                        VIEW_ARG(job->id), attempt->id);
-    if (job->kind == JOB_SESSION)
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "kind session is not offered by this consumer");
     if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
@@ -155,7 +152,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
             : tools_offer(&attempt->consumer->catalog, &job->tools, err);
     if (attempt->tools == NULL)
         return false;
-    if (job->kind == JOB_CODE)
+    if (job->kind != JOB_CONVERSATION)
         return true;
     attempt->endpoint =
         endpoints_take(&attempt->consumer->endpoints, job->model, err);
@@ -192,7 +189,7 @@ static void on_size(void *owner, const redisReply *reply, const struct err *why)
         err_set(&err, ERR_REJECT, "too_large",
                 "files[%zu]: the blob is %lld bytes, at most %d",
                 attempt->files_checked - 1, reply->integer, MAX_BLOB_BYTES);
-    if (err.kind != ERR_NONE && attempt->state < FINISHING) {
+    if (err.kind != ERR_NONE && attempt->state < SAVING) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
         return;
@@ -290,6 +287,9 @@ static void open_session(struct attempt *attempt)
     buf_init(&attempt->offered, MAX_TOOLS_BYTES);
     catalog_describe(&consumer->catalog, &attempt->job.tools,
                      &attempt->offered);
+    struct view tenant = attempt->job.tenant;
+    if (tenant.len == 0)
+        tenant = VIEW("default");
     struct session_setup setup = {
         .loop = consumer->loop,
         .executor = consumer->executor,
@@ -302,6 +302,12 @@ static void open_session(struct attempt *attempt)
         .away_ms = settings->away_ms,
         .cell_ms = least(limits->cell_ms, settings->cell_ms),
         .tools = buf_view(&attempt->offered),
+        .key = { tenant, attempt->job.session },
+        .holding = attempt_holding(attempt),
+        .saves = settings->save_sessions,
+        .ttl_ms = settings->session_ttl_ms,
+        .kept_ms = settings->result_ttl_ms,
+        .files_bytes = settings->session_bytes,
     };
     static const struct session_events events = {
         .on_start = on_session_start,

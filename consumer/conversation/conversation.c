@@ -98,6 +98,8 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
         plan_cells(conversation);
         return true;
     }
+    if (job->kind == JOB_SESSION)
+        return true;
     conversation->messages = json_array();
     bool ok = add_messages(conversation, err);
     conversation->given = json_array_size(conversation->messages);
@@ -361,7 +363,7 @@ enum next conversation_next(const struct conversation *conversation)
         return NEXT_END;
     if (conversation_call(conversation) != NULL)
         return NEXT_CALL;
-    return conversation->job->kind == JOB_CODE ? NEXT_END : NEXT_ASK;
+    return conversation->job->kind == JOB_CONVERSATION ? NEXT_ASK : NEXT_END;
 }
 
 struct inner *conversation_inner(struct conversation *conversation,

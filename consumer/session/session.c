@@ -25,6 +25,13 @@ static const struct rule table[SESSION_STATES];
 
 #define TO(state) (1u << (state))
 
+static bool waits_for_redis(enum session_state state)
+{
+    return state == SESSION_FETCHING || state == SESSION_CLAIMING ||
+           state == SESSION_PICTURING || state == SESSION_HOLDING ||
+           state == SESSION_WRITING;
+}
+
 static uint64_t limit_ms(const struct session *session,
                          enum session_state state)
 {
@@ -32,8 +39,12 @@ static uint64_t limit_ms(const struct session *session,
         return session->setup.away_ms;
     if (state == SESSION_OPENING)
         return OPEN_MS;
-    if (state == SESSION_FETCHING)
+    if (waits_for_redis(state))
         return REDIS_MS;
+    if (state == SESSION_RESTORING)
+        return RESTORE_MS + GRACE_MS;
+    if (state == SESSION_SAVING)
+        return SAVE_MS + GRACE_MS;
     if (state == SESSION_REPLAYING || state == SESSION_RUNNING)
         return session->setup.cell_ms + GRACE_MS;
     return FILE_MS;
@@ -141,6 +152,10 @@ void session_answer(struct session *session, struct view call, uint64_t number,
 
 static enum turn session_away(struct session *session)
 {
+    if (session_is_named(session) && !session->claimed) {
+        session_enter(session, SESSION_CLAIMING);
+        return AGAIN;
+    }
     if (!executor_is_ready(session->setup.executor))
         return WAIT;
     session_enter(session, SESSION_OPENING);
@@ -154,10 +169,18 @@ enum turn session_settle(struct session *session)
         session_enter(session, SESSION_GETTING);
         return AGAIN;
     }
+    bool pictured =
+        session->record_due && session->known.record.picture.len > 0;
     if (session->files_due)
         session_enter(session, SESSION_FETCHING);
+    else if (pictured)
+        session_enter(session, SESSION_PICTURING);
+    else if (session->hold_due)
+        session_enter(session, SESSION_HOLDING);
     else if (session->past_due)
         session_enter(session, SESSION_REPLAYING);
+    else if (session->wish.kind == WISH_SAVE)
+        session_enter(session, SESSION_SAVING);
     else if (session->wish.kind == WISH_RUN)
         session_enter(session, SESSION_RUNNING);
     else
@@ -185,18 +208,34 @@ static enum turn restore(struct session *session, bool files_there)
                                          : session_settle(session);
 }
 
+static void on_opened(void *owner, const struct frame *frame)
+{
+    struct session *session = owner;
+    if (frame != NULL)
+        snprintf(session->holder, sizeof(session->holder), "%.*s",
+                 VIEW_ARG(frame->holder));
+    session_answered(session, frame);
+}
+
 static enum turn session_opening(struct session *session)
 {
     struct frame open = { .type = FRAME_OPEN, .limits = session->setup.limits };
     if (!session->begun)
-        return session_ask(session, &open, session_answered);
+        return session_ask(session, &open, on_opened);
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->opened = true;
-    if (session->fresh)
+    if (session_is_stale(session)) {
+        session_enter(session, SESSION_DROPPING);
+        return AGAIN;
+    }
+    if (session->fresh) {
+        session_remake(session);
         return restore(session, false);
+    }
+    session->hold_due = session_is_named(session) && !session->known.there;
     if (session->wish.past.count == 0)
         return session_settle(session);
     session->check_first = false;
@@ -234,16 +273,25 @@ static enum turn session_idle(struct session *session)
 /* -------------------------------------------------------------- machine */
 
 #define OPEN_WORK                                                              \
-    (TO(SESSION_FETCHING) | TO(SESSION_REPLAYING) | TO(SESSION_RUNNING) |      \
-     TO(SESSION_GETTING))
+    (TO(SESSION_FETCHING) | TO(SESSION_PICTURING) | TO(SESSION_HOLDING) |      \
+     TO(SESSION_REPLAYING) | TO(SESSION_RUNNING) | TO(SESSION_GETTING) |       \
+     TO(SESSION_SAVING))
 #define ANY_TIME (TO(SESSION_IDLE) | TO(SESSION_AWAY))
 
 static const struct rule table[SESSION_STATES] = {
-    [SESSION_IDLE] = { "idle", ANY_TIME | OPEN_WORK, session_idle },
-    [SESSION_AWAY] = { "away", ANY_TIME | TO(SESSION_OPENING), session_away },
+    [SESSION_IDLE] = { "idle", ANY_TIME | OPEN_WORK | TO(SESSION_CLAIMING),
+                       session_idle },
+    [SESSION_AWAY] = { "away",
+                       ANY_TIME | TO(SESSION_OPENING) | TO(SESSION_CLAIMING),
+                       session_away },
+    [SESSION_CLAIMING] = { "claiming", ANY_TIME | TO(SESSION_CLAIMING),
+                           session_claiming },
     [SESSION_OPENING] = { "opening",
-                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING) |
+                              TO(SESSION_DROPPING),
                           session_opening },
+    [SESSION_DROPPING] = { "dropping", ANY_TIME | TO(SESSION_OPENING),
+                           session_dropping },
     [SESSION_CHECKING] = { "checking",
                            ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
                            session_checking },
@@ -252,10 +300,26 @@ static const struct rule table[SESSION_STATES] = {
                            session_fetching },
     [SESSION_PUTTING] = { "putting", ANY_TIME | TO(SESSION_FETCHING),
                           session_putting },
+    [SESSION_PICTURING] = { "picturing",
+                            ANY_TIME | OPEN_WORK | TO(SESSION_RESTORING),
+                            session_picturing },
+    [SESSION_RESTORING] = { "restoring", ANY_TIME | OPEN_WORK,
+                            session_restoring },
+    [SESSION_HOLDING] = { "holding", ANY_TIME | OPEN_WORK, session_holding },
     [SESSION_REPLAYING] = { "replaying", ANY_TIME | OPEN_WORK,
                             session_replaying },
     [SESSION_RUNNING] = { "running", ANY_TIME, session_running },
     [SESSION_GETTING] = { "getting", ANY_TIME, session_getting },
+    [SESSION_SAVING] = { "saving",
+                         ANY_TIME | TO(SESSION_LISTING) | TO(SESSION_WRITING),
+                         session_saving },
+    [SESSION_LISTING] = { "listing", ANY_TIME | TO(SESSION_COLLECTING),
+                          session_listing },
+    [SESSION_COLLECTING] = { "collecting",
+                             ANY_TIME | TO(SESSION_COLLECTING) |
+                                 TO(SESSION_WRITING),
+                             session_collecting },
+    [SESSION_WRITING] = { "writing", ANY_TIME, session_writing },
 };
 
 void session_run(struct session *session)
@@ -269,6 +333,7 @@ static void on_change(void *owner, bool ready)
     struct session *session = owner;
     if (!ready) {
         session->opened = false;
+        session->claimed = false; /* a write may be on its way */
         if (session->state != SESSION_IDLE)
             session_enter(session, SESSION_AWAY);
     }
@@ -278,8 +343,13 @@ static void on_change(void *owner, bool ready)
 static void on_overdue(void *owner)
 {
     struct session *session = owner;
-    bool redis = session->state == SESSION_FETCHING;
+    bool redis = waits_for_redis(session->state);
     struct err why;
+    if (session->state == SESSION_CLAIMING && session->waiting) {
+        session_enter(session, SESSION_CLAIMING);
+        session_run(session);
+        return;
+    }
     err_set(&why, ERR_RETRY,
             redis ? "redis_unavailable" : "executor_unavailable",
             "%s did not get past \"%s\" within %llu ms",
@@ -294,6 +364,7 @@ void session_init(struct session *session, const struct session_setup *setup,
     *session =
         (struct session){ .setup = *setup, .events = events, .owner = owner };
     snprintf(session->name, sizeof(session->name), "%s", name);
+    told_init(&session->told);
     session->alarm = alarm_new(setup->loop, on_overdue, session);
     session->watch.on_change = on_change;
     session->watch.owner = session;
@@ -308,6 +379,10 @@ void session_finish(struct session *session)
     executor_unwatch(session->setup.executor, &session->watch);
     alarm_free(session->alarm);
     buf_finish(&session->file);
+    buf_finish(&session->sent_out);
+    known_finish(&session->known);
+    told_finish(&session->told);
+    saving_free(session->saving);
     *session = (struct session){ 0 };
 }
 
@@ -316,12 +391,18 @@ void session_want(struct session *session, const struct wish *wish)
     assert(session->state == SESSION_IDLE);
     session->wish = *wish;
     session->fault = (struct err){ 0 };
+    session->drops = 0;
     if (wish->kind == WISH_RUN) {
         session->sent = wish->intended;
         session->sent_here = false;
         session->losses = 0;
     }
-    if (!session->opened) {
+    if (wish->kind == WISH_CLAIM && !session->claimed) {
+        session_enter(session, SESSION_CLAIMING);
+        session_run(session);
+    } else if (wish->kind == WISH_CLAIM) {
+        session_done(session);
+    } else if (!session->opened) {
         session->files_due = !wish->files_there;
         session->file_at = 0;
         session->past_due = false;

@@ -2,10 +2,17 @@
  * carried out, whatever becomes of the executor meanwhile.
  *
  *   IDLE --> AWAY --> OPENING -----> FETCHING <-> PUTTING --> REPLAYING
- *    ^        ^          |  `CHECKING-'   `---------+------------'|
- *    |        |          +---> RUNNING, GETTING <---+-------------+
+ *    ^       ^|          |  `CHECKING-'   `---------+------------'|
+ *    |  CLAIMING         +---> RUNNING, GETTING <---+-------------+
  *    |        +--- any, when the link breaks          |
  *    +------------------- done, or fault -------------+
+ *
+ *   a session that outlives jobs:
+ *     AWAY --> CLAIMING         until it is the job's turn; what Redis knows
+ *     OPENING --> DROPPING      what is here is not what was saved last: anew
+ *     FETCHING --> PICTURING --> RESTORING --> HOLDING      its names; whose it
+ *                                                           is now
+ *     SAVING --> LISTING --> COLLECTING ... --> WRITING     WISH_SAVE
  *
  * When the link comes back the session is opened again. Is it still there, the
  * call is asked for by its id: what it put out comes again, it does not run
@@ -17,7 +24,12 @@
  * A session that is not fresh may have been left half restored, by an attempt
  * that died over it. So it is checked: has it seen the last of the earlier
  * cells? If not, what is missing follows: a cell that it has seen does not run
- * again, and the first one tells whether the files were there. */
+ * again, and the first one tells whether the files were there.
+ *
+ * What is under the name of a session that outlives jobs is that session only
+ * when the record in Redis names it as the holder. HOLDING comes after all that
+ * the record has was put into a fresh one, and before anything runs there: so
+ * one that was left half made is never taken for the session. */
 #ifndef CONSUMER_SESSION_H
 #define CONSUMER_SESSION_H
 
@@ -25,17 +37,28 @@
 #include "consumer/conversation/conversation.h"
 #include "consumer/queue/store.h"
 #include "consumer/session/executor.h"
+#include "consumer/session/known.h"
+#include "schemas/redis/transition.h"
 
 enum session_state {
     SESSION_IDLE,
     SESSION_AWAY,
+    SESSION_CLAIMING,
     SESSION_OPENING,
+    SESSION_DROPPING,
     SESSION_CHECKING,
     SESSION_FETCHING,
     SESSION_PUTTING,
+    SESSION_PICTURING,
+    SESSION_RESTORING,
+    SESSION_HOLDING,
     SESSION_REPLAYING,
     SESSION_RUNNING,
     SESSION_GETTING,
+    SESSION_SAVING,
+    SESSION_LISTING,
+    SESSION_COLLECTING,
+    SESSION_WRITING,
     SESSION_STATES,
 };
 
@@ -70,12 +93,22 @@ struct session_setup {
     struct list files; /* of struct file_ref: the job's */
     uint64_t away_ms, cell_ms;
     struct view tools; /* JSON: what code may call */
+
+    /* Of a session that outlives jobs; key.name is empty: the job's own. */
+    struct session_key key;
+    struct holding holding;
+    bool saves;           /* contents too, not only who holds it */
+    uint64_t ttl_ms;      /* of what is saved, from the last save on */
+    uint64_t kept_ms;     /* of files that are replaced */
+    uint64_t files_bytes; /* at most, of all that are saved */
 };
 
 enum wish_kind {
+    WISH_CLAIM, /* the job's turn: session->known is there */
     WISH_READY, /* open, files put, earlier cells run */
     WISH_RUN,   /* call, code */
     WISH_GET,   /* name: a file of the workspace, into session->file */
+    WISH_SAVE,  /* as READY, then names and files into Redis, once a job */
 };
 
 struct wish {
@@ -85,6 +118,7 @@ struct wish {
     struct view name;
     struct past past;
     bool files_there;
+    uint64_t cells; /* SAVE: that this job has run */
 };
 
 struct session {
@@ -118,6 +152,20 @@ struct session {
     bool sent_here;            /* it has: we sent it */
     unsigned int losses;       /* of the session, by this call */
     bool restored, unrestored; /* to be said of the next cell */
+
+    bool claimed;                    /* it is our turn, known is the latest */
+    bool waiting;                    /* for another job's turn to end */
+    uint64_t wait_ms;                /* until we ask again whose it is */
+    char holder[MAX_NAME_BYTES + 1]; /* which session it is, of that name */
+    unsigned int drops;              /* of others of that name */
+    struct known known;
+    bool record_due;     /* what is known is to be put into it */
+    bool hold_due;       /* it is to be said that this one is it */
+    struct told told;    /* ... with the next cell */
+    bool reported;       /* a cell has been told what the record says */
+    struct buf sent_out; /* the record on its way */
+    unsigned int saves;  /* asked of the executor */
+    struct saving *saving;
 };
 
 /* name: at most 79 bytes, see session_name(). Copies; borrows the lists. */
@@ -140,6 +188,15 @@ void session_answer(struct session *session, struct view call, uint64_t number,
 void session_forget(struct session *session, struct view call);
 void session_interrupt(struct session *session);
 void session_close(struct session *session); /* ends it at the executor */
+
+/* A record of a session of that key, one generation on; now nobody's. */
+struct session_record session_record_next(const struct session_setup *setup,
+                                          const struct known *known);
+/* Replaces what is known; reply as the transition answers. */
+bool session_record_send(struct session *session, struct session_key key,
+                         uint64_t generation,
+                         const struct session_record *record, store_done *done,
+                         void *owner, struct err *err);
 
 /* What the executor calls the session: job-<id>, or for a session that
  * outlives jobs a hash of tenant and name, so that no tenant can name

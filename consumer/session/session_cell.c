@@ -3,6 +3,8 @@
 
 #include "consumer/session/session_step.h"
 
+enum { REASON_BYTES = 1000 }; /* of a cell */
+
 struct call_name session_call_name(const struct session *session,
                                    struct view call)
 {
@@ -74,6 +76,11 @@ enum turn session_replaying(struct session *session)
 static void say_history(const struct session *session, struct buf *reason)
 {
     const struct past *past = &session->wish.past;
+    buf_add(reason, buf_view(&session->told.text));
+    if (!session->restored && !session->unrestored)
+        return;
+    if (reason->len > 0)
+        buf_printf(reason, "; ");
     if (session->unrestored) {
         buf_printf(reason, "the executor went away and the earlier cells did "
                            "not run a second time: variables and files of the "
@@ -95,16 +102,17 @@ static void say_history(const struct session *session, struct buf *reason)
 static void add_history(const struct session *session, struct cell *cell,
                         struct buf *reason)
 {
-    if (!session->restored && !session->unrestored)
+    if (!session->restored && !session->unrestored &&
+        session->told.text.len == 0)
         return;
     say_history(session, reason);
     if (cell->reason.len > 0)
         buf_printf(reason, "; %.*s", VIEW_ARG(view_head(cell->reason, 500)));
-    if (session->unrestored)
+    if (session->unrestored || session->told.state == CELL_LOST)
         cell->state = CELL_LOST;
     else if (cell->state == CELL_KEPT)
         cell->state = CELL_RESTORED;
-    cell->reason = buf_view(reason);
+    cell->reason = view_head(buf_view(reason), REASON_BYTES);
 }
 
 static void report(struct session *session, const struct frame *frame)
@@ -119,6 +127,9 @@ static void report(struct session *session, const struct frame *frame)
         session->file_at = 0;
     }
     session->restored = session->unrestored = false;
+    session->reported = true;
+    told_finish(&session->told);
+    told_init(&session->told);
     session->sent = session->sent_here = false;
     session->rerun = session->rerun_killed = 0;
     session->events.on_cell(session->owner, &cell, &frame->files, emptied);

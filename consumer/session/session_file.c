@@ -1,11 +1,46 @@
 /* session_file.c - a session's files: the job's put in, those of cells got. */
 #include "consumer/session/session_step.h"
+#include "consumer/text.h"
 #include "schemas/redis/names.h"
 
-static const struct file_ref *current_file(const struct session *session)
+/* Those of the record first, then the job's. */
+static size_t record_files(const struct session *session)
 {
+    return session->record_due ? session->known.record.files.count : 0;
+}
+
+static struct session_file *record_file(const struct session *session)
+{
+    struct session_file *files = session->known.record.files.items;
+    return session->file_at < record_files(session) ? &files[session->file_at]
+                                                    : NULL;
+}
+
+static struct session_file current_file(const struct session *session)
+{
+    const struct session_file *saved = record_file(session);
     const struct file_ref *files = session->setup.files.items;
-    return &files[session->file_at];
+    if (saved != NULL)
+        return *saved;
+    files += session->file_at - record_files(session);
+    return (struct session_file){ .name = files->name, .blob = files->blob };
+}
+
+/* A job's own file must be there; of what was saved it is told what is not. */
+static bool do_without(struct session *session, struct view why)
+{
+    struct session_file *file = record_file(session);
+    if (file == NULL)
+        return false;
+    CLEANUP(buf_finish) struct buf name;
+    buf_init(&name, 400);
+    text_add_clean(&name, view_head(file->name, 100));
+    told_add(&session->told, CELL_RESTORED, "the file %.*s is gone: %.*s",
+             VIEW_ARG(buf_view(&name)), VIEW_ARG(view_head(why, 120)));
+    file->blob = (struct view){ 0 };
+    file->note = VIEW("gone");
+    session->answer = (struct err){ 0 };
+    return true;
 }
 
 /* The bytes go out at once, in pieces of one request: they are borrowed. */
@@ -14,7 +49,7 @@ static void put_file(struct session *session, struct view bytes)
     struct executor *executor = session->setup.executor;
     struct frame put = { .type = FRAME_PUT,
                          .session = view_of(session->name),
-                         .name = current_file(session)->name };
+                         .name = current_file(session).name };
     bool first = true;
     do {
         size_t len = bytes.len < MAX_CHUNK_BYTES ? bytes.len : MAX_CHUNK_BYTES;
@@ -35,18 +70,20 @@ static void put_file(struct session *session, struct view bytes)
 static void on_blob(void *owner, const redisReply *reply, const struct err *why)
 {
     struct session *session = owner;
-    session->fetched++;
-    if (session->state != SESSION_FETCHING ||
-        session->fetched != session->fetches)
+    if (!session_heard(session, SESSION_FETCHING))
         return; /* asked before the link broke */
-    const struct file_ref *file = current_file(session);
+    struct session_file file = current_file(session);
     session->landed = true;
     if (reply == NULL) {
         session->answer = *why;
     } else if (reply->type != REDIS_REPLY_STRING) {
         err_set(&session->answer, ERR_REJECT, "missing_blob",
                 "the blob %.*s of the file \"%.*s\" is not there any more",
-                VIEW_ARG(file->blob), VIEW_ARG(view_head(file->name, 64)));
+                VIEW_ARG(file.blob), VIEW_ARG(view_head(file.name, 64)));
+        if (do_without(session, VIEW("its bytes are not there any more"))) {
+            session->file_at++;
+            session_enter(session, SESSION_FETCHING);
+        }
     } else {
         session_enter(session, SESSION_PUTTING);
         session->begun = true;
@@ -55,25 +92,34 @@ static void on_blob(void *owner, const redisReply *reply, const struct err *why)
     session_run(session);
 }
 
+/* It was not saved: the record says why. */
+static void told_missing(struct session *session)
+{
+    struct view why = record_file(session)->note;
+    do_without(session, why);
+    record_file(session)->note = why;
+    session->file_at++;
+}
+
 enum turn session_fetching(struct session *session)
 {
     if (session->landed)
         return session_fail(session, &session->answer);
     if (session->begun)
         return WAIT;
-    if (session->file_at >= session->setup.files.count) {
+    while (record_file(session) != NULL && current_file(session).blob.len == 0)
+        told_missing(session);
+    if (session->file_at >=
+        record_files(session) + session->setup.files.count) {
         session->files_due = false;
         return session_settle(session);
     }
-    session->begun = true;
-    session->fetches++;
-    struct key key = names_blob(session->setup.names, PARTITION,
-                                current_file(session)->blob);
+    struct key key =
+        names_blob(session->setup.names, PARTITION, current_file(session).blob);
     struct command command;
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
-    store_send(session->setup.store, &command, on_blob, session);
-    command_finish(&command);
+    session_send(session, &command, on_blob);
     return WAIT;
 }
 
@@ -81,7 +127,8 @@ enum turn session_putting(struct session *session)
 {
     if (!session->landed)
         return WAIT;
-    if (session->answer.kind != ERR_NONE)
+    if (session->answer.kind != ERR_NONE &&
+        !do_without(session, view_of(session->answer.text)))
         return session_fail(session, &session->answer);
     session->file_at++;
     session_enter(session, SESSION_FETCHING);
@@ -108,14 +155,18 @@ static void on_chunk(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
+enum turn session_fetch(struct session *session, struct view name)
+{
+    struct frame get = { .type = FRAME_GET, .name = name };
+    buf_finish(&session->file);
+    buf_init(&session->file, MAX_BLOB_BYTES);
+    return session_ask(session, &get, on_chunk);
+}
+
 enum turn session_getting(struct session *session)
 {
-    struct frame get = { .type = FRAME_GET, .name = session->wish.name };
-    if (!session->begun) {
-        buf_finish(&session->file);
-        buf_init(&session->file, MAX_BLOB_BYTES);
-        return session_ask(session, &get, on_chunk);
-    }
+    if (!session->begun)
+        return session_fetch(session, session->wish.name);
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)

@@ -1,6 +1,6 @@
 /* session_step.h - what the steps of a session's machine share.
  *
- * For session.c (the machine), session_file.c and session_cell.c only. */
+ * For session.c (the machine) and session_*.c only. */
 #ifndef CONSUMER_SESSION_STEP_H
 #define CONSUMER_SESSION_STEP_H
 
@@ -12,6 +12,12 @@ typedef enum turn session_step(struct session *session);
 
 session_step session_fetching, session_putting, session_getting;
 session_step session_replaying, session_running;
+session_step session_claiming, session_dropping;
+session_step session_picturing, session_restoring, session_holding;
+session_step session_saving, session_listing, session_collecting,
+    session_writing;
+
+enum { RESTORE_MS = 60000, SAVE_MS = 20000 };
 
 /* The only one that changes the state. */
 void session_enter(struct session *session, enum session_state next);
@@ -30,6 +36,27 @@ enum turn session_give_up(struct session *session);
 enum turn session_ask(struct session *session, struct frame *frame,
                       executor_answer *answer);
 executor_answer session_answered;
+
+/* Sends what Redis is asked in this state; done begins with session_heard(),
+ * false: the state is another by now. */
+void session_send(struct session *session, struct command *command,
+                  store_done *done);
+bool session_heard(struct session *session, enum session_state state);
+
+/* Asks for a file of the workspace, into session->file. */
+enum turn session_fetch(struct session *session, struct view name);
+
+/* session_record.c */
+bool session_is_named(const struct session *session);
+bool session_is_stale(const struct session *session);
+void session_remake(struct session *session);
+enum turn session_write(struct session *session,
+                        const struct session_record *record);
+void session_record_tell(const struct session *session,
+                         struct session_record *record);
+uint64_t session_wall_ms(void);
+/* session_save.c */
+void saving_free(struct saving *saving);
 
 /* A frame of type tool, of that call. */
 void session_asked(struct session *session, struct view call,

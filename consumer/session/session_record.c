@@ -1,0 +1,352 @@
+/* session_record.c - a session that outlives jobs: claimed, made again of what
+ * was saved of it, and held. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "consumer/session/session_step.h"
+#include "schemas/redis/names.h"
+
+enum {
+    FIRST_WAIT_MS = 20,
+    MOST_WAIT_MS = 500,
+    MAX_DROPS = 3,
+};
+
+bool session_is_named(const struct session *session)
+{
+    return session->setup.key.name.len > 0;
+}
+
+/* An answer of Redis that the state does not wait for any more? */
+bool session_heard(struct session *session, enum session_state state)
+{
+    session->fetched++;
+    return session->state == state && session->fetched == session->fetches;
+}
+
+void session_send(struct session *session, struct command *command,
+                  store_done *done)
+{
+    session->begun = true;
+    session->fetches++;
+    store_send(session->setup.store, command, done, session);
+    command_finish(command);
+}
+
+/* ------------------------------------------------------------- whose turn */
+
+/* What an earlier attempt, or job, had to tell and did not. */
+static void recall_told(struct session *session)
+{
+    const struct session_record *record = &session->known.record;
+    told_finish(&session->told);
+    told_init(&session->told);
+    if (known_is_open(&session->known) && record->note.len > 0 &&
+        !session->reported)
+        told_add(&session->told, (enum cell_state)record->state, "%.*s",
+                 VIEW_ARG(record->note));
+}
+
+static void on_claimed(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct session *session = owner;
+    struct session_turn turn;
+    if (!session_heard(session, SESSION_CLAIMING))
+        return;
+    if (reply == NULL) {
+        session->answer = *why;
+    } else if (!transition_session_claimed(reply, &turn, &session->answer)) {
+        assert(session->answer.kind != ERR_NONE);
+    } else if (!turn.mine) {
+        session->wait_ms = session->wait_ms == 0 ? FIRST_WAIT_MS
+                           : session->wait_ms * 2 < MOST_WAIT_MS
+                               ? session->wait_ms * 2
+                               : MOST_WAIT_MS;
+        session->waiting = true;
+        alarm_set(session->alarm, session->wait_ms);
+        return;
+    } else if (known_read(&session->known, turn.record, &session->answer)) {
+        session->claimed = true;
+        recall_told(session);
+    }
+    session->landed = true;
+    session_run(session);
+}
+
+enum turn session_claiming(struct session *session)
+{
+    if (!session->begun) {
+        struct command command;
+        const struct session_setup *setup = &session->setup;
+        session->waiting = false;
+        transition_session_claim(&command, setup->names, setup->holding,
+                                 setup->key, setup->ttl_ms);
+        session_send(session, &command, on_claimed);
+        return WAIT;
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session->wait_ms = 0;
+    bool saved = known_is_saved_by(&session->known, session->setup.job);
+    if (session->wish.kind == WISH_CLAIM ||
+        (session->wish.kind == WISH_SAVE && saved))
+        return session_done(session);
+    session_enter(session, SESSION_AWAY);
+    return AGAIN;
+}
+
+/* ------------------------------------------------- what is under its name */
+
+/* Not the one that was saved last: it stayed behind, or is half made. */
+bool session_is_stale(const struct session *session)
+{
+    return session_is_named(session) && session->known.there &&
+           !session->fresh &&
+           !view_is(session->known.record.holder, session->holder);
+}
+
+enum turn session_dropping(struct session *session)
+{
+    struct frame close = { .type = FRAME_CLOSE };
+    struct err why;
+    if (!session->begun)
+        return session_ask(session, &close, session_answered);
+    if (!session->landed)
+        return WAIT;
+    session->opened = false;
+    if (++session->drops > MAX_DROPS) {
+        err_set(&why, ERR_RETRY, "session_failed",
+                "an older session of that name does not end");
+        return session_fail(session, &why);
+    }
+    session_enter(session, SESSION_OPENING);
+    return AGAIN;
+}
+
+/* A fresh one, in the place of what is known. */
+void session_remake(struct session *session)
+{
+    const struct session_record *record = &session->known.record;
+    bool ours = view_is(record->holder, session->holder);
+    session->hold_due = session_is_named(session) && !ours;
+    session->record_due = false;
+    if (!session_is_named(session) || !known_is_open(&session->known))
+        return;
+    if (record->updated_ms == 0) {
+        if (!view_equal(record->job, session->setup.job))
+            told_add(&session->told, CELL_LOST,
+                     "the executor that had the session is gone, and nothing "
+                     "of it was saved");
+        return;
+    }
+    session->record_due = true;
+    told_add(&session->told, CELL_RESTORED,
+             "the session was made again of what was saved of it");
+    if (record->unsaved.len > 0)
+        told_add(&session->told, CELL_LOST, "variables were not saved: %.*s",
+                 VIEW_ARG(view_head(record->unsaved, 200)));
+    told_add_names(&session->told, "not saved", &record->missing, false);
+}
+
+/* ------------------------------------------------------- its names again */
+
+static void on_restored(void *owner, const struct frame *frame)
+{
+    struct session *session = owner;
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct picture_report report;
+    if (frame == NULL || frame->type == FRAME_OUTPUT ||
+        frame->type == FRAME_DISPLAY || frame->type == FRAME_RESTART)
+        return;
+    if (frame->type == FRAME_DONE) {
+        const struct cell *cell = &frame->cell;
+        struct view why =
+            cell->error.value.len > 0 ? cell->error.value : cell->reason;
+        picture_report_read(&report, cell->result, &arena);
+        if (cell->status != CELL_OK)
+            told_add(&session->told, CELL_LOST,
+                     "variables could not be brought back: %.*s",
+                     VIEW_ARG(view_head(why, 200)));
+        told_add_names(&session->told, "not brought back", &report.left,
+                       report.cut);
+    }
+    session_answered(session, frame);
+}
+
+static void restore_from(struct session *session, struct view picture)
+{
+    struct call_name name = session_call_name(session, VIEW("restore"));
+    struct frame restore = { .type = FRAME_RUN,
+                             .call = view_of(name.text),
+                             .task = TASK_RESTORE,
+                             .picture = picture,
+                             .cell_ms = RESTORE_MS };
+    session_enter(session, SESSION_RESTORING);
+    session_ask(session, &restore, on_restored);
+}
+
+static void on_picture(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct session *session = owner;
+    if (!session_heard(session, SESSION_PICTURING))
+        return;
+    if (reply == NULL) {
+        session->answer = *why;
+    } else if (reply->type == REDIS_REPLY_STRING) {
+        restore_from(session, (struct view){ reply->str, reply->len });
+        return;
+    } else {
+        told_add(&session->told, CELL_LOST,
+                 "what was saved of its variables is gone");
+        session->known.record.picture = (struct view){ 0 };
+        session->known.record.unsaved = VIEW("what was saved is gone");
+    }
+    session->landed = true;
+    session_run(session);
+}
+
+enum turn session_picturing(struct session *session)
+{
+    if (!session->begun) {
+        struct key key = names_blob(session->setup.names, PARTITION,
+                                    session->known.record.picture);
+        struct command command;
+        command_init(&command, "GET");
+        command_add(&command, key_view(&key));
+        session_send(session, &command, on_picture);
+        return WAIT;
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session->record_due = false;
+    return session_settle(session);
+}
+
+enum turn session_restoring(struct session *session)
+{
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session_forget(session, VIEW("restore"));
+    session->record_due = false;
+    return session_settle(session);
+}
+
+/* ---------------------------------------------------------------- records */
+
+uint64_t session_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+struct session_record session_record_next(const struct session_setup *setup,
+                                          const struct known *known)
+{
+    struct session_record next = { .created_ms = session_wall_ms(),
+                                   .job = setup->job };
+    if (known_is_open(known))
+        next = known->record;
+    next.name = setup->key.name;
+    next.tenant = setup->key.tenant;
+    next.holder = (struct view){ 0 };
+    next.generation = (known->there ? known->record.generation : 0) + 1;
+    return next;
+}
+
+bool session_record_send(struct session *session, struct session_key key,
+                         uint64_t generation,
+                         const struct session_record *record, store_done *done,
+                         void *owner, struct err *err)
+{
+    const struct session_setup *setup = &session->setup;
+    struct command command;
+    buf_finish(&session->sent_out);
+    buf_init(&session->sent_out, MAX_SESSION_BYTES);
+    if (!message_encode(&schema_session_record, record, &session->sent_out,
+                        err))
+        return false;
+    struct session_save save = {
+        .holding = setup->holding,
+        .session = key,
+        .generation = generation,
+        .closed = record->closed,
+        .ttl_ms = setup->ttl_ms,
+        .kept_ms = setup->kept_ms,
+        .record = buf_view(&session->sent_out),
+        .picture = record->picture,
+        .files = record->files,
+    };
+    transition_session_save(&command, setup->names, &save);
+    store_send(setup->store, &command, done, owner);
+    command_finish(&command);
+    return true;
+}
+
+static void on_written(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct session *session = owner;
+    bool holds = session->state == SESSION_HOLDING;
+    if (!session_heard(session, holds ? SESSION_HOLDING : SESSION_WRITING))
+        return;
+    if (reply == NULL) {
+        session->answer = *why;
+        session->claimed = false;
+        if (strcmp(why->code, "misplaced") == 0) /* somebody else has written */
+            session->answer.kind = ERR_RETRY;
+    } else {
+        known_read(&session->known, buf_view(&session->sent_out),
+                   &session->answer);
+    }
+    session->landed = true;
+    session_run(session);
+}
+
+enum turn session_write(struct session *session,
+                        const struct session_record *record)
+{
+    struct err why;
+    session->begun = true;
+    session->fetches++;
+    if (session_record_send(session, session->setup.key, record->generation - 1,
+                            record, on_written, session, &why))
+        return WAIT;
+    session->fetches--;
+    return session_fail(session, &why);
+}
+
+/* What is still to be told is kept with it. */
+void session_record_tell(const struct session *session,
+                         struct session_record *record)
+{
+    record->state = session->told.state;
+    record->note = buf_view(&session->told.text);
+}
+
+enum turn session_holding(struct session *session)
+{
+    if (!session->begun) {
+        struct session_record next =
+            session_record_next(&session->setup, &session->known);
+        next.holder = view_of(session->holder);
+        session_record_tell(session, &next);
+        return session_write(session, &next);
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session->hold_due = session->reported = false;
+    return session_settle(session);
+}

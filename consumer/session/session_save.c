@@ -1,0 +1,269 @@
+/* session_save.c - what a session that outlives jobs is, into Redis.
+ *
+ * Names as a picture, files of the workspace, each a blob; then one record that
+ * says all. What is too much, or cannot be saved, is named in it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/attempt/blob.h"
+#include "consumer/session/session_step.h"
+
+enum {
+    BLOB_MS = 3600 * 1000, /* until the record keeps it */
+    PATHS_BYTES = 64 << 10,
+};
+
+/* Of one save; the record is put together in the arena. */
+struct saving {
+    struct arena arena;
+    struct session_record next;
+    struct session_file *files;
+    size_t count, at;
+    uint64_t bytes_left;
+    struct call_name call;
+};
+
+void saving_free(struct saving *saving)
+{
+    if (saving == NULL)
+        return;
+    arena_finish(&saving->arena);
+    free(saving);
+}
+
+static struct saving *saving_new(struct session *session)
+{
+    struct saving *saving = calloc(1, sizeof(*saving));
+    if (saving == NULL)
+        abort();
+    saving->next = session_record_next(&session->setup, &session->known);
+    saving->bytes_left = session->setup.files_bytes;
+    struct session_record *next = &saving->next;
+    next->holder = view_of(session->holder);
+    next->job = session->setup.job;
+    next->cells += session->wish.cells;
+    next->picture = next->unsaved = (struct view){ 0 };
+    next->picture_bytes = 0;
+    next->missing = next->files = next->packages = (struct list){ 0 };
+    return saving;
+}
+
+static struct view keep(struct session *session, struct view bytes)
+{
+    char blob[BLOB_NAME_LEN + 1];
+    blob_put(session->setup.store, session->setup.names, bytes, BLOB_MS, NULL,
+             NULL, blob);
+    return arena_copy(&session->saving->arena, view_of(blob));
+}
+
+/* ------------------------------------------------------------------ names */
+
+static void take_picture(struct session *session, const struct frame *done)
+{
+    struct saving *saving = session->saving;
+    struct session_record *next = &saving->next;
+    const struct cell *cell = &done->cell;
+    struct picture_report report;
+    if (cell->state == CELL_LOST)
+        told_add(&session->told, CELL_LOST, "%.*s",
+                 VIEW_ARG(view_head(cell->reason, 300)));
+    if (cell->status != CELL_OK || done->picture.len == 0) {
+        struct view why =
+            cell->error.value.len > 0 ? cell->error.value : cell->reason;
+        CLEANUP(buf_finish) struct buf text;
+        buf_init(&text, 1000);
+        buf_printf(&text, "saving them ended with \"%s\": %.*s",
+                   cell_status_names[cell->status],
+                   VIEW_ARG(view_head(why, 300)));
+        next->unsaved = arena_copy(&saving->arena, buf_view(&text));
+        return;
+    }
+    picture_report_read(&report, cell->result, &saving->arena);
+    next->missing = report.left;
+    next->packages = report.packages;
+    next->picture = keep(session, done->picture);
+    next->picture_bytes = done->picture.len;
+}
+
+static void on_saved(void *owner, const struct frame *frame)
+{
+    struct session *session = owner;
+    if (frame == NULL ||
+        (frame->type != FRAME_DONE && frame->type != FRAME_FAILED))
+        return; /* what its own code prints while it is pickled */
+    if (frame->type == FRAME_DONE)
+        take_picture(session, frame);
+    session_answered(session, frame);
+}
+
+enum turn session_saving(struct session *session)
+{
+    if (!session->begun) {
+        saving_free(session->saving);
+        session->saving = saving_new(session);
+        struct saving *saving = session->saving;
+        if (!session->setup.saves) {
+            saving->next.unsaved = VIEW("this consumer saves none");
+            session_enter(session, SESSION_WRITING);
+            return AGAIN;
+        }
+        char call[64];
+        snprintf(call, sizeof(call), "save-%" PRIu64 "-%u",
+                 session->setup.holding.epoch, ++session->saves);
+        saving->call = session_call_name(session, view_of(call));
+        struct frame save = { .type = FRAME_RUN,
+                              .call = view_of(saving->call.text),
+                              .task = TASK_SAVE,
+                              .cell_ms = SAVE_MS };
+        return session_ask(session, &save, on_saved);
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    struct frame forget = { .type = FRAME_FORGET,
+                            .session = view_of(session->name),
+                            .call = view_of(session->saving->call.text) };
+    executor_ask(session->setup.executor, &forget, NULL, NULL);
+    session_enter(session, SESSION_LISTING);
+    return AGAIN;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void list_file(struct saving *saving, const struct workspace_file *from)
+{
+    saving->files[saving->count++] = (struct session_file){
+        .name = arena_copy(&saving->arena, from->name),
+        .bytes = from->bytes,
+    };
+}
+
+static void on_listing(void *owner, const struct frame *frame)
+{
+    struct session *session = owner;
+    if (frame == NULL)
+        return;
+    struct saving *saving = session->saving;
+    const struct workspace_file *all = frame->files.items;
+    size_t paths = 0;
+    saving->files =
+        arena_alloc(&saving->arena, MAX_SESSION_FILES * sizeof(*saving->files));
+    size_t i = 0;
+    for (; i < frame->files.count && saving->count < MAX_SESSION_FILES; i++) {
+        paths += all[i].name.len;
+        if (paths > PATHS_BYTES)
+            break;
+        list_file(saving, &all[i]);
+    }
+    if (i < frame->files.count) {
+        char name[64];
+        snprintf(name, sizeof(name), "%zu more files", frame->files.count - i);
+        struct pair *pairs =
+            arena_alloc(&saving->arena, MAX_MISSING * sizeof(*pairs));
+        struct list *missing = &saving->next.missing;
+        if (missing->count == MAX_MISSING)
+            missing->count--;
+        if (missing->count > 0)
+            memcpy(pairs, missing->items, missing->count * sizeof(*pairs));
+        pairs[missing->count++] = (struct pair){
+            arena_copy(&saving->arena, view_of(name)),
+            VIEW("there are more than are saved"),
+        };
+        missing->items = pairs;
+    }
+    session_answered(session, frame);
+}
+
+enum turn session_listing(struct session *session)
+{
+    struct frame list = { .type = FRAME_LIST };
+    if (!session->begun)
+        return session_ask(session, &list, on_listing);
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    session_enter(session, SESSION_COLLECTING);
+    return AGAIN;
+}
+
+/* Its bytes are known to be there: the last record keeps them. */
+static bool is_known(const struct session *session, const char *blob)
+{
+    const struct list *list = &session->known.record.files;
+    const struct session_file *files = list->items;
+    for (size_t i = 0; known_is_open(&session->known) && i < list->count; i++)
+        if (view_is(files[i].blob, blob))
+            return true;
+    return false;
+}
+
+static void take_file(struct session *session, struct session_file *file)
+{
+    struct saving *saving = session->saving;
+    struct view bytes = buf_view(&session->file);
+    char blob[BLOB_NAME_LEN + 1];
+    if (session->answer.kind != ERR_NONE) {
+        file->note = arena_copy(&saving->arena,
+                                view_head(view_of(session->answer.text), 150));
+        return;
+    }
+    blob_name(bytes, blob);
+    file->blob = is_known(session, blob)
+                     ? arena_copy(&saving->arena, view_of(blob))
+                     : keep(session, bytes);
+    file->bytes = bytes.len;
+    saving->bytes_left -=
+        bytes.len < saving->bytes_left ? bytes.len : saving->bytes_left;
+}
+
+/* Why it is not even asked for. */
+static const char *refusal(const struct saving *saving,
+                           const struct session_file *file)
+{
+    if (file->bytes > MAX_BLOB_BYTES)
+        return "not saved, it is larger than 32 MiB";
+    if (file->bytes > saving->bytes_left)
+        return "not saved, the files of the session are too large together";
+    return NULL;
+}
+
+enum turn session_collecting(struct session *session)
+{
+    struct saving *saving = session->saving;
+    if (session->begun && !session->landed)
+        return WAIT;
+    if (session->begun)
+        take_file(session, &saving->files[saving->at++]);
+    while (saving->at < saving->count) {
+        struct session_file *file = &saving->files[saving->at];
+        const char *why = refusal(saving, file);
+        if (why == NULL) {
+            session_enter(session, SESSION_COLLECTING);
+            return session_fetch(session, file->name);
+        }
+        file->note = view_of(why);
+        saving->at++;
+    }
+    saving->next.files = (struct list){ saving->files, saving->count };
+    session_enter(session, SESSION_WRITING);
+    return AGAIN;
+}
+
+enum turn session_writing(struct session *session)
+{
+    struct saving *saving = session->saving;
+    if (!session->begun) {
+        saving->next.updated_ms = session_wall_ms();
+        session_record_tell(session, &saving->next);
+        return session_write(session, &saving->next);
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    return session_done(session);
+}
