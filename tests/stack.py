@@ -103,12 +103,13 @@ class Stack:
             **settings,
         }
         redis_url = given.pop("redis_url", self.redis.url)
+        executor = given.pop("executor", self.socket)
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
         env.update(
             REDIS_URL=redis_url,
             OPENAI_BASE_URL=self.model.url,
             OPENAI_MODEL="practice",
-            QUERN_EXECUTOR=self.socket,
+            QUERN_EXECUTOR=executor,
             no_proxy="*",
         )
         process = Process([binary("quern-consumer")], env=env).start()
