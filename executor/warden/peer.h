@@ -21,6 +21,7 @@ struct request {
     struct frame frame;
     struct arena arena;
     size_t bytes;
+    bool interrupted; /* before it was begun */
 };
 
 /* Copies body, which must be a whole frame's; NULL with err when it is not

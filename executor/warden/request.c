@@ -55,6 +55,16 @@ static void ask_run(struct session *session, struct request *request)
     request_free(request);
 }
 
+/* The cell that runs; or those that peer wants to run, when none does yet. */
+static void interrupt(struct session *session, const struct peer *peer)
+{
+    session->seen.interrupt |= session->running.call != NULL;
+    if (session->running.call)
+        return;
+    for (struct request *next = session->first; next; next = next->next)
+        next->interrupted |= next->peer == peer;
+}
+
 void session_ask(struct session *session, struct request *request)
 {
     const struct frame *frame = &request->frame;
@@ -91,7 +101,8 @@ void session_ask(struct session *session, struct request *request)
         return;
     case FRAME_INTERRUPT:
     case FRAME_CLOSE:
-        session->seen.interrupt |= frame->type == FRAME_INTERRUPT;
+        if (frame->type == FRAME_INTERRUPT)
+            interrupt(session, request->peer);
         session->seen.closing |= frame->type == FRAME_CLOSE;
         peer_ok(request->peer, frame->ref);
         request_free(request);

@@ -108,8 +108,11 @@ static enum turn serve_run(struct session *session)
         listing_read(&session->files, session_workspace(session));
     outcome_begin(session, call, limit_ms);
     keep_asked(&session->running, frame);
+    bool interrupted = session->first->interrupted;
     session_pop(session);
-    return session_begin_cell(session);
+    session_begin_cell(session);
+    session->seen.interrupt |= interrupted;
+    return AGAIN;
 }
 
 enum turn session_serve(struct session *session)

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 import pytest
-from executor_client import Executor
+from executor_client import Executor, Session
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 import test_cell
@@ -98,6 +98,19 @@ def test_bundles(session, row):
     sent = [sorted(bundle) for bundle in cell.displays]
     assert sent == types
     assert cell.result.startswith(shown) and bool(cell.result) == bool(shown)
+
+
+def test_interrupted_before_it_was_begun(executor):
+    """While its session is still being opened: no box so small is ready."""
+    connection = executor.connect()
+    limits = {"disk_bytes": 5 << 20}
+    connection.send(type="open", session="early", limits=limits)
+    session = Session(connection, "early", True)
+    ref, _ = session.start("import time\ntime.sleep(20)")
+    session.interrupt()
+    assert session.finish(ref).status == "interrupted"
+    assert session.run("1").result == "1"
+    session.close()
 
 
 def test_files_that_a_cell_writes_are_told(session):
