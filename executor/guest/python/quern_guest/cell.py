@@ -13,6 +13,7 @@ import functools
 import inspect
 import linecache
 import operator
+import re
 import sys
 import traceback
 
@@ -20,7 +21,7 @@ import _quern
 
 import __main__
 
-from . import display, magics, missing, source, streams, text, tools
+from . import display, magics, missing, shell, source, streams, text, tools
 
 MAX_VALUE_BYTES = _quern.MAX_STREAM_BYTES
 FUTURES = functools.reduce(
@@ -28,6 +29,12 @@ FUTURES = functools.reduce(
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
 )
 LEAST_RECURSION = 1000  # we need some of it, too
+# What notebooks have of earlier cells.
+PAST = re.compile(r"In|Out|_\d+|_i+\d*|_[iod]h")
+NO_PAST = (
+    "Of earlier cells there are the last three values, _, __ and ___. "
+    "Give a name to what you want to use again."
+)
 _futures = 0  # those that cells have imported hold from then on
 _loop = None
 
@@ -104,19 +111,36 @@ def warm_up():
 
 def evaluate(code, filename):
     """Runs the code; the text of its value, "" when there is none."""
+    code = source.clean(code)
     command = magics.of_cell(code)
     if command:
         return command(filename)
     value, silent = execute(code, filename)
     if value is None:
         return ""
-    builtins._ = value
+    remember(value)
     return "" if silent else display.result(value)
+
+
+def evaluate_and_display(code, filename):
+    """The same for a cell within a cell: its value is displayed."""
+    with display.nested():
+        result = evaluate(code, filename)
+    if result:
+        display.emit({"text/plain": result})
+
+
+def remember(value):
+    """The last values are _, __ and ___."""
+    names = vars(builtins)
+    names["___"], names["__"] = names.get("__", ""), names.get("_", "")
+    names["_"] = value
 
 
 def execute(code, filename):
     """Gives (value of the last expression, whether it is silenced)."""
     global _futures
+    vars(__main__).pop("__warningregistry__", None)  # a cell has its own warnings
     shown, steps = source.parse(code, filename, _futures, shows_every_value())
     lines = [line + "\n" for line in shown.split("\n")]
     linecache.cache[filename] = (len(shown), None, lines, filename)
@@ -125,6 +149,8 @@ def execute(code, filename):
         flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         compiled.append(compile(part.tree, filename, part.mode, flags, True))
         _futures |= compiled[-1].co_flags & FUTURES
+    awaits = any(code.co_flags & inspect.CO_COROUTINE for code in compiled)
+    step = step_in_loop if awaits else step_at_once
     value, silent = None, True
     for part, ready in zip(steps, compiled):
         if value is not None and not silent:
@@ -135,19 +161,27 @@ def execute(code, filename):
 
 def shows_every_value():
     """InteractiveShell.ast_node_interactivity = "all", as notebooks have it."""
-    shell = sys.modules.get("IPython.core.interactiveshell")
-    kind = getattr(shell, "InteractiveShell", None)
-    return getattr(kind, "ast_node_interactivity", None) == "all"
+    module = sys.modules.get("IPython.core.interactiveshell")
+    asked = getattr(module, "InteractiveShell", None), shell.get_ipython()
+    return any(getattr(one, "ast_node_interactivity", "") == "all" for one in asked)
 
 
-def step(code):
+def step_at_once(code):
+    return eval(code, vars(__main__))
+
+
+def step_in_loop(code):
+    """All steps of a cell that awaits something: one may start a task, and the
+    next await it."""
     global _loop
-    value = eval(code, vars(__main__))
-    if not code.co_flags & inspect.CO_COROUTINE:
-        return value
+
+    async def step():
+        value = eval(code, vars(__main__))
+        return await value if code.co_flags & inspect.CO_COROUTINE else value
+
     if _loop is None or _loop.get_loop().is_closed():
         _loop = asyncio.Runner()  # one for all cells: tasks go on
-    return _loop.run(value)
+    return _loop.run(step())
 
 
 def failure(error):
@@ -158,6 +192,8 @@ def failure(error):
     module = missing.module_of(error)
     if module:
         error.add_note(missing.advice(module))
+    if isinstance(error, NameError) and PAST.fullmatch(str(error.name)):
+        error.add_note(NO_PAST)
     return (
         "interrupted" if interrupted else "error",
         "",
@@ -168,6 +204,17 @@ def failure(error):
     )
 
 
+def hide_our_frames(told):
+    """Also from the causes of an exception, and of those in a group."""
+    waiting = [told]
+    while waiting:
+        told = waiting.pop()
+        theirs = (frame for frame in told.stack if __package__ not in frame.filename)
+        told.stack = traceback.StackSummary.from_list(theirs)
+        waiting += filter(None, (told.__cause__, told.__context__))
+        waiting += told.exceptions or ()
+
+
 def trace(error):
     """The traceback from the first line of a cell on, without our own steps."""
     frames = error.__traceback__
@@ -175,8 +222,7 @@ def trace(error):
         frames = frames.tb_next
     try:
         told = traceback.TracebackException(type(error), error, frames)
-        theirs = (frame for frame in told.stack if __package__ not in frame.filename)
-        told.stack = traceback.StackSummary.from_list(theirs)
+        hide_our_frames(told)
         lines = "".join(told.format())
     except Exception:
         lines = text.describe(error)

@@ -37,12 +37,13 @@ STARTS = {
 BINARY = re.compile(r"image/(?!svg)|audio/|video/|application/pdf")
 _count = 0
 _captured = None  # a list: bundles go there
+_nested = False  # the value of a cell within a cell is a display
 
 
 def start():
     """A cell starts."""
-    global _count, _captured
-    _count, _captured = 0, None
+    global _count, _captured, _nested
+    _count, _captured, _nested = 0, None, False
     if figures := _figures():
         figures.start()
 
@@ -102,8 +103,22 @@ def captured():
         _captured = before
 
 
+@contextlib.contextmanager
+def nested():
+    """What is a result meanwhile is displayed."""
+    global _nested
+    before, _nested = _nested, True
+    try:
+        yield
+    finally:
+        _nested = before
+
+
 def result(value):
     """Shows the value of a cell; its text goes into the result instead."""
+    if _nested:
+        display(value)
+        return ""
     if _shows_itself(value):
         return ""
     if figures := _figures_of(value):
@@ -160,7 +175,8 @@ def _figures_of(value):
 def bundle_of(value):
     with _bounded_options():
         bundle = {"text/plain": text.show(value)}
-        bundle.update(_checked(_ask(value, "_repr_mimebundle_")))
+        everything = {"include": None, "exclude": None}
+        bundle.update(_checked(_ask(value, "_repr_mimebundle_", **everything)))
         for name, mime in METHODS.items():
             if mime not in bundle and not _is_double(mime, bundle):
                 bundle.update(_checked({mime: _ask(value, name)}))
@@ -172,13 +188,13 @@ def _is_double(mime, bundle):
     return mime == "image/jpeg" and "image/png" in bundle
 
 
-def _ask(value, name):
+def _ask(value, name, **options):
     """None when the class has no such method, or it fails."""
     method = getattr(type(value), name, None)
     if not callable(method):
         return None
     try:
-        answer = method(value)
+        answer = method(value, **options)
     except Exception:
         return None
     return answer[0] if isinstance(answer, tuple) else answer

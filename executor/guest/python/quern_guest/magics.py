@@ -1,67 +1,104 @@
 """magics.py - the notebook commands that people and models write.
 
 %name lines reach run_line() through shell.py; a cell that begins with %%name
-is of_cell()'s.
+is of_cell()'s. What cannot be done here is told in a sentence, and the cell
+goes on.
 """
 
 import contextlib
 import inspect
 import io
+import itertools
 import os
 import pydoc
+import re
 import runpy
 import shlex
-import subprocess
 import sys
 
 import __main__
 
 from . import display, shell, text, timing
 
+# Those that set up a notebook: there is nothing to set up.
 IGNORED = frozenset(
-    "matplotlib config load_ext reload_ext unload_ext autoreload precision "
-    "autosave colors xmode pdb debug tb gui autocall automagic alias alias_magic "
-    "doctest_mode history hist logstart logstop notebook rehashx store".split()
+    "matplotlib config load_ext reload_ext unload_ext autosave colors xmode gui "
+    "autocall automagic autoawait doctest_mode rehashx".split()
 )
-PROGRAMS = frozenset("ls cat mkdir rmdir cp mv rm head tail wc grep".split())
+WHY_NOT = {
+    "modules are loaded once; importlib.reload(module) does it again": "autoreload",
+    "values are shown as repr() has them": "precision pprint",
+    "nobody sits at a terminal": "debug ed edit less man more page pdb qtconsole",
+    "earlier cells are not kept": "hist history logstart logstop macro notebook "
+    "recall rep rerun save tb",
+    "names live as long as the session does; files can be kept": "store",
+    "a function does the same": "alias alias_magic bookmark unalias",
+    "%run runs a file, and %cat shows it": "load loadpy",
+}
+REASONS = {name: why for why, names in WHY_NOT.items() for name in names.split()}
+PROGRAMS = frozenset("ls ll cat mkdir rmdir cp mv rm head tail wc grep".split())
 INSTALLERS = frozenset("pip conda mamba uv".split())
 SHELLS = frozenset("bash sh script system sx".split())
-TAKE_PYTHON = frozenset("pinfo prun time timeit".split())  # braces are theirs
+TAKE_PYTHON = frozenset("pinfo pinfo2 prun time timeit".split())  # braces are theirs
+# Perhaps after comments: %%name, and the rest of that line.
+HEAD = re.compile(r"(?:[ \t]*(?:#.*)?\n)*[ \t]*%%(\w+|!)(.*)\n?")
 
 
-def run_line(name, line):
+def run_line(name, line, names=None):
+    """names: those that {braces} in the line may mean."""
     line = line.strip()
+    if names and name not in TAKE_PYTHON:
+        line = shell.expand(line, names)
     if name in IGNORED:
         return None
     if name in PROGRAMS | INSTALLERS:
-        shell.run(f"{name} {line}")
+        shell.run(f"{'ls -l' if name == 'll' else name} {line}")
         return None
     if name in SHELLS:
-        return shell.run(line, stdout=subprocess.PIPE).splitlines()
+        return shell.lines_of(line)
     if name in LINES:
         return LINES[name](line)
-    print(f"UsageError: Line magic function `%{name}` not found.", file=sys.stderr)
+    if name in REASONS:
+        print(f"%{name} does nothing here: {REASONS[name]}.", file=sys.stderr)
+    else:
+        print(f"UsageError: Line magic function `%{name}` not found.", file=sys.stderr)
     return None
 
 
 def run_cell(name, line, body):
-    result = of_cell(f"%%{name} {line}\n{body}")("<cell>")
-    if result:
-        display.emit({"text/plain": result})
+    from . import cell
+
+    cell.evaluate_and_display(f"%%{name} {line}\n{body}", "<cell>")
 
 
 def of_cell(code):
     """What a cell that begins with %%name does, or None: it is Python."""
-    head, _, body = code.lstrip().partition("\n")
-    if not head.startswith("%%"):
+    head = HEAD.match(code)
+    if not head:
         return None
-    name, _, line = head[2:].strip().partition(" ")
+    name, line = head[1], head[2].strip()
     command = CELLS.get(name)
     if command is None:
         raise SyntaxError(f"%%{name} is not available here")
+    if name not in TAKE_PYTHON:
+        line = shell.expand(line, vars(__main__))
     # Tracebacks tell the lines of the whole cell.
-    skipped = "\n" * code[: len(code) - len(body)].count("\n")
-    return lambda filename: command(line.strip(), body, filename, skipped)
+    skipped = "\n" * head[0].count("\n")
+    return lambda filename: command(line, code[head.end() :], filename, skipped)
+
+
+def register(function, kind="line", name=None):
+    """A magic of the cell's own: function(line), or function(line, body)."""
+    name = name or function.__name__
+    if "line" in kind:
+        LINES[name] = function
+    if "cell" in kind:
+        CELLS[name] = lambda line, body, *_where: shown(function(line, body))
+    return function
+
+
+def shown(value):
+    return "" if value is None else display.result(value)
 
 
 # ------------------------------------------------------------------ %name
@@ -120,16 +157,31 @@ def line_reset(_line):
 
 
 def line_run(line):
-    """Like a program of its own; its names stay."""
-    path, *arguments = shlex.split(line)
-    before = sys.argv
+    """Like a program of its own; its names stay. -i: it has those of cells, -m: it
+    is a module."""
+    words = shlex.split(line)
+    options = [*itertools.takewhile(lambda word: word.startswith("-"), words)]
+    path, *arguments = words[len(options) :]
+    run = runpy.run_module if "-m" in options else run_file
+    before = sys.argv, sys.path[:]
     sys.argv = [path, *arguments]
     try:
-        names = runpy.run_path(path, run_name="__main__")
+        names = run(path, user_names() if "-i" in options else {}, "__main__")
+    except SystemExit as end:
+        names = {}
+        if end.code not in (None, 0):
+            print(f"SystemExit: {end.code}", file=sys.stderr)
     finally:
-        sys.argv = before
+        sys.argv, sys.path[:] = before
     names = {name: v for name, v in names.items() if not name.startswith("__")}
     vars(__main__).update(names)
+
+
+def run_file(path, *arguments):
+    if not os.path.exists(path) and os.path.exists(f"{path}.py"):
+        path += ".py"
+    sys.path.insert(0, os.path.dirname(path))
+    return runpy.run_path(path, *arguments)
 
 
 def line_pylab(_line):
@@ -144,7 +196,7 @@ def line_inspect(line):
     except (NameError, AttributeError):
         print(f"Object `{line.strip('? ')}` not found.")
         return
-    if "??" in line:
+    if line.endswith("??") or line.startswith("??"):
         with contextlib.suppress(OSError, TypeError):
             print(inspect.getsource(value))
             return
@@ -160,8 +212,12 @@ LINES = {
     "cd": line_cd,
     "env": line_env,
     "lsmagic": line_magics,
+    "pdef": line_inspect,
+    "pdoc": line_inspect,
     "pinfo": line_inspect,
+    "pinfo2": lambda line: line_inspect(f"{line}??"),
     "prun": timing.profile_of,
+    "psource": lambda line: line_inspect(f"{line}??"),
     "pwd": line_pwd,
     "pylab": line_pylab,
     "reset": line_reset,
@@ -216,6 +272,8 @@ class Captured:
 
 
 def cell_capture(line, body, filename, skipped):
+    from . import cell
+
     name = next((word for word in line.split() if word.isidentifier()), None)
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -223,25 +281,38 @@ def cell_capture(line, body, filename, skipped):
         contextlib.redirect_stderr(err),
         display.captured() as bundles,
     ):
-        result = cell_python(line, body, filename, skipped)
-    if result:
-        bundles.append({"text/plain": result})
+        cell.evaluate_and_display(skipped + body, filename)
     if name:
         captured = Captured(out.getvalue(), err.getvalue(), bundles)
         vars(__main__)[name] = captured
     return ""
 
 
-def cell_shell(_line, body, _filename, _skipped):
-    shell.run(body)
+def cell_script(line, body, _filename, _skipped):
+    """%%script PROGRAM...: the cell is what it reads."""
+    raises, line = "--no-raise-error" not in line, line.replace("--no-raise-error", "")
+    words = shlex.split(line)
+    done = shell.program(words, input=body.encode())
+    if raises:
+        done.check_returncode()
     return ""
 
 
+def script_of(program):
+    return lambda line, *cell: cell_script(f"{program} {line}", *cell)
+
+
+def cell_lines(_line, body, _filename, _skipped):
+    return shown(shell.lines_of(body))
+
+
 def cell_writefile(line, body, _filename, _skipped):
-    options, path = timing.read_options(line, "a")
-    with open(path.strip("'\""), "a" if options else "w", encoding="utf-8") as file:
+    append, path = timing.read_options(line, "a")
+    path = os.path.expanduser(path.strip("'\""))
+    there = "Overwriting" if os.path.exists(path) else "Writing"
+    print(f"{'Appending to' if append else there} {path}")
+    with open(path, "a" if append else "w", encoding="utf-8") as file:
         file.write(body)
-    print(f"{'Appended to' if options else 'Wrote'} {path}")
     return ""
 
 
@@ -254,19 +325,26 @@ def shows(mime):
 
 
 CELLS = {
+    "!": cell_lines,
     "HTML": shows("text/html"),
-    "bash": cell_shell,
+    "SVG": shows("image/svg+xml"),
+    "bash": script_of("bash"),
     "capture": cell_capture,
     "file": cell_writefile,
     "html": shows("text/html"),
+    "javascript": shows("application/javascript"),
+    "js": shows("application/javascript"),
     "latex": shows("text/latex"),
     "markdown": shows("text/markdown"),
+    "perl": script_of("perl"),
     "prun": cell_profile,
     "python": cell_python,
     "python3": cell_python,
-    "script": cell_shell,
-    "sh": cell_shell,
+    "script": cell_script,
+    "sh": script_of("sh"),
     "svg": shows("image/svg+xml"),
+    "sx": cell_lines,
+    "system": cell_lines,
     "time": cell_time,
     "timeit": cell_timeit,
     "writefile": cell_writefile,

@@ -16,28 +16,51 @@ from . import installing, streams
 VARIABLE = re.compile(r"\{([^{}]+)\}|\$(\w+)")
 
 
+class Lines(list):
+    """What a command said; as one text, and as words of a command."""
+
+    n = property("\n".join)
+    s = property(" ".join)
+
+
 class Shell:
     """The part of IPython's shell that cells and libraries ask for."""
+
+    ast_node_interactivity = "last_expr"
+
+    def __init__(self):
+        self.config = {}
 
     @property
     def user_ns(self):
         return vars(__main__)
 
+    def push(self, names):
+        vars(__main__).update(names)
+
+    def ev(self, expression):
+        return eval(expression, vars(__main__))
+
+    def ex(self, code):
+        exec(code, vars(__main__))
+
     def system(self, command):
         """!command"""
-        run(expand(command, sys._getframe(1)))
+        run(expand(command, names_of(sys._getframe(1))))
 
     def getoutput(self, command):
         """lines = !command"""
-        command = expand(command, sys._getframe(1))
-        return run(command, stdout=subprocess.PIPE).splitlines()
+        return lines_of(expand(command, names_of(sys._getframe(1))))
+
+    def register_magic_function(self, function, magic_kind="line", magic_name=None):
+        from . import magics
+
+        magics.register(function, magic_kind, magic_name)
 
     def run_line_magic(self, name, line):
         from . import magics
 
-        if name not in magics.TAKE_PYTHON:
-            line = expand(line, sys._getframe(1))
-        return magics.run_line(name, line)
+        return magics.run_line(name, line, names_of(sys._getframe(1)))
 
     def run_cell_magic(self, name, line, cell):
         from . import magics
@@ -48,13 +71,12 @@ class Shell:
         from . import magics
 
         name, _, rest = line.lstrip("%").partition(" ")
-        return magics.run_line(name, rest)
+        return magics.run_line(name, rest, names_of(sys._getframe(1)))
 
     def run_cell(self, code, **_options):
-        from . import cell, display
+        from . import cell
 
-        if result := cell.evaluate(code, "<cell>"):
-            display.emit({"text/plain": result})
+        cell.evaluate_and_display(code, "<cell>")
 
 
 def run(command, **options):
@@ -62,18 +84,35 @@ def run(command, **options):
     if installing.is_meant(command):
         installing.carry_out(command)
         return ""
+    done = program(["/bin/sh", "-c", command], **options)
+    vars(__main__)["_exit_code"] = done.returncode
+    return text_of(done.stdout)
+
+
+def program(words, **options):
+    """A program that ends; it writes where the cell does."""
     streams.flush()
-    done = subprocess.run(["/bin/sh", "-c", command], check=False, **options)
-    return (done.stdout or b"").decode(errors="backslashreplace")
+    return subprocess.run(words, check=False, **options)
 
 
-def expand(command, frame):
+def text_of(data):
+    return (data or b"").decode(errors="backslashreplace")
+
+
+def lines_of(command):
+    return Lines(run(command, stdout=subprocess.PIPE).splitlines())
+
+
+def names_of(frame):
+    return {**frame.f_globals, **frame.f_locals}
+
+
+def expand(command, names):
     """{expression} and $name are replaced where they mean something; what the
     shell or awk understands by braces and dollars stays."""
 
     def value_of(found):
         try:
-            names = {**frame.f_globals, **frame.f_locals}
             return str(eval(found[1] or found[2], names))
         except Exception:
             return found[0]

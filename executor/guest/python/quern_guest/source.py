@@ -2,17 +2,22 @@
 
 A cell is run as an interactive session shows it: all statements, then the value
 of the last one if it is an expression. The syntax tree tells which that is,
-never the text. What is not Python (an indented cell, %magic, !command) is
-rewritten only where Python itself refuses it, so valid code is never changed.
+never the text. What is not Python (an indented cell, one with prompts, %magic,
+!command) is rewritten only where Python itself refuses it, so valid code is never
+changed.
 """
 
 import ast
 import re
 from dataclasses import dataclass
 
+from . import installing
+
 MAX_REPAIRS = 500
 # Indentation, "lines = " perhaps, and what is asked of the shell.
 COMMAND = re.compile(r"(\s*)((?:[\w.,\s]+=\s*)?)(%(?=[a-zA-Z])|!!?)(.*)")
+PROMPT = re.compile(r"^[ \t]*>>>( |$)")
+PROMPTS = re.compile(r"^[ \t]*(>>>|\.\.\.)( |$)")
 QUESTION = re.compile(r"(\s*)(\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*")
 
 
@@ -28,11 +33,15 @@ class Step:
         return "exec" if isinstance(self.tree, ast.Module) else "eval"
 
 
+def clean(text):
+    """Without what editors of other systems leave in it."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def parse(text, filename, flags=0, every=False):
     """Gives (text as it is run, [Step]). The value of the last expression is
     shown, or of every one. Raises SyntaxError about what no repair makes into
     Python."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     tree, text = _parse_repaired(text, filename, flags)
     steps = [Step(ast.Module([], []))]
     for number, node in enumerate(tree.body, 1):
@@ -62,6 +71,8 @@ def _repair(text, error):
     lines = text.split("\n")
     if not error.lineno or error.lineno > len(lines):
         return None
+    if PROMPT.match(lines[error.lineno - 1]):
+        return "\n".join(PROMPTS.sub("", line) for line in lines)
     return _replace_command(lines, error.lineno - 1)
 
 
@@ -82,6 +93,8 @@ def _replace_command(lines, at):
         indent, name = asked.groups()
         lines[at] = f"{indent}get_ipython().run_line_magic('pinfo', {name!r})"
         return "\n".join(lines)
+    if installing.is_meant(lines[at]):
+        lines[at] = f"!{lines[at].strip()}"
     found = COMMAND.fullmatch(lines[at])
     if not found:
         return None

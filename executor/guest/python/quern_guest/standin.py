@@ -68,6 +68,10 @@ class JSON(Rich):
         return json.loads(super()._read(filename))
 
 
+class GeoJSON(JSON):
+    mime = "application/geo+json"
+
+
 class Image(Rich):
     """A picture from bytes, a file, or elsewhere."""
 
@@ -163,8 +167,14 @@ class IFrame(Rich):
 
 
 class YouTubeVideo(IFrame):
+    place = "https://www.youtube.com/embed/"
+
     def __init__(self, id, width=400, height=300, **_options):
-        super().__init__(f"https://www.youtube.com/embed/{id}", width, height)
+        super().__init__(f"{self.place}{id}", width, height)
+
+
+class VimeoVideo(YouTubeVideo):
+    place = "https://player.vimeo.com/video/"
 
 
 class FileLink(Rich):
@@ -179,6 +189,41 @@ class FileLink(Rich):
     def _repr_mimebundle_(self, **_options):
         path = html.escape(self.data)
         return {"text/html": f'<a href="{path}">{path}</a>'}
+
+
+class FileLinks(FileLink):
+    """Those of a folder, as lines."""
+
+    def __repr__(self):
+        found = (entry.path for entry in os.scandir(self.data) if entry.is_file())
+        return "\n".join(sorted(found))
+
+    def _repr_mimebundle_(self, **_options):
+        return {}
+
+
+class ProgressBar(Rich):
+    """Goes through range(total); how far it is can be asked, and shown."""
+
+    def __init__(self, total):
+        super().__init__(str(total))
+        self.total, self.progress = total, 0
+
+    def __repr__(self):
+        return f"{self.progress}/{self.total}"
+
+    def _repr_mimebundle_(self, **_options):
+        return {}
+
+    def __iter__(self):
+        self.display()
+        for self.progress in range(self.total):
+            yield self.progress
+
+    def display(self):
+        ours.display(self)
+
+    update = display
 
 
 def clear_output(wait=False):
@@ -210,14 +255,33 @@ KIND_FUNCTIONS = {
     f"display_{name}": shows(mime)
     for name, mime in {
         "html": "text/html",
+        "javascript": "application/javascript",
         "jpeg": "image/jpeg",
         "json": "application/json",
         "latex": "text/latex",
         "markdown": "text/markdown",
+        "pdf": "application/pdf",
         "png": "image/png",
         "pretty": "text/plain",
         "svg": "image/svg+xml",
     }.items()
+}
+
+
+def registers(kind):
+    """@register_line_magic and its kin."""
+
+    def register(function):
+        shell.get_ipython().register_magic_function(function, kind)
+        return function
+
+    return register
+
+
+MAGIC = {
+    "register_cell_magic": registers("cell"),
+    "register_line_cell_magic": registers("line_cell"),
+    "register_line_magic": registers("line"),
 }
 
 
@@ -233,6 +297,7 @@ def install():
         replace = {
             "IPython.core.display_functions": FUNCTIONS,
             "IPython.core.getipython": {"get_ipython": shell.for_cells_only},
+            "IPython.core.magic": MAGIC,
         }
         for name, functions in replace.items():
             hooks.after_import(
@@ -253,13 +318,17 @@ def install_modules():
     names = {**FUNCTIONS, **KIND_FUNCTIONS}
     for name, mime in KINDS.items():
         names[name] = type(name, (Rich,), {"mime": mime})
-    kinds = (Audio, Code, FileLink, IFrame, Image, JSON, Math, Video, YouTubeVideo)
+    kinds = (Audio, Code, FileLink, FileLinks, GeoJSON, IFrame, Image, JSON, Math)
+    kinds += (ProgressBar, Video, VimeoVideo, YouTubeVideo)
     names.update((kind.__name__, kind) for kind in kinds)
-    names["set_matplotlib_formats"] = lambda *_args, **_options: None
+    names.update(DisplayObject=Rich, TextDisplayObject=Rich)
+    for name in ("set_matplotlib_close", "set_matplotlib_formats"):
+        names[name] = lambda *_args, **_options: None
     package = make_module("IPython", display=make_module("IPython.display", **names))
     package.core = make_module("IPython.core")
     for name in ("display", "display_functions"):
         setattr(package.core, name, make_module(f"IPython.core.{name}", **names))
+    package.core.magic = make_module("IPython.core.magic", **MAGIC)
     package.core.interactiveshell = make_module(
         "IPython.core.interactiveshell", InteractiveShell=InteractiveShell
     )
