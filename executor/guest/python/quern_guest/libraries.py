@@ -12,6 +12,7 @@ SWEPT = "resource_tracker: process died unexpectedly"  # at the end of its cell
 def install():
     warnings.filterwarnings("ignore", SWEPT)
     hooks.after_import("joblib.parallel", fork_workers)
+    hooks.after_import("joblib.pool", pickle_functions)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
     hooks.after_import("plotly.io", show_plotly)
@@ -21,6 +22,13 @@ def fork_workers(parallel):
     """joblib's own workers are new programs, and die over a /proc without stat
     where psutil is installed. Forks have everything loaded already, too."""
     parallel.DEFAULT_BACKEND = "multiprocessing"
+
+
+def pickle_functions(pool):
+    """Those of cells, and lambdas, as they reach joblib's own workers."""
+    from joblib.externals.loky.backend import reduction
+
+    pool.CustomizablePickler = reduction.get_loky_pickler()
 
 
 def bound_images(image):
