@@ -6,6 +6,7 @@
  *   /dev              null full random urandom; a shared mapping of zero would
  *                     be memory that nobody counts
  *   /proc             processes of the box only (subset=pid), nothing to tune
+ *   /opt/bin          python, as scripts call it
  *   /packages         a folder of the warden's, read-only: what is installed
  *                     on demand appears in it
  *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
@@ -159,6 +160,15 @@ static void add_devices(void)
             box_die(links[i][1]);
 }
 
+/* Debian has no program of that name; what models write starts it. Last in
+ * PATH: where there is one, it is that. */
+static void add_python(void)
+{
+    make_parents("opt/bin/python");
+    if (symlink("/usr/bin/python3", "opt/bin/python") < 0)
+        box_die("opt/bin/python");
+}
+
 static void add_own(unsigned long long disk_bytes)
 {
     char options[96];
@@ -237,6 +247,7 @@ void root_build(unsigned long long disk_bytes, const char *packages)
     for (size_t i = 0; i < COUNT(made_up); i++)
         make_file(made_up[i].path, made_up[i].text);
     add_devices();
+    add_python();
     add_packages(packages_fd);
     add_own(disk_bytes);
     add_proc();

@@ -47,7 +47,7 @@ static void set_environment(bool online)
     static const char *const variables[][2] = {
         { "HOME", "/workspace" },
         { "LANG", "C.UTF-8" },
-        { "PATH", "/usr/bin:/bin" },
+        { "PATH", "/usr/bin:/bin:/opt/bin" },
         { "TERM", "dumb" },
         /* Programs that a cell starts; in the session it is quern_guest's. */
         { "MPLBACKEND", "Agg" },

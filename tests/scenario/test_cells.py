@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 import test_cell
 import test_display
 import test_figures
+import test_notebook
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,18 @@ def table(rows):
     )
 
 
-@table(test_cell.SHOWN)
+PYTHON = "%%writefile p.py\nprint(6 * 7)"
+BOXED = [
+    ("!python", [PYTHON, "lines = !python p.py\nlines"], "['42']"),
+    (
+        "python of subprocess",
+        ["import subprocess\nsubprocess.check_output(['python', '-c', 'print(1)'])"],
+        r"b'1\n'",
+    ),
+]
+
+
+@table(test_cell.SHOWN + test_notebook.SHOWN + BOXED)
 def test_shows(session, row):
     cells, shown = row
     cell = run(session, cells)
@@ -55,6 +67,15 @@ def test_raises(session, row):
     assert cell.error["name"] in (name if isinstance(name, tuple) else (name,))
     assert value in cell.error["value"]
     assert all(line in cell.error["traceback"] for line in lines)
+
+
+@table(test_notebook.SAYS)
+def test_says(session, row):
+    cells, out, err = row
+    cell = run(session, cells)
+    assert (cell.status, cell.error, cell.stdout) == ("ok", {}, out)
+    told, times = err if isinstance(err, tuple) else (err, 1)
+    assert cell.stderr.count(told) == times if told else not cell.stderr
 
 
 @table(test_cell.ENDS)

@@ -90,7 +90,7 @@ def test_the_environment_is_ours_alone(session):
     assert "SECRET" not in frame["result"]
     assert (
         done(session, "os.environ['HOME'], os.environ['PATH']")["result"]
-        == "('/workspace', '/usr/bin:/bin')"
+        == "('/workspace', '/usr/bin:/bin:/opt/bin')"
     )
 
 
