@@ -182,6 +182,23 @@ def test_labels_outside_the_figure_are_kept(one):
     assert sizes(cell)[0][1] > 480
 
 
+def test_the_label_of_the_third_axis_is_kept(one):
+    cell = one(
+        PLOT + "ax = plt.figure().add_subplot(projection='3d')\n"
+        "ax.plot_surface(*[[[0, 0], [1, 1]]] * 2, plt.np.array([[-0.75, 0], [0, 0.75]]))\n"
+        "ax.set_zlabel('third')"
+    )
+    ink = dark_columns(cell.images[0])
+    assert any(ink) and not ink[-1], "it is cut at the right"
+
+
+def dark_columns(image):
+    """Of each column of pixels, whether anything is drawn in it."""
+    grey = PIL.Image.open(io.BytesIO(image)).convert("L").point(lambda x: x < 200)
+    width, height = grey.size
+    return [grey.crop((x, 0, x + 1, height)).getbbox() for x in range(width)]
+
+
 def test_text_far_away_does_not_blow_up_the_image(one):
     cell = one(PLOT + "plt.plot([1, 2])\nplt.text(1e6, 1e6, 'far')")
     assert sizes(cell) == [(640, 480)]

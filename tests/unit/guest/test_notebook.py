@@ -109,6 +109,23 @@ SHOWN = [
         "True",
     ),
     (
+        "numbers as numpy is told to show them",
+        [
+            "import numpy as np\nnp.set_printoptions(formatter={'int': hex})",
+            "np.array([10, 11])",
+        ],
+        "array([0xa, 0xb])",
+    ),
+    (
+        "all numbers as numpy is told to show them",
+        [
+            "import numpy as np, sys\n"
+            "np.set_printoptions(formatter={'int': hex}, threshold=sys.maxsize)",
+            "np.array([10, 11])",
+        ],
+        "array([0xa, 0xb])",
+    ),
+    (
         "a dataclass in a cell",
         ["from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1)"],
         "P(x=1)",

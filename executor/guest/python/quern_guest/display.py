@@ -243,8 +243,10 @@ def _bounded_options():
             stack.enter_context(pandas.option_context(*_unbound(pandas)))
         numpy = sys.modules.get("numpy")
         if hasattr(numpy, "printoptions"):
-            most = min(numpy.get_printoptions()["threshold"], MAX_NUMBERS)
-            stack.enter_context(numpy.printoptions(threshold=most))
+            options = numpy.get_printoptions()
+            if options["threshold"] > MAX_NUMBERS:
+                options["threshold"] = MAX_NUMBERS
+                stack.enter_context(numpy.printoptions(**options))
         yield
 
 

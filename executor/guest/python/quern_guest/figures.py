@@ -20,6 +20,7 @@ from matplotlib.animation import Animation
 from matplotlib.backend_bases import FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 from . import charts, display, fonts, text
@@ -172,12 +173,23 @@ def render(figure):
 
 def _tight_box(figure):
     """What is drawn, labels outside the figure included; None: as it is."""
-    if figure.get_layout_engine() or any(axes.name == "3d" for axes in figure.axes):
+    deep = [axes for axes in figure.axes if axes.name == "3d"]
+    if deep or figure.get_layout_engine():
         figure.draw_without_rendering()  # these find their places by drawing
-    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    renderer = figure.canvas.get_renderer()
+    box = figure.get_tightbbox(renderer)
+    box = Bbox.union([box, *_labels_of(deep, renderer, figure.dpi)])
     width, height = figure.get_size_inches()
     sane = 0 < box.width <= 2 * width and 0 < box.height <= 2 * height
     return box.padded(PADDING) if sane else None  # false for NaN as well
+
+
+def _labels_of(deep, renderer, dpi):
+    """Where they are, in inches: axes with depth do not count them as theirs."""
+    for axes in deep:
+        for label in (axes.xaxis.label, axes.yaxis.label, axes.zaxis.label):
+            if axes.get_visible() and label.get_visible() and label.get_text():
+                yield Bbox(label.get_window_extent(renderer).get_points() / dpi)
 
 
 def _bounded_dpi(width, height, dpi, most=MAX_SIDE):
