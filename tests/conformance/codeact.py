@@ -4,7 +4,9 @@
 
 FILE is mint-bench's recorded conversations: what models wrote, and what another
 interpreter (IPython) showed them at the time. Prints how many observations are
-the same, and what kinds of difference there are.
+the same, and what kinds of difference there are. Where there is one, a plain
+interpreter runs the conversation up to there: what it shows as a cell does has
+changed since.
 """
 
 import gzip
@@ -13,9 +15,12 @@ import re
 import sys
 from collections import Counter
 
+from conformance import plain
 from executor_client import Executor
 
-CELL_MS = 5000
+CELL_MS = 60_000
+ENDLESS_MS = 2000  # where it was stopped at the time, too
+TRIES = 5  # of a plain interpreter: the order of a set is another each time
 TOOLS = re.compile(r"wikipedia_search|networkx")  # not here
 NOTHING = "[Executed Successfully with No Output]"
 CUT = "[Output Truncated]"
@@ -43,17 +48,19 @@ def cells_of(turns):
     return cells
 
 
-def plain(text):
+def words(text):
     return " ".join(re.sub(r"Out\[\d+\]: ?", "", text).split())
 
 
 def agrees(cell, observed):
+    if cell.status == "interrupted" or cell.status == "timeout":
+        return "TimeoutError" in observed
     if cell.status != "ok":
         return cell.error.get("name", cell.status) in observed
-    said, observed = plain(cell.stdout + cell.result), observed.replace(NOTHING, "")
+    said, observed = words(cell.stdout + cell.result), observed.replace(NOTHING, "")
     if CUT in observed:
-        return said.startswith(plain(observed.partition(CUT)[0]))
-    return said == plain(observed)
+        return said.startswith(words(observed.partition(CUT)[0]).removesuffix("..."))
+    return said == words(observed)
 
 
 def rounded(text):
@@ -65,53 +72,62 @@ def shown(cell):
     return cell.stdout + cell.result + cell.error.get("traceback", "")
 
 
-def kind_of(code, observed, cell):
+def is_plain(codes, cell):
+    """Whether a plain interpreter shows the same, here and today."""
+    said = words(cell.stdout + cell.result), cell.error.get("name", "")
+    for _ in range(TRIES):
+        *_, (text, error) = plain.cells(codes)
+        if said == (words(text), error):
+            return True
+    return False
+
+
+def kind_of(codes, observed, cell):
     """Why a difference is none of ours, as far as a machine can tell."""
     said = shown(cell)
-    if "random" in code:
+    if is_plain(codes, cell):
+        return "a plain interpreter shows that, too, today"
+    if "random" in codes[-1]:
         return "random numbers"
     if sorted(re.findall(r"-?\w+", said)) == sorted(re.findall(r"-?\w+", observed)):
         return "order of a set or dictionary"
-    if plain(rounded(said)) == plain(rounded(observed)):
+    if words(rounded(said)) == words(rounded(observed)):
         return "last digits of a float"
-    if cell.status == "ok" and "Traceback" in observed:
-        return "raised there, where Python and libraries were older"
     return "other"
 
 
 def differences(executor, found):
-    """Runs all; gives the number of those that agree, [(code, observed, cell)]
-    of those that do not, and the number that did not end in time."""
-    same, different, late = 0, [], 0
+    """Runs all; gives the number of those that agree, and of those that do not
+    [(codes up to there, observed, cell)]."""
+    same, different = 0, []
     for number, cells in enumerate(found):
         session = executor.open(f"conversation-{number}")
+        codes = []
         for code, observed in cells:
-            cell = session.run(code, cell_ms=CELL_MS)
-            if cell.status == "timeout":
-                late += 1
-                break
+            codes.append(code)
+            endless = "TimeoutError" in observed
+            cell = session.run(code, cell_ms=ENDLESS_MS if endless else CELL_MS)
             if agrees(cell, observed):
                 same += 1
             else:
-                different.append((code, observed, cell))
+                different.append((codes[:], observed, cell))
         session.close()
-    return same, different, late
+    return same, different
 
 
-def told(code, observed, cell):
-    return f"{code}\n--- recorded\n{observed}\n--- here\n{shown(cell)}"
+def told(codes, observed, cell):
+    return f"{codes[-1]}\n--- recorded\n{observed}\n--- here\n{shown(cell)}"
 
 
 def main(path):
     with Executor() as executor:
-        same, different, late = differences(executor, conversations(path))
+        same, different = differences(executor, conversations(path))
     for row in different:
         print(told(*row), end="\n=====\n", file=sys.stderr)
     total = same + len(different)
     print(f"CodeAct: {same} of {total} observations agree ({same / total:.2%})")
     for kind, count in Counter(kind_of(*row) for row in different).most_common():
         print(f"{count:6}  {kind}")
-    print(f"{late:6}  not ended after {CELL_MS} ms, nor compared")
 
 
 if __name__ == "__main__":

@@ -30,9 +30,10 @@ def executor():
 
 
 def test_cells_show_what_was_recorded(executor):
-    same, different, _late = codeact.differences(executor, conversations())
+    same, different = codeact.differences(executor, conversations())
     print(f"{same} alike, {len(different)} not")
-    # Not alike: random numbers, the last digit of a float, the order of a set.
+    # Not alike: random numbers, the last digit of a float, the order of a set, what
+    # newer libraries answer.
     assert len(different) <= (same + len(different)) // 20, "\n=====\n".join(
         codeact.told(*row) for row in different
     )
