@@ -100,6 +100,7 @@ def differences(executor, found):
     """Runs all; gives the number of those that agree, and of those that do not
     [(codes up to there, observed, cell)]."""
     same, different = 0, []
+    executor.connection.socket.settimeout(2 * CELL_MS / 1000)
     for number, cells in enumerate(found):
         session = executor.open(f"conversation-{number}")
         codes = []

@@ -76,7 +76,10 @@ BUNDLES = [
     ),
     (
         "GIF",
-        DISPLAY + "Image(b'GIF89a' + bytes(20))",
+        "import io, PIL.Image\ngif = io.BytesIO()\n"
+        "PIL.Image.new('P', (1, 1)).save(gif, 'gif')\n"
+        + DISPLAY
+        + "Image(gif.getvalue())",
         [["image/gif", "text/plain"]],
         "<IPython.core.display.Image object>",
     ),
