@@ -14,7 +14,7 @@
 
 enum {
     STREAMS = 2,
-    TRACE_BYTES = 8192, /* some frames of Python code, a line each */
+    TRACE_BYTES = 64 << 10, /* a pipe: frames of Python code, a line each */
 };
 
 struct interpreter {
@@ -286,17 +286,29 @@ void interpreter_trace(struct interpreter *interpreter)
     runner_signal(interpreter->runner, TRACE_SIGNAL);
 }
 
-/* The innermost of its steps that is the cell's own, as faulthandler writes
- * it: File "<cell-3>", line 2 in <module>. */
-uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number)
+/* As faulthandler writes it, innermost first: File "<cell-3>", line 2 in f. */
+uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
+                          size_t old)
 {
+    static const char start[] = "most recent call first";
     char text[TRACE_BYTES + 1], step[64];
+    uint64_t line = 0;
+    size_t count = 0;
     ssize_t got = read(interpreter->trace, text, TRACE_BYTES);
     text[got > 0 ? got : 0] = '\0';
     snprintf(step, sizeof(step), "File \"<cell-%llu>\", line ",
              (unsigned long long)number);
-    const char *found = strstr(text, step);
-    return found ? strtoull(found + strlen(step), NULL, 10) : 0;
+    for (char *at = strstr(text, start), *next; at; at = next) {
+        next = strstr(at + 1, start);
+        if (next)
+            *next = '\0'; /* of this one only */
+        const char *found = count++ >= old ? strstr(at, step) : NULL;
+        if (found)
+            line = strtoull(found + strlen(step), NULL, 10);
+        if (next)
+            *next = start[0];
+    }
+    return line;
 }
 
 void interpreter_pause(struct interpreter *interpreter, bool pause)

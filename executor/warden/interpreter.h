@@ -64,10 +64,12 @@ bool interpreter_send(struct interpreter *interpreter,
 uint64_t interpreter_written(const struct interpreter *interpreter,
                              struct view stream);
 void interpreter_interrupt(struct interpreter *interpreter);
-/* The code tells which line it is at, if it can; interpreter_line() reads that,
- * also after a crash. 0: it did not say. number: of the cell. */
+/* The code tells which line it is at, if it can. */
 void interpreter_trace(struct interpreter *interpreter);
-uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number);
+/* What it told last, when it was asked or as it crashed; the first old times of
+ * these do not count. 0: it did not say. number: of the cell. */
+uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
+                          size_t old);
 /* Nothing is read while paused: whoever writes too much waits. */
 void interpreter_pause(struct interpreter *interpreter, bool pause);
 

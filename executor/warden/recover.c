@@ -235,7 +235,8 @@ static void tell(struct session *session, bool back)
         return;
     }
     running->cell.line =
-        interpreter_line(session->interpreter, running->number);
+        interpreter_line(session->interpreter, running->number,
+                         running->stop == STOP_MEMORY ? 0 : running->traces);
     if (running->cell.line > 0)
         snprintf(line, sizeof(line), " at line %llu",
                  (unsigned long long)running->cell.line);

@@ -183,6 +183,21 @@ static void on_output(void *owner, struct view stream, struct view bytes)
     session_slow_down(session);
 }
 
+/* Where it is while its memory comes to an end: when the kernel kills it, there
+ * is nobody left to ask. Not again until it has grown, nor often. */
+static void trace_growth(struct session *session)
+{
+    struct running *running = &session->running;
+    uint64_t limit = session->limits.memory_bytes;
+    uint64_t taken = memory_peak_bytes(interpreter_box(session->interpreter));
+    if (session->state != SESSION_RUNNING || taken < limit / 4 * 3 ||
+        taken < running->traced_bytes + limit / 16)
+        return;
+    running->traced_bytes = taken;
+    running->traces++;
+    interpreter_trace(session->interpreter);
+}
+
 static void on_measure(void *owner)
 {
     struct session *session = owner;
@@ -193,6 +208,8 @@ static void on_measure(void *owner)
     look_at_memory(session);
     if (session->seen.memory)
         session_run(session);
+    else
+        trace_growth(session);
 }
 
 void session_measure(struct session *session)

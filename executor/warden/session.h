@@ -72,6 +72,8 @@ struct running {
     struct call *call; /* NULL: none runs; the interpreter died between two */
     uint64_t number, limit_ms, started_ms;
     enum stop stop;
+    uint64_t traced_bytes; /* when it was asked where it is, near its limit */
+    size_t traces;         /* how often */
     struct tools tools;
     struct cell cell;
     struct view picture;

@@ -45,6 +45,30 @@ FILE = "open('/dev/shm/a', 'wb').write(bytes(64 << 20))"
 HUNGER = FILE + "\na = []\nwhile True: a.append(b'x' * (1 << 20))"
 
 
+def test_where_it_was_is_known_when_the_kernel_has_killed_it(executor):
+    session = executor.open("a")
+    code = (
+        FILE + "\nimport time\na = []\n"
+        "while True: a.append(b'x' * (1 << 20)); time.sleep(0.01)"
+    )
+    done = session.run(code)
+    assert (done.status, " at line 4;" in done.reason) == ("memory", True), done
+
+
+def test_it_is_where_it_died_and_not_where_it_was_asked(executor):
+    """It comes near its limit, is asked where it is, and goes on to crash."""
+    session = executor.open("a")
+    code = (
+        "import ctypes, time\n"
+        "a = [b'x' * (1 << 20) for _ in range(85)]\n"
+        "for _ in range(10): a.append(b'x' * (1 << 20)); time.sleep(0.02)\n"
+    )
+    done = session.run(code + "ctypes.string_at(0)")
+    assert (done.status, " at line 4;" in done.reason) == ("crashed", True), done
+    done = session.run(code + "__import__('os')._exit(1)")
+    assert (done.status, " at line " in done.reason) == ("crashed", False), done
+
+
 def test_a_session_that_the_kernel_kills_goes_back(executor):
     session = executor.open("a")
     session.run("kept = 7")
