@@ -18,6 +18,7 @@ static const struct {
     { "redis_refused", EXIT_UNAVAILABLE },
     { "bad_setting", EXIT_USAGE },
     { "not_saved", EXIT_OUTPUT },
+    { "deadline_exceeded", EXIT_AGAIN },
 };
 
 static int exit_of(const struct quern_error *error)
@@ -51,7 +52,7 @@ int app_fail(struct app *app, const struct quern_error *error)
     return exit_of(error);
 }
 
-static bool give(struct quern_error *error, const struct err *err)
+bool error_of(struct quern_error *error, const struct err *err)
 {
     error->kind = err->kind == ERR_RETRY ? QUERN_RETRY : QUERN_REJECT;
     memcpy(error->code, err->code, sizeof(error->code));
@@ -63,7 +64,7 @@ int app_fail_err(struct app *app, const struct err *err)
 {
     struct quern_error error;
 
-    give(&error, err);
+    error_of(&error, err);
     return app_fail(app, &error);
 }
 
@@ -141,7 +142,7 @@ static bool submit_file(struct app *app, struct quern_id *id, bool *existed,
     char *text = read_text(app->options.job, MAX_JOB_BYTES, &size, &err);
 
     if (!text)
-        return give(error, &err);
+        return error_of(error, &err);
     return quern_submit_json(app->quern, text, files, count, id, existed,
                              error);
 }
@@ -185,7 +186,7 @@ bool app_submit(struct app *app, const char *question,
     else
         ok = list_metadata(options, pairs, keys, &err)
                  ? quern_submit(app->quern, &job, id, existed, error)
-                 : give(error, &err);
+                 : error_of(error, &err);
     if (ok)
         app->job = *id;
     for (size_t i = 0; i < options->metadata.count; i++)

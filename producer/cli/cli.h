@@ -67,6 +67,8 @@ int verb_help(struct app *app);
  * the exit code that it means. */
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
+/* The same as an error of the client's; returns false. */
+bool error_of(struct quern_error *error, const struct err *err);
 
 struct cells { /* of Python; more than MAX_CELLS are refused */
     const char *items[MAX_CELLS + 1];

@@ -275,31 +275,34 @@ static bool await(struct app *app, struct answer *answer,
 }
 
 /* The job's own error, as if the call had failed. */
+static bool fail_as(const struct result *result, struct quern_error *error)
+{
+    const struct result_error *why = &result->error;
+    struct err err;
+
+    if (why->message.len > 0)
+        err_set(&err, why->retryable ? ERR_RETRY : ERR_REJECT, "internal",
+                "%.*s", VIEW_ARG(why->message));
+    else
+        err_set(&err, ERR_RETRY, "internal", "the job was %s",
+                job_state_names[result->status]);
+    if (why->code.len > 0)
+        snprintf(err.code, sizeof(err.code), "%.*s", VIEW_ARG(why->code));
+    return error_of(error, &err);
+}
+
 static bool read_answer(struct answer *answer, struct quern_error *error)
 {
-    const struct result *result = &answer->result;
     struct view bytes = { answer->status.result, answer->status.result_size };
     struct err err = { 0 };
 
-    *error = (struct quern_error){ .kind = QUERN_RETRY };
-    if (bytes.len == 0 ||
-        !message_decode(&schema_result, bytes, &answer->result, &answer->arena,
-                        &err)) {
-        snprintf(error->code, sizeof(error->code), "internal");
-        snprintf(error->text, sizeof(error->text), "the job left no result");
-        return false;
-    }
-    if (result->status == STATE_COMPLETED)
-        return true;
-    error->kind = result->error.retryable ? QUERN_RETRY : QUERN_REJECT;
-    snprintf(error->code, sizeof(error->code), "%.*s",
-             VIEW_ARG(result->error.code));
-    snprintf(error->text, sizeof(error->text), "%.*s",
-             VIEW_ARG(view_head(result->error.message, 300)));
-    if (result->error.message.len == 0)
-        snprintf(error->text, sizeof(error->text), "the job was %s",
-                 job_state_names[result->status]);
-    return false;
+    if (answer->status.expired)
+        err_set(&err, ERR_RETRY, "expired", "its result is no longer kept");
+    else if (message_decode(&schema_result, bytes, &answer->result,
+                            &answer->arena, &err))
+        return answer->result.status == STATE_COMPLETED ||
+               fail_as(&answer->result, error);
+    return error_of(error, &err);
 }
 
 /* Fills in what is the same for all of them, submits, waits. */

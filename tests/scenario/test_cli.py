@@ -452,7 +452,7 @@ def producer_login(redis, server):
     return f"unix://producer:pw@{server.socket}"
 
 
-def test_the_producers_login_is_enough(quern, consumer, producer_login):
+def test_the_producers_login_is_enough(quern, consumer, redis, producer_login):
     quern.env["REDIS_URL"] = producer_login
     (quern.cwd / "a.txt").write_text("a")
     child = quern.start("run", "q", "--file", "a.txt")
@@ -463,6 +463,9 @@ def test_the_producers_login_is_enough(quern, consumer, producer_login):
     for verb in ("get", "wait", "watch"):
         assert quern(verb, job.id) == "yes\n"
     assert quern("cancel", job.id) == "it had already ended\n"
+    redis.zadd(f"{ROOT}sessions", {"default/lab": 1})
+    assert quern.run("session", "ls") == ("", "no sessions are kept\n", 0)
+    assert "there is no session" in quern("session", "show", "lab", code=65)
     said = findings(quern)
     assert [said[name]["level"] for name in ("redis", "library")] == ["ok", "ok"]
     assert [said[name]["level"] for name in ("server", "consumers")] == ["note"] * 2
