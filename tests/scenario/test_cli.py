@@ -296,7 +296,7 @@ def test_usage(words, said, quern, redis):
 INPUT = [
     ("get 12", '"12" is not a job id'),
     ("run q --file /none", "file /none: No such file"),
-    ('run q --file /', 'file /: "" is not a file name'),
+    ("run q --file /", 'file /: "" is not a file name'),
     ("exec /none", "/none: No such file"),
     ("run q --session a/b", "session"),
     ("submit --job /none", "/none: No such file"),

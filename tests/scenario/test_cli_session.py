@@ -31,7 +31,9 @@ def keep(redis, name, tenant="default", **more):
     key = f"{ROOT}session:{tenant}/{name}"
     redis.hset(key, mapping={"record": msgpack.packb(record), "generation": 3})
     if not record.get("closed"):
-        redis.zadd(f"{ROOT}sessions", {f"{tenant}/{name}": record["updated_ms"] + DAY_MS})
+        redis.zadd(
+            f"{ROOT}sessions", {f"{tenant}/{name}": record["updated_ms"] + DAY_MS}
+        )
     return record
 
 
@@ -349,7 +351,5 @@ def test_a_person_is_told_what_is_waited_for(quern, consumer):
 
 @pytest.mark.parametrize("verb", ["ls", "show x", "files x", "close x", "fork x y"])
 def test_no_redis_is_69(verb, quern):
-    said = quern(
-        "session", *verb.split(), code=69, REDIS_URL="unix:///nowhere/r.sock"
-    )
+    said = quern("session", *verb.split(), code=69, REDIS_URL="unix:///nowhere/r.sock")
     assert "/nowhere/r.sock" in said

@@ -96,7 +96,9 @@ SWITCHES = [
 
 
 @needs_root
-@pytest.mark.parametrize("switch, value, remedy", SWITCHES, ids=[s[0] for s in SWITCHES])
+@pytest.mark.parametrize(
+    "switch, value, remedy", SWITCHES, ids=[s[0] for s in SWITCHES]
+)
 def test_a_host_that_forbids_user_namespaces(switch, value, remedy):
     place = ["unshare", "-m", "sh", "-ec", FORBIDDEN, "sh", switch, str(value)]
     (said,) = doctor(*place)
