@@ -24,6 +24,14 @@ void show_result(struct app *app, const struct result *result,
 /* The text of something that was displayed, on stdout. */
 void show_display(struct app *app, const struct display *display);
 
+/* What is kept of a session; of it, what could not be; files of a workspace (a
+ * list of struct session_file). */
+void show_record(struct app *app, const struct session_record *session);
+void show_missing(struct pane *out, const struct session_record *session);
+void show_workspace(struct pane *out, const struct list *list);
+/* Milliseconds from that time (since 1970) to now. */
+uint64_t ms_since(uint64_t ms);
+
 /* Saves it once; path: where it is now, or where it was not saved again. What
  * could not be saved is said, and in app->unsaved. */
 bool app_save(struct app *app, struct saver *saver, struct view name,

@@ -86,17 +86,17 @@ const struct verb verbs[] = {
       .max_words = 1,
       .about = "what is kept of a session",
       .details =
-          "Files, packages, and the variables that could not be kept. It is "
-          "what\n"
-          "another host would restore; session files asks the session "
-          "itself.\n",
+          "Files, packages, and the variables that could not be kept: what "
+          "its last job\n"
+          "has left, and what another host would restore.\n",
       .run = verb_session_show },
     { .name = "session files",
       .words = "NAME",
       .min_words = 1,
       .max_words = 1,
       .about = "list the files in a session's working directory",
-      .details = "",
+      .details = "Size and name, a line each, when no job is at work in it any "
+                 "more.\n",
       .run = verb_session_files },
     { .name = "session put",
       .words = "NAME FILE...",
@@ -115,10 +115,11 @@ const struct verb verbs[] = {
       .max_words = 1 + MAX_FILES,
       .about = "save files of a session",
       .details =
-          "FILE is a name that session files lists. Nothing is written over: "
-          "a file that\n"
-          "is there already stays, the new one is called name~2.ext. Prints "
-          "where they are.\n"
+          "FILE is a name that session files lists; of d/x.csv it is saved as "
+          "d_x.csv.\n"
+          "Nothing is written over: a file that is there already stays, the "
+          "new one is\n"
+          "called name~2.ext. Prints where each is.\n"
           "\n"
           "  quern session get lab totals.csv --out here\n",
       .run = verb_session_get },

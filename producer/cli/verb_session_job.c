@@ -1,0 +1,281 @@
+/* verb_session_job.c - quern session files, put, get, close, fork: jobs of the
+ * session's own, which take their turn there. We wait, but not for ever, and
+ * take the job back when that was too long. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/show.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/buf.h"
+
+enum {
+    PATIENCE_MS = 60000, /* unless --deadline says otherwise */
+    SILENCE_MS = 1500,   /* then a person is told what we wait for */
+    GRACE_MS = 5000,     /* of a job that ends at its deadline */
+};
+
+/* What a verb has asked for, when it is there. */
+struct answer {
+    struct quern_status status;
+    struct arena arena;
+    struct result result;
+};
+
+static void answer_finish(struct answer *answer)
+{
+    quern_status_finish(&answer->status);
+    arena_finish(&answer->arena);
+}
+
+static bool too_long(const struct app *app, bool taken,
+                     struct quern_error *error)
+{
+    const char *name = app->options.words[0];
+    const char *time = term_time(app->options.deadline_ms);
+    struct err err;
+
+    if (taken)
+        err_set(&err, ERR_RETRY, "timeout",
+                "session %.64s has not answered in %s: it may be busy; more "
+                "time: --deadline",
+                name, time);
+    else
+        err_set(&err, ERR_RETRY, "timeout",
+                "nobody has taken the job for session %.64s in %s: see quern "
+                "doctor",
+                name, time);
+    return error_of(error, &err);
+}
+
+/* Nobody shall do later what nobody waits for. */
+static bool take_back(struct app *app, struct quern_error *error)
+{
+    enum quern_cancelled outcome;
+
+    return quern_cancel(app->quern, app->job.text, "nobody waits for it",
+                        &outcome, error) &&
+           too_long(app, outcome != QUERN_CANCELLED_NOW, error);
+}
+
+static bool await(struct app *app, struct answer *answer,
+                  struct quern_error *error)
+{
+    const char *id = app->job.text;
+    uint64_t all_ms = app->options.deadline_ms + GRACE_MS;
+    bool watched = app->term.err.tty && !app->term.json;
+
+    if (quern_wait(app->quern, id, SILENCE_MS, &answer->status, error))
+        return true;
+    if (strcmp(error->code, "timeout") != 0)
+        return false;
+    if (watched)
+        pane_printf(&app->term.err, DIM, "waiting for session %s (job %s)\n",
+                    app->options.words[0], id);
+    if (quern_wait(app->quern, id, all_ms, &answer->status, error))
+        return true;
+    return strcmp(error->code, "timeout") == 0 && take_back(app, error);
+}
+
+/* The job's own error, as if the call had failed. */
+static bool fail_as(const struct result *result, struct quern_error *error)
+{
+    const struct result_error *why = &result->error;
+    struct err err;
+
+    if (why->message.len > 0)
+        err_set(&err, why->retryable ? ERR_RETRY : ERR_REJECT, "internal",
+                "%.*s", VIEW_ARG(why->message));
+    else
+        err_set(&err, ERR_RETRY, "internal", "the job was %s",
+                job_state_names[result->status]);
+    if (why->code.len > 0)
+        snprintf(err.code, sizeof(err.code), "%.*s", VIEW_ARG(why->code));
+    return error_of(error, &err);
+}
+
+static bool read_answer(struct answer *answer, struct quern_error *error)
+{
+    struct view bytes = { answer->status.result, answer->status.result_size };
+    struct err err = { 0 };
+
+    if (answer->status.expired)
+        err_set(&err, ERR_RETRY, "expired", "its result is no longer kept");
+    else if (message_decode(&schema_result, bytes, &answer->result,
+                            &answer->arena, &err))
+        return answer->result.status == STATE_COMPLETED ||
+               fail_as(&answer->result, error);
+    return error_of(error, &err);
+}
+
+/* Fills in what is the same for all of them, submits, waits. */
+static bool act(struct app *app, struct quern_job job, struct answer *answer,
+                struct quern_error *error)
+{
+    struct options *options = &app->options;
+
+    if (options->deadline_ms == 0)
+        options->deadline_ms = PATIENCE_MS;
+    job.kind = QUERN_SESSION;
+    job.queue = options->queue;
+    job.priority = (enum quern_priority)options->priority;
+    job.tenant = options->tenant;
+    job.session = options->words[0];
+    job.deadline_ms = options->deadline_ms;
+    if (quern_submit(app->quern, &job, &app->job, NULL, error) &&
+        await(app, answer, error) && read_answer(answer, error))
+        return true;
+    return strcmp(error->code, "deadline_exceeded") == 0 &&
+           too_long(app, true, error);
+}
+
+/* For a person: that it was done. */
+__attribute__((format(printf, 2, 3))) static void
+confirm(struct app *app, const char *format, ...)
+{
+    char text[300];
+    va_list args;
+
+    if (app->term.json || !app->term.err.tty)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    pane_printf(term_notice(&app->term), DIM, "%s\n", text);
+}
+
+int verb_session_files(struct app *app)
+{
+    CLEANUP(answer_finish) struct answer answer = { 0 };
+    const struct list *listing = &answer.result.listing;
+    const struct session_file *files;
+    struct quern_error error;
+
+    if (!act(app, (struct quern_job){ .action = QUERN_FILES }, &answer, &error))
+        return app_fail(app, &error);
+    files = listing->items;
+    for (size_t i = 0; app->term.json && i < listing->count; i++)
+        json_line(json_from_message(&schema_session_file, &files[i]));
+    if (!app->term.json)
+        show_workspace(&app->term.out, listing);
+    if (listing->count == 0)
+        confirm(app, "session %s has no files", app->options.words[0]);
+    return EXIT_DONE;
+}
+
+int verb_session_put(struct app *app)
+{
+    CLEANUP(answer_finish) struct answer answer = { 0 };
+    struct quern_file files[MAX_FILES];
+    size_t count = (size_t)app->options.word_count - 1;
+    struct quern_error error;
+
+    for (size_t i = 0; i < count; i++)
+        files[i] = (struct quern_file){ .path = app->options.words[i + 1] };
+    if (!act(app,
+             (struct quern_job){
+                 .action = QUERN_PUT, .files = files, .file_count = count },
+             &answer, &error))
+        return app_fail(app, &error);
+    for (size_t i = 0; app->term.json && i < count; i++)
+        json_line(json_pack("{s:s, s:s, s:s}", "type", "put", "session",
+                            app->options.words[0], "path", files[i].path));
+    confirm(app, "session %s has %s", app->options.words[0],
+            count == 1 ? "it" : "them");
+    return EXIT_DONE;
+}
+
+/* Where each is now: alone on standard output, for scripts. */
+static void save_answer(struct app *app, const struct list *list,
+                        const char *dir)
+{
+    struct saver *saver = calloc(1, sizeof(*saver));
+    const struct file_ref *files = list->items;
+
+    if (!saver)
+        abort();
+    saver->quern = app->quern;
+    saver->dir = dir;
+    for (size_t i = 0; i < list->count; i++) {
+        CLEANUP(buf_finish) struct buf path;
+
+        buf_init(&path, 8192);
+        if (!app_save(app, saver, files[i].name, files[i].blob, &path))
+            continue;
+        if (app->term.json)
+            json_line(json_pack("{s:s, s:s%, s:s%, s:I, s:s%}", "type", "saved",
+                                "name", files[i].name.data, files[i].name.len,
+                                "path", path.data, path.len, "bytes",
+                                (json_int_t)files[i].bytes, "blob",
+                                files[i].blob.data, files[i].blob.len));
+        else
+            pane_text(&app->term.out, PLAIN, buf_view(&path));
+        if (!app->term.json)
+            pane_printf(&app->term.out, PLAIN, "\n");
+    }
+    free(saver);
+}
+
+int verb_session_get(struct app *app)
+{
+    CLEANUP(answer_finish) struct answer answer = { 0 };
+    const char *dir = app->options.out ? app->options.out : "quern-out";
+    struct quern_error error;
+
+    if (!act(app,
+             (struct quern_job){ .action = QUERN_GET,
+                                 .paths = app->options.words + 1,
+                                 .path_count =
+                                     (size_t)app->options.word_count - 1 },
+             &answer, &error))
+        return app_fail(app, &error);
+    save_answer(app, &answer.result.files, dir);
+    return EXIT_DONE;
+}
+
+int verb_session_close(struct app *app)
+{
+    CLEANUP(answer_finish) struct answer answer = { 0 };
+    struct quern_error error;
+
+    if (!act(app, (struct quern_job){ .action = QUERN_CLOSE }, &answer, &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s}", "type", "closed", "session",
+                            app->options.words[0]));
+    confirm(app, "session %s is closed", app->options.words[0]);
+    return EXIT_DONE;
+}
+
+/* Told here in the words of the command, not of the job. */
+static bool check_fork(const char *name, const char *to, struct err *err)
+{
+    if (!name_is_valid(view_of(to)))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "NEW: \"%.64s\" is not a name: 1 to %d of A-Z a-z 0-9 . "
+                       "_ -",
+                       to, MAX_NAME_BYTES);
+    return strcmp(name, to) != 0 ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "NEW is the session %.64s itself", to);
+}
+
+int verb_session_fork(struct app *app)
+{
+    CLEANUP(answer_finish) struct answer answer = { 0 };
+    const char *name = app->options.words[0], *to = app->options.words[1];
+    struct quern_error error;
+    struct err err;
+
+    if (!check_fork(name, to, &err))
+        return app_fail_err(app, &err);
+    if (!act(app, (struct quern_job){ .action = QUERN_FORK, .to = to }, &answer,
+             &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        show_record(app, &answer.result.record);
+    else
+        show_missing(term_notice(&app->term), &answer.result.record);
+    confirm(app, "session %s begins as %s is", to, name);
+    return EXIT_DONE;
+}
