@@ -10,6 +10,7 @@
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
+#include "schemas/message/result.h"
 
 enum {
     LOOK_MS = 200,   /* how soon Ctrl-C is answered */
@@ -24,6 +25,8 @@ struct follow {
     bool output_shown; /* of cells */
     char call[32];     /* the latest that was started */
     struct buf text;   /* of the latest turn, as it stands on stdout */
+    int end;           /* enum job_state, and ... */
+    struct buf told;   /* ... what the last event says of it */
     time_t away_since; /* 0: Redis is there */
     struct saver saver;
 };
@@ -209,6 +212,21 @@ static void on_pause(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
+/* Kept for those who may not read the result. */
+static void on_end(struct follow *follow, const struct event *event)
+{
+    const struct event_data *data = &event->data;
+    size_t before = strlen("job.");
+    struct view state = { event->type.data + before, event->type.len - before };
+
+    for (int i = 0; job_state_names[i]; i++)
+        if (view_is(state, job_state_names[i]))
+            follow->end = i;
+    buf_clear(&follow->told);
+    buf_add(&follow->told,
+            data->answer.len > 0 ? data->answer : data->error.message);
+}
+
 static const struct {
     const char *type;
     bool progress; /* only where a person watches */
@@ -228,6 +246,10 @@ static const struct {
     { "job.retrying", true, on_pause },
     { "job.waiting", true, on_pause },
     { "job.lost", true, on_pause },
+    { "job.completed", false, on_end },
+    { "job.incomplete", false, on_end },
+    { "job.failed", false, on_end },
+    { "job.cancelled", false, on_end },
 };
 
 static bool wants(const struct follow *follow, bool progress, struct view type)
@@ -290,6 +312,20 @@ static void show_end(struct follow *follow, const struct result *result)
     show_result(follow->app, result, what);
 }
 
+/* What the last event said of it. */
+static int finish_unread(struct follow *follow)
+{
+    struct quern_status status = { .state = (enum quern_state)follow->end };
+    struct view told = trimmed(buf_view(&follow->told));
+
+    if (!follow->app->term.json && told.len > 0 &&
+        !view_equal(trimmed(buf_view(&follow->text)), told)) {
+        pane_text(&follow->app->term.out, PLAIN, told);
+        pane_line(&follow->app->term.out);
+    }
+    return status_exit(&status);
+}
+
 static int finish(struct follow *follow)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -299,7 +335,9 @@ static int finish(struct follow *follow)
     struct result result;
 
     if (!quern_get(follow->app->quern, follow->id, &status, &error))
-        return app_fail(follow->app, &error);
+        return strcmp(error.code, "redis_refused") == 0
+                   ? finish_unread(follow)
+                   : app_fail(follow->app, &error);
     if (!status.result)
         return app_show_status(follow->app, follow->id, &status);
     if (!message_decode(&schema_result,
@@ -392,11 +430,13 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
         .saver = { .quern = app->quern, .dir = dir },
     };
     buf_init(&follow->text, MAX_ANSWER_BYTES);
+    buf_init(&follow->told, MAX_EVENT_BYTES);
     catch_signal(SIGINT);
     catch_signal(SIGTERM);
     code = loop(follow, watch);
     quern_watch_close(watch);
     buf_finish(&follow->text);
+    buf_finish(&follow->told);
     free(follow);
     return code;
 }

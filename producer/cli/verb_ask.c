@@ -1,4 +1,6 @@
 /* verb_ask.c - quern submit, get, wait, watch, cancel: one call each. */
+#include <string.h>
+
 #include "producer/cli/follow.h"
 #include "producer/cli/show.h"
 
@@ -44,14 +46,16 @@ int verb_wait(struct app *app)
 }
 
 /* Asked first: a job that is not there, or no Redis, is told at once, where
- * following would wait for it to come back. */
+ * following would wait for it to come back. Who may not ask may still follow.
+ */
 int verb_watch(struct app *app)
 {
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };
     const char *id = app->options.words[0];
     struct quern_error error;
 
-    if (!quern_get(app->quern, id, &status, &error))
+    if (!quern_get(app->quern, id, &status, &error) &&
+        strcmp(error.code, "redis_refused") != 0)
         return app_fail(app, &error);
     return follow_job(app, id, app->options.from, false, app->options.out);
 }

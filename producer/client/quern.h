@@ -211,7 +211,8 @@ enum quern_next {
 /* Every event after the one numbered after (0: all of them), once each and in
  * order, live when they come; also of a job that has ended. Losing Redis does
  * not end a watch: quern_watch_trouble() tells what it is waiting for, NULL
- * when nothing is wrong. Errors: unknown_job, expired, redis_refused. Close the
+ * when nothing is wrong. Errors: unknown_job, expired, redis_refused. A user
+ * who may read events only is never told the first two: it waits. Close the
  * watch before its handle. */
 QUERN_API struct quern_watch *quern_watch_open(struct quern *quern,
                                                const char *id, uint64_t after,

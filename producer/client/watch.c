@@ -166,6 +166,17 @@ static redisReply *read_page(struct quern_watch *watch)
     return reply;
 }
 
+/* A user who may read no job (a dashboard's) learns from events alone what
+ * becomes of it: then this is a job of which nothing is known. */
+static bool read_status(struct quern_watch *watch, struct quern_status *status)
+{
+    if (status_read(&watch->quern, view_of(watch->id.text), false, status,
+                    &watch->err))
+        return true;
+    *status = (struct quern_status){ .state = QUERN_QUEUED };
+    return strcmp(watch->err.code, "redis_refused") == 0;
+}
+
 /* Nothing is newer: is there more to come? The status was read before the
  * stream, so a job that had ended then has all its events in it. */
 static enum turn replayed(struct quern_watch *watch,
@@ -203,8 +214,7 @@ static enum turn step_replaying(struct quern_watch *watch)
         return give_row(watch);
     drop_reply(&watch->page);
     watch->row = 0;
-    if (!status_read(&watch->quern, view_of(watch->id.text), false, &status,
-                     &watch->err))
+    if (!read_status(watch, &status))
         return watch_fail(watch);
     watch->page = read_page(watch);
     if (!watch->page)

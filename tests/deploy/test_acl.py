@@ -150,6 +150,28 @@ def test_dashboard_follows(server, producer):
     assert subscription.get_message(timeout=5)["type"] == "message"
 
 
+def test_quern_watch_needs_no_more_than_a_dashboard_may():
+    """Of a job that has ended, and of one that runs."""
+    with Stack() as stack:
+        add_users(stack.db)
+        url = stack.redis.url.replace("unix://", "unix://dashboard:secret@")
+        stack.consumer()
+        done = stack.submit(kind="code", cells=["6 * 7"])
+        assert stack.result(done)["status"] == "completed"
+        failed = stack.submit(kind="code", cells=["print('hi')", "1 / 0"])
+        runs = stack.submit(kind="code", cells=["import time; time.sleep(1.5); 43"])
+        for job, code, told in ((runs, 0, "43"), (done, 0, "42"), (failed, 1, "")):
+            watch = subprocess.run(
+                [binary("quern"), "watch", job],
+                env={"REDIS_URL": url},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            assert (watch.returncode, told in watch.stdout) == (code, True), watch
+        assert {entry["username"] for entry in stack.db.acl_log()} == {"dashboard"}
+
+
 QUESTION = """Plot it:
 ```python
 import matplotlib.pyplot as plt
