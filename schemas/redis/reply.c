@@ -28,6 +28,9 @@ static const struct meaning meanings[] = {
     { "ERR DB index ", ERR_REJECT, "redis_refused", false },
     /* FCALL came with Redis 7.0. */
     { "ERR unknown command", ERR_REJECT, "redis_refused", false },
+    { "ERR Unknown Redis command called", ERR_REJECT, "redis_refused", false },
+    /* Raised by a function of the library: it would be raised again. */
+    { "ERR user_function:", ERR_REJECT, "internal", false },
     { "", ERR_RETRY, "redis_unavailable", false },
 };
 

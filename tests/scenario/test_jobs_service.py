@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import pytest
-from servers import Process, RedisServer, binary
+from servers import BUILD, Process, RedisServer, binary
 from stack import Stack
 
 
@@ -121,3 +121,19 @@ def test_keys_are_in_no_line_and_no_result(tmp_path):
         process.stop()
         assert result["error"]["code"] == "model_unavailable"
         assert "secret" not in process.text() + str(result)
+
+
+def test_an_error_of_the_library_itself_is_not_waited_out():
+    """It will not go away: the job fails at once, with its sentence."""
+    with open(os.path.join(BUILD, "schemas", "redis", "library.lua")) as library:
+        text = library.read()
+    broken = 'register("journal", function(_, args) return args.none.such end'
+    with Stack() as stack:
+        stack.consumer()
+        text = text.replace('register("journal", journal', broken)
+        assert broken in text
+        stack.db.function_load(text, replace=True)
+        result = stack.run(kind="code", cells=["1"])
+        assert result["status"] == "failed"
+        assert result["error"]["code"] == "internal"
+        assert "user_function:" in result["error"]["message"]
