@@ -256,3 +256,26 @@ def test_what_a_killed_executor_left_is_removed(scratch):
         ):
             assert not stale.exists()
             assert all(p.exists() for p in mine), "not those of one that lives"
+
+
+def test_a_saved_session_has_its_packages_again(executor, session):
+    session.run("import quern_data\ndef f(): return quern_data.n")
+    saved = session.run("", task="save")
+    assert json.loads(saved.result)["packages"] == ["quern_data==1.0"]
+    there = executor.open("elsewhere")
+    restored = there.run("", task="restore", picture=saved.picture)
+    assert json.loads(restored.result)["left"] == {}
+    assert there.run("f(), quern_data.n").result == "(8, 8)"
+    there.close()
+
+
+def test_where_none_are_installed_they_are_named(session):
+    session.run("import quern_data\nc = [quern_data]\nd = 1")
+    saved = session.run("", task="save")
+    with Executor("--profile", "bare") as other:
+        there = other.open("elsewhere")
+        restored = there.run("", task="restore", picture=saved.picture)
+        left = json.loads(restored.result)["left"]
+        assert "installs none" in left["quern_data==1.0"]
+        assert "No module named 'quern_data'" in left["c"]
+        assert there.run("d").result == "1"

@@ -5,10 +5,15 @@ another box. What it holds is the session's own; unpickling it runs the
 session's own code, in its box. Functions and classes of cells go along
 (cloudpickle), modules are imported again. What does not go along, or does not
 come back, is named with the reason: a session never claims what is not there.
+
+    quern picture 1, Python 3.11
+    ["humanize==4.9.0"]               what was installed, and is again first
+    ...                               the names, pickled and packed
 """
 
 import contextlib
 import importlib
+import importlib.metadata
 import io
 import json
 import os
@@ -21,7 +26,7 @@ import _quern
 
 import __main__
 
-from . import cell, text, tools
+from . import cell, missing, text, tools
 
 HEADER = f"quern picture 1, Python {sys.version_info[0]}.{sys.version_info[1]}\n".encode()
 OURS = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__"} | {
@@ -44,7 +49,7 @@ def save():
     def work():
         nonlocal picture
         picture, saved, left = take()
-        return report(saved=sorted(saved), left=left)
+        return report(saved=sorted(saved), left=left, packages=installed())
 
     return (*cell.guarded(work), picture)
 
@@ -60,11 +65,13 @@ def restore(picture):
     return cell.guarded(work)
 
 
-def report(left, **names):
+def report(left, packages=(), **names):
     """JSON that fits; cut: there were more names than are told."""
     (word, listed), *_ = names.items()
     for most in (500, 100, 20, 0):
         told = {word: listed[:most], "left": dict(list(left.items())[:most])}
+        if packages:
+            told["packages"] = packages[:most]
         if len(listed) > most or len(left) > most:
             told["cut"] = True
         said = json.dumps(told, ensure_ascii=False)
@@ -103,7 +110,29 @@ def take():
 def pack(names):
     everything = {"names": names, "folder": os.getcwd(), "lots": lots()}
     dumps = (cloudpickle or pickle).dumps
-    return HEADER + zlib.compress(dumps(everything, protocol=5), 1)
+    packages = json.dumps(installed()).encode() + b"\n"
+    return HEADER + packages + zlib.compress(dumps(everything, protocol=5), 1)
+
+
+def installed():
+    """What this session has been given, as requirements."""
+    if not os.path.isdir(missing.PACKAGES):
+        return []
+    found = importlib.metadata.distributions(path=[missing.PACKAGES])
+    return sorted(f"{each.name}=={each.version}" for each in found)
+
+
+def install(packages):
+    """{package: why it is not there}, of those that are not."""
+    wanted = sorted(set(packages) - set(installed()))
+    if not wanted:
+        return {}
+    why = "this executor installs none"
+    if os.path.isdir(missing.PACKAGES):
+        code, sentence, _ = _quern.ask("install", "", "\n".join(wanted).encode())
+        missing.look_again()
+        why = sentence if code else ""
+    return dict.fromkeys(wanted, why) if why else {}
 
 
 def refusal(value):
@@ -131,6 +160,8 @@ def put_back(picture):
         was = header[:60].decode("utf-8", "backslashreplace")
         here = HEADER.decode().strip()
         raise ValueError(f'this is "{was}", but only "{here}" can be restored here')
+    packages, _, packed = packed.partition(b"\n")
+    absent = install(json.loads(packages))
     reader = Reader(io.BytesIO(zlib.decompress(packed)))
     everything = reader.load()
     names, left = everything["names"], {}
@@ -139,7 +170,7 @@ def put_back(picture):
     restored = {name: value for name, value in names.items() if name not in left}
     vars(__main__).update(restored)
     go_on(everything)
-    return list(restored), left
+    return list(restored), left | absent
 
 
 def go_on(everything):
