@@ -51,7 +51,7 @@ static struct view clean(struct arena *arena, struct view text, size_t max)
     buf_init(&line, 3 * max + 64);
     text_add_clean(&line, view_head(text, max));
     for (size_t i = 0; i < line.len; i++)
-        if (line.data[i] == '\n' || line.data[i] == '\t')
+        if ((unsigned char)line.data[i] < ' ' || line.data[i] == 0x7f)
             line.data[i] = ' ';
     return arena_copy(arena, view_head(buf_view(&line), max));
 }

@@ -99,6 +99,26 @@ def test_producer_brings_and_fetches_files(producer):
     assert producer.transition("cancel", job) == b"cancelled"
 
 
+def test_producer_reads_what_is_known_of_sessions_and_cannot_write_it(
+    producer, consumer
+):
+    job, _ = producer.submit()
+    claim(consumer, job)
+    assert consumer.transition("session_claim", job, 1, "t/s", 60000) == [1, b""]
+    saved = consumer.transition(
+        *("session_save", job, 1, "t/s", 0, 1, 60000, 0, "record", "")
+    )
+    assert saved == 1
+    assert producer.call("HGET", f"{ROOT}session:t/s", "record") == b"record"
+    assert producer.call("ZRANGE", f"{ROOT}sessions", 0, -1) == [b"t/s"]
+    for name in ("session_claim", "session_save"):
+        with pytest.raises(redis.exceptions.RedisError, match="NOPERM|permissions"):
+            producer.transition(name, job, 1, "t/s", 60000)
+    consumer.transition(
+        *("finish", job, 1, "failed", "result", "", "x", 1000, 1000)
+    )
+
+
 def test_consumer_takes_a_job_to_its_end(producer, consumer):
     job, _ = producer.submit()
     claim(consumer, job)
@@ -121,7 +141,7 @@ def test_consumer_hands_back_and_sweeps(producer, consumer):
 
 
 def test_the_real_consumer_is_denied_nothing():
-    """Files in and out, a failure, a cancel, a sweep, a drain."""
+    """Files in and out, a failure, a session, a cancel, a sweep, a drain."""
     with Stack(lease_ms=300) as stack:
         add_users(stack.db)
         url = stack.redis.url.replace("unix://", "unix://consumer:secret@")
@@ -130,6 +150,11 @@ def test_the_real_consumer_is_denied_nothing():
         job = {"kind": "code", "files": [stack.file("a", b"x")]}
         assert stack.run(cells=[code], **job)["status"] == "completed"
         assert stack.run(cells=["1 / 0"], **job)["status"] == "failed"
+        job = {"session": "s", "kind": "code", "cells": ["x = 1"]}
+        assert stack.run(**job)["status"] == "completed"
+        for action in ({"do": "fork", "to": "t"}, {"do": "close"}):
+            job = {"session": "s", "kind": "session", "action": action}
+            assert stack.run(**job)["status"] == "completed"
         job = stack.submit(kind="code", cells=["import time; time.sleep(60)"])
         stack.wait_event(job, "tool.started")
         stack.call("cancel", job)

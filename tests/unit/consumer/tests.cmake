@@ -1,3 +1,3 @@
-foreach(module arguments blob catalog conversation fold observation request result settings text)
+foreach(module arguments blob catalog conversation fold known observation request result settings text)
   unit_test(consumer/${module} consumer_core)
 endforeach()
