@@ -118,8 +118,11 @@ def test_one_that_is_over_never_answers(pair, name):
     a, b = pair
     a.cell("x = 1", session=name)
     assert b.act("close", session=name)["status"] == "completed"
-    result = a.run("x", session=name)
-    assert result["cells"][0]["error"]["name"] == "NameError"
+    listed = a.stack.db.zrange(f"{ROOT}sessions", 0, -1)
+    assert f"default/{name}".encode() not in listed
+    assert b.act("show", session=name)["error"]["code"] == "unknown_session"
+    cell = a.run("x", session=name)["cells"][0]
+    assert cell["error"]["name"] == "NameError" and cell["state"] == "kept"
 
 
 def test_a_file_that_was_deleted_stays_away(pair, name):
