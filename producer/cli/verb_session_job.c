@@ -12,7 +12,7 @@
 enum {
     PATIENCE_MS = 60000, /* unless --deadline says otherwise */
     SILENCE_MS = 1500,   /* then a person is told what we wait for */
-    GRACE_MS = 5000,     /* of a job that ends at its deadline */
+    GRACE_MS = 1000,     /* for a job that ends at its deadline */
 };
 
 /* What a verb has asked for, when it is there. */
@@ -26,6 +26,21 @@ static void answer_finish(struct answer *answer)
 {
     quern_status_finish(&answer->status);
     arena_finish(&answer->arena);
+}
+
+/* For a person: how it is going. */
+__attribute__((format(printf, 2, 3))) static void tell(struct app *app,
+                                                       const char *format, ...)
+{
+    char text[300];
+    va_list args;
+
+    if (app->term.json || !app->term.err.tty)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    pane_printf(term_notice(&app->term), DIM, "%s\n", text);
 }
 
 static bool too_long(const struct app *app, bool taken,
@@ -48,14 +63,22 @@ static bool too_long(const struct app *app, bool taken,
     return error_of(error, &err);
 }
 
-/* Nobody shall do later what nobody waits for. */
-static bool take_back(struct app *app, struct quern_error *error)
+/* Nobody shall do later what nobody waits for. What has just been done, or is
+ * done before it can be stopped, counts. */
+static bool take_back(struct app *app, struct answer *answer,
+                      struct quern_error *error)
 {
+    const char *id = app->job.text;
     enum quern_cancelled outcome;
 
-    return quern_cancel(app->quern, app->job.text, "nobody waits for it",
-                        &outcome, error) &&
-           too_long(app, outcome != QUERN_CANCELLED_NOW, error);
+    if (!quern_cancel(app->quern, id, "nobody waits for it", &outcome, error))
+        return false;
+    if (outcome == QUERN_CANCELLED_NOW)
+        return too_long(app, false, error);
+    if (quern_wait(app->quern, id, GRACE_MS, &answer->status, error))
+        return answer->status.state != QUERN_CANCELLED ||
+               too_long(app, true, error);
+    return strcmp(error->code, "timeout") == 0 && too_long(app, true, error);
 }
 
 static bool await(struct app *app, struct answer *answer,
@@ -63,18 +86,16 @@ static bool await(struct app *app, struct answer *answer,
 {
     const char *id = app->job.text;
     uint64_t all_ms = app->options.deadline_ms + GRACE_MS;
-    bool watched = app->term.err.tty && !app->term.json;
+    uint64_t first_ms = all_ms < SILENCE_MS ? all_ms : SILENCE_MS;
 
-    if (quern_wait(app->quern, id, SILENCE_MS, &answer->status, error))
+    if (quern_wait(app->quern, id, first_ms, &answer->status, error))
         return true;
     if (strcmp(error->code, "timeout") != 0)
         return false;
-    if (watched)
-        pane_printf(&app->term.err, DIM, "waiting for session %s (job %s)\n",
-                    app->options.words[0], id);
-    if (quern_wait(app->quern, id, all_ms, &answer->status, error))
+    tell(app, "waiting for session %s (job %s)", app->options.words[0], id);
+    if (quern_wait(app->quern, id, all_ms - first_ms, &answer->status, error))
         return true;
-    return strcmp(error->code, "timeout") == 0 && take_back(app, error);
+    return strcmp(error->code, "timeout") == 0 && take_back(app, answer, error);
 }
 
 /* The job's own error, as if the call had failed. */
@@ -129,21 +150,6 @@ static bool act(struct app *app, struct quern_job job, struct answer *answer,
            too_long(app, true, error);
 }
 
-/* For a person: that it was done. */
-__attribute__((format(printf, 2, 3))) static void
-confirm(struct app *app, const char *format, ...)
-{
-    char text[300];
-    va_list args;
-
-    if (app->term.json || !app->term.err.tty)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    pane_printf(term_notice(&app->term), DIM, "%s\n", text);
-}
-
 int verb_session_files(struct app *app)
 {
     CLEANUP(answer_finish) struct answer answer = { 0 };
@@ -159,7 +165,7 @@ int verb_session_files(struct app *app)
     if (!app->term.json)
         show_workspace(&app->term.out, listing);
     if (listing->count == 0)
-        confirm(app, "session %s has no files", app->options.words[0]);
+        tell(app, "session %s has no files", app->options.words[0]);
     return EXIT_DONE;
 }
 
@@ -180,8 +186,8 @@ int verb_session_put(struct app *app)
     for (size_t i = 0; app->term.json && i < count; i++)
         json_line(json_pack("{s:s, s:s, s:s}", "type", "put", "session",
                             app->options.words[0], "path", files[i].path));
-    confirm(app, "session %s has %s", app->options.words[0],
-            count == 1 ? "it" : "them");
+    tell(app, "session %s has %s", app->options.words[0],
+         count == 1 ? "it" : "them");
     return EXIT_DONE;
 }
 
@@ -243,7 +249,7 @@ int verb_session_close(struct app *app)
     if (app->term.json)
         json_line(json_pack("{s:s, s:s}", "type", "closed", "session",
                             app->options.words[0]));
-    confirm(app, "session %s is closed", app->options.words[0]);
+    tell(app, "session %s is closed", app->options.words[0]);
     return EXIT_DONE;
 }
 
@@ -276,6 +282,6 @@ int verb_session_fork(struct app *app)
         show_record(app, &answer.result.record);
     else
         show_missing(term_notice(&app->term), &answer.result.record);
-    confirm(app, "session %s begins as %s is", to, name);
+    tell(app, "session %s begins as %s is", to, name);
     return EXIT_DONE;
 }

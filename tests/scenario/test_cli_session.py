@@ -8,6 +8,7 @@ import time
 import msgpack
 import pytest
 from command import Terminal
+from servers import wait_until
 from standin import ROOT
 
 pytestmark = pytest.mark.usefixtures("ends")
@@ -350,6 +351,19 @@ def test_a_session_that_is_busy_is_told_from_nobody(quern, consumer):
     assert child.returncode == 75
     assert "session lab has not answered in 100 ms: it may be busy" in err
     job.finish("cancelled")
+
+
+@pytest.mark.parametrize("state", ["completed", "cancelled"])
+def test_what_was_done_at_the_last_moment_counts(state, quern, consumer, redis):
+    child = quern.start("session", "files", "lab", "--deadline", "100ms")
+    job = consumer.take()
+    key = f"{ROOT}job:{job.id}"
+    wait_until(lambda: redis.hget(key, "cancel"), what="that it is taken back")
+    job.finish(state, listing=FILES)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == (0 if state == "completed" else 75), (out, err)
+    assert ("a.csv" in out) == (state == "completed")
+    assert ("has not answered" in err) == (state == "cancelled")
 
 
 def test_a_deadline_is_told_in_the_same_words(quern, consumer):
