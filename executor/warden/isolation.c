@@ -70,7 +70,8 @@ void isolation_describe(const struct settings *settings,
 
 static const char no_seccomp[] = "this kernel has no seccomp filters";
 static const char seccomp_remedy[] =
-    "use one built with CONFIG_SECCOMP_FILTER; in a container, let seccomp() "
+    "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, let "
+    "seccomp() "
     "through";
 
 struct lacking {
@@ -78,21 +79,21 @@ struct lacking {
     size_t count;
 };
 
-__attribute__((format(printf, 4, 5))) static void lacks(struct lacking *lacking,
-                                                        bool demanded,
-                                                        const char *remedy,
-                                                        const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void lack(struct lacking *lacking,
+                                                       bool demanded,
+                                                       const char *remedy,
+                                                       const char *format, ...)
 {
-    struct lack *lack = &lacking->lacks[lacking->count++];
+    struct lack *next = &lacking->lacks[lacking->count++];
     va_list args;
     va_start(args, format);
-    vsnprintf(lack->what, sizeof(lack->what), format, args);
+    vsnprintf(next->what, sizeof(next->what), format, args);
     va_end(args);
-    lack->remedy = remedy;
-    lack->demanded = demanded;
+    next->remedy = remedy;
+    next->demanded = demanded;
 }
 
-/* "memory, processes are not limited by cgroups: Permission denied". */
+/* "not limited by a cgroup: memory, pids (Permission denied)". */
 static void look_at_cgroups(const struct settings *settings,
                             const struct walls *walls, struct lacking *lacking)
 {
@@ -104,35 +105,35 @@ static void look_at_cgroups(const struct settings *settings,
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                     len > 0 ? ", " : "", controller_names[i]);
     if (len > 0)
-        lacks(lacking, settings->level >= LEVEL_FULL && !full,
-              "start it by its systemd unit (Delegate=yes), by systemd-run "
-              "--scope -p Delegate=yes, or as root",
-              "not limited by a cgroup: %s (%s)", names,
-              cgroups_missing(walls->cgroups));
+        lack(lacking, settings->level >= LEVEL_FULL && !full,
+             "start it by its systemd unit (Delegate=yes), by systemd-run "
+             "--scope -p Delegate=yes, or as root",
+             "not limited by a cgroup: %s (%s)", names,
+             cgroups_missing(walls->cgroups));
 }
 
 size_t isolation_lacks(const struct settings *settings,
-                       const struct walls *walls, struct lack found[MAX_LACKS])
+                       const struct walls *walls, struct lack lacks[MAX_LACKS])
 {
-    struct lacking lacking = { found, 0 };
+    struct lacking lacking = { lacks, 0 };
     bool watched = settings->level >= LEVEL_WATCHED;
     if (!seccomp_available())
-        lacks(&lacking, true, seccomp_remedy, "%s", no_seccomp);
+        lack(&lacking, true, seccomp_remedy, "%s", no_seccomp);
     if (walls->landlock == 0)
-        lacks(&lacking, watched,
-              "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm "
-              "lists them), Linux 5.13 or later",
-              "this kernel has no Landlock");
+        lack(&lacking, watched,
+             "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm "
+             "lists them), Linux 5.13 or later",
+             "this kernel has no Landlock");
     if (settings->insecure) {
-        lacks(&lacking, settings->level > LEVEL_BOXED,
-              "start it without --insecure", "code runs without a box");
+        lack(&lacking, settings->level > LEVEL_BOXED,
+             "start it without --insecure", "code runs without a box");
         return lacking.count;
     }
     if (!has(walls, CONTROLLER_MEMORY) && !walls->proc)
-        lacks(&lacking, watched,
-              "run it where nothing masks parts of /proc (container engines "
-              "do: --security-opt systempaths=unconfined)",
-              "boxes have no /proc: their memory cannot be watched");
+        lack(&lacking, watched,
+             "run it where nothing masks parts of /proc (container engines "
+             "do: --security-opt systempaths=unconfined)",
+             "boxes have no /proc: their memory cannot be watched");
     look_at_cgroups(settings, walls, &lacking);
     return lacking.count;
 }

@@ -176,18 +176,22 @@ static char *verdict_in(char *said)
     return verdict;
 }
 
-/* The line that *rest begins with, and moves past it. */
+/* The line that *rest begins with, without its blanks; moves past it, to NULL
+ * behind the last. */
 static char *next_line(char **rest)
 {
-    char *line = strsep(rest, "\n");
+    char *line = *rest;
+    char *end = strchrnul(line, '\n');
 
-    return line ? line + strspn(line, " ") : NULL;
+    *rest = *end ? end + 1 : NULL;
+    *end = '\0';
+    return line + strspn(line, " ");
 }
 
-/* Remedies, one a line, in place. */
+/* Remedies, one a line, in place; NULL: there are none. */
 static char *take_remedies(char **rest)
 {
-    char *remedies = *rest && strncmp(*rest, "    ", 4) == 0 ? *rest + 4 : NULL;
+    char *remedies = *rest;
     char *end = remedies;
 
     while (*rest && strncmp(*rest, "    ", 4) == 0) {
@@ -199,7 +203,7 @@ static char *take_remedies(char **rest)
         memmove(end, line, len + 1);
         end += len;
     }
-    return remedies;
+    return end > remedies ? remedies : NULL;
 }
 
 /* An executor was not there, and was tried. */

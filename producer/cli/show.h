@@ -29,8 +29,8 @@ void show_display(struct app *app, const struct display *display);
 void show_record(struct app *app, const struct session_record *session);
 void show_missing(struct pane *out, const struct session_record *session);
 void show_workspace(struct pane *out, const struct list *list);
-/* Milliseconds from that time (since 1970) to now. */
-uint64_t ms_since(uint64_t ms);
+/* 3 min, since it was used. */
+const char *session_age(const struct session_record *session);
 
 /* Saves it once; path: where it is now, or where it was not saved again. What
  * could not be saved is said, and in app->unsaved. */

@@ -6,14 +6,17 @@
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 
-uint64_t ms_since(uint64_t ms)
+/* One that was never saved is as old as it is. */
+const char *session_age(const struct session_record *session)
 {
+    uint64_t used_ms =
+        session->updated_ms ? session->updated_ms : session->created_ms;
     struct timespec now;
     uint64_t now_ms;
 
     clock_gettime(CLOCK_REALTIME, &now);
     now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    return now_ms > ms ? now_ms - ms : 0;
+    return term_age(now_ms > used_ms ? now_ms - used_ms : 0);
 }
 
 static void say_fact(struct pane *out, const char *what, struct view text)
@@ -86,9 +89,8 @@ void show_record(struct app *app, const struct session_record *session)
     }
     say(out, "session", "%.*s of tenant %.*s", VIEW_ARG(session->name),
         VIEW_ARG(session->tenant));
-    say(out, "used", "%s ago, %" PRIu64 " cell%s",
-        term_age(ms_since(session->updated_ms)), session->cells,
-        session->cells == 1 ? "" : "s");
+    say(out, "used", "%s ago, %" PRIu64 " cell%s", session_age(session),
+        session->cells, session->cells == 1 ? "" : "s");
     say_fact(out, "last job", session->job);
     say_fact(out, "where", session->holder);
     if (session->state != CELL_KEPT)

@@ -22,7 +22,7 @@ struct table *table_new(const struct column *columns, size_t count)
 {
     struct table *table = calloc(1, sizeof(*table));
 
-    if (!table || count > MAX_COLUMNS)
+    if (!table || count == 0 || count > MAX_COLUMNS)
         abort();
     table->columns = columns;
     table->count = count;
@@ -117,10 +117,8 @@ void table_print(const struct table *table, struct pane *out, size_t width)
     for (size_t i = 0; i < table->count; i++)
         print_text(out, BOLD, table->columns[i].title, &table->columns[i],
                    widths[i], i == last);
-    for (size_t at = 0; at < table->used; at++) {
-        size_t i = at % table->count;
-
-        print_text(out, PLAIN, table->texts[at], &table->columns[i], widths[i],
-                   i == last);
-    }
+    for (size_t row = 0; row < table->used; row += table->count)
+        for (size_t i = 0; i < table->count; i++)
+            print_text(out, PLAIN, table->texts[row + i], &table->columns[i],
+                       widths[i], i == last);
 }

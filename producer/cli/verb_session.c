@@ -1,7 +1,5 @@
 /* verb_session.c - quern session ls, show: what Redis keeps of sessions. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "producer/cli/show.h"
 #include "producer/cli/table.h"
@@ -37,10 +35,10 @@ static void add_row(struct table *table, const struct session_record *session)
 
     snprintf(cells, sizeof(cells), "%" PRIu64, session->cells);
     snprintf(files, sizeof(files), "%zu", session->files.count);
-    table_add(table, (const char *[]){ name, tenant, cells, files,
-                                       term_size(bytes_of(session)),
-                                       term_age(ms_since(session->updated_ms)),
-                                       *holder ? holder : "-" });
+    table_add(table,
+              (const char *[]){ name, tenant, cells, files,
+                                term_size(bytes_of(session)),
+                                session_age(session), *holder ? holder : "-" });
 }
 
 /* What cannot be read is told, and does not hide the others. */

@@ -227,7 +227,7 @@ QUERN_API void quern_watch_close(struct quern_watch *watch);
 /* --- sessions ----------------------------------------------------------- */
 
 /* What is kept of a session that outlives its jobs, for as long as the operator
- * has set it (a week): MessagePack, "Session record" in schemas/README.md. It
+ * has set it (a week): MessagePack, "Session" in schemas/README.md. It
  * is written when a job of the session ends. What touches the session itself is
  * a job of kind QUERN_SESSION. */
 struct quern_record {

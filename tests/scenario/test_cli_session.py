@@ -142,6 +142,12 @@ def test_show_says_what_the_next_cell_will_be_told(quern, redis):
     assert "not saved  too large\n" in said
 
 
+def test_one_that_was_never_saved_is_as_old_as_it_is(quern, redis):
+    keep(redis, "lab", updated_ms=0)
+    assert "used       2 hours ago, 2 cells\n" in quern("session", "show", "lab")
+    assert " 2 hours  -" in quern("session", "ls")
+
+
 UNKNOWN = "there is no session lab of tenant {}: never used, closed, or expired\n"
 
 
