@@ -7,6 +7,7 @@
 struct watch {
     uv_poll_t poll;
     int fd;
+    int wanted;
     watch_callback *callback;
     void *owner;
 };
@@ -35,11 +36,24 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* An error on the descriptor (libuv stops polling then) is for whoever reads
- * it: read() tells more. */
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void listen_again(struct watch *watch)
+{
+    if (watch->wanted)
+        uv_poll_start(&watch->poll, watch->wanted, on_poll);
+    else
+        uv_poll_stop(&watch->poll);
+}
+
+/* An error on the descriptor is for whoever reads it: read() tells more. But
+ * what came before the error is read first, and libuv has stopped polling: it
+ * has to look again, or nobody would ever hear of the error. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = poll->data;
+    if (status < 0)
+        listen_again(watch);
     watch->callback(watch->owner, status < 0 ? UV_READABLE : events);
 }
 
@@ -58,10 +72,8 @@ struct watch *watch_new(uv_loop_t *loop, int fd, watch_callback *callback,
 
 void watch_want(struct watch *watch, int events)
 {
-    if (events)
-        uv_poll_start(&watch->poll, events, on_poll);
-    else
-        uv_poll_stop(&watch->poll);
+    watch->wanted = events;
+    listen_again(watch);
 }
 
 int watch_fd(const struct watch *watch)

@@ -1,3 +1,3 @@
-foreach(module call files hierarchy image output place settings)
+foreach(module call files hierarchy image loop output place settings)
   unit_test(warden/${module} executor_warden)
 endforeach()
