@@ -131,15 +131,6 @@ void interp_wake(void)
     tell_boot("after_snapshot");
 }
 
-void interp_warm_up(void)
-{
-    PyObject *done = PyObject_CallNoArgs(interp.warm_up);
-
-    if (!done)
-        PyErr_Clear(); /* a cell took it apart: the next one is slower */
-    Py_XDECREF(done);
-}
-
 bool interp_session(int trace, struct err *err)
 {
     PyObject *done =
@@ -232,4 +223,15 @@ void interp_run(const struct guest_frame *cell, struct guest_frame *done)
     interp.outcome = do_task(cell);
     if (!read_outcome(done))
         read_exception(done);
+}
+
+/* If a cell took it apart, the next one is slower, and no more. */
+void interp_warm_up(void)
+{
+    struct guest_frame done;
+
+    Py_CLEAR(interp.outcome);
+    interp.outcome = PyObject_CallNoArgs(interp.warm_up);
+    if (!read_outcome(&done))
+        PyErr_Clear();
 }

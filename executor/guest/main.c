@@ -14,6 +14,7 @@
 
 #include "executor/box/walls.h"
 #include "executor/guest/channel.h"
+#include "executor/guest/heap.h"
 #include "executor/guest/interp.h"
 #include "executor/guest/zygote.h"
 
@@ -153,10 +154,13 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */
     close_range(CHANNEL_FD + 1, ~0U, 0);
-    if (!interp_start(settings.python, settings.profile, &err) ||
-        !zygote_run(settings.online, &err)) {
-        fprintf(stderr, "quern-guest: %s\n", err.text);
-        return EX_SOFTWARE;
+    heap_begin();
+    bool going = interp_start(settings.python, settings.profile, &err);
+    if (going) {
+        heap_settle();
+        going = zygote_run(settings.online, &err);
     }
-    return EX_OK;
+    if (!going)
+        fprintf(stderr, "quern-guest: %s\n", err.text);
+    return going ? EX_OK : EX_SOFTWARE;
 }

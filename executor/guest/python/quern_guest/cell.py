@@ -35,6 +35,8 @@ NO_PAST = (
     "Of earlier cells there are the last three values, _, __ and ___. "
     "Give a name to what you want to use again."
 )
+# Without effect, and with a little of everything.
+LIKE_MOST = "if 0:\n    x = f(1) + 1\n    print(x)\nNone"
 _futures = 0  # those that cells have imported hold from then on
 _loop = None
 
@@ -98,15 +100,9 @@ def guarded(work):
 
 
 def warm_up():
-    """Does what every cell does, between cells: after a fork the first to write
-    to a page waits for its copy."""
-    repair()
-    _quern.enter()
-    try:
-        compile(source.parse("x = f(1)", "<cell-0>").body, "<cell-0>", "exec")
-        execute("None", "<cell-0>")
-    finally:
-        _quern.leave()
+    """Does what every cell does, between cells, and gives what run() does: after
+    a fork the first to write to a page waits for its copy."""
+    return guarded(lambda: evaluate(LIKE_MOST, "<cell-0>"))
 
 
 def evaluate(code, filename):
