@@ -22,7 +22,7 @@ static struct {
     PyObject *raise_interrupt;
 } guard;
 
-bool guard_init(void)
+static bool find_functions(void)
 {
     PyObject *module = PyImport_ImportModule("_signal"); /* no enums */
 
@@ -32,9 +32,14 @@ bool guard_init(void)
     guard.raise_interrupt =
         PyObject_GetAttrString(module, "default_int_handler");
     Py_DECREF(module);
+    return guard.set_signal && guard.raise_interrupt;
+}
+
+bool guard_init(void)
+{
     for (int fd = 0; fd < STREAMS; fd++)
         guard.spares[fd] = fcntl(fd, F_DUPFD_CLOEXEC, SPARE_FROM);
-    return guard.set_signal && guard.raise_interrupt;
+    return guard.set_signal || find_functions();
 }
 
 /* Not from a cell that has hardly more left: it may be there to free some. */

@@ -81,7 +81,7 @@ bool interp_start(const char *folder, const char *profile, struct err *err)
 
     if (!initialize(err))
         return false;
-    if (!load(folder))
+    if (!load(folder) || !guard_init())
         return failed(err, "loading quern_guest");
     done = PyObject_CallMethod(interp.boot, "zygote", "s", profile);
     if (!done)
