@@ -8,6 +8,7 @@ struct watch {
     uv_poll_t poll;
     int fd;
     int wanted;
+    int polled; /* at least what is wanted */
     watch_callback *callback;
     void *owner;
 };
@@ -38,10 +39,13 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-static void listen_again(struct watch *watch)
+static void listen_to(struct watch *watch, int events)
 {
-    if (watch->wanted)
-        uv_poll_start(&watch->poll, watch->wanted, on_poll);
+    if (watch->polled == events)
+        return;
+    watch->polled = events;
+    if (events)
+        uv_poll_start(&watch->poll, events, on_poll);
     else
         uv_poll_stop(&watch->poll);
 }
@@ -52,9 +56,14 @@ static void listen_again(struct watch *watch)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = poll->data;
-    if (status < 0)
-        listen_again(watch);
-    watch->callback(watch->owner, status < 0 ? UV_READABLE : events);
+    if (status < 0) {
+        watch->polled = 0;
+        events = UV_READABLE | UV_WRITABLE;
+    }
+    listen_to(watch, watch->wanted);
+    events &= watch->wanted;
+    if (events)
+        watch->callback(watch->owner, events);
 }
 
 struct watch *watch_new(uv_loop_t *loop, int fd, watch_callback *callback,
@@ -70,10 +79,13 @@ struct watch *watch_new(uv_loop_t *loop, int fd, watch_callback *callback,
     return watch;
 }
 
+/* What is not wanted any more is taken back when it comes, if it does: most is
+ * wanted again before that, and each change is a system call. */
 void watch_want(struct watch *watch, int events)
 {
     watch->wanted = events;
-    listen_again(watch);
+    if (events & ~watch->polled)
+        listen_to(watch, events);
 }
 
 int watch_fd(const struct watch *watch)
