@@ -68,6 +68,15 @@ static bool read_code(struct attempt *attempt, const struct call *call,
 
 /* ---------------------------------------------------------------- running */
 
+/* Of a job that brings its own cells, and a session that ends with it. */
+static bool is_last(const struct attempt *attempt, const struct call *call)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    const struct job *job = conversation->job;
+    return job->kind == JOB_CODE && job->session.len == 0 &&
+           call == &conversation->calls[conversation->call_count - 1];
+}
+
 static struct wish wish_for(struct attempt *attempt, enum wish_kind kind)
 {
     const struct call *call = conversation_call(&attempt->conversation);
@@ -75,6 +84,7 @@ static struct wish wish_for(struct attempt *attempt, enum wish_kind kind)
         .kind = kind,
         .call = view_of(call->id),
         .code = buf_view(&attempt->code),
+        .last = is_last(attempt, call),
         .past = conversation_past(&attempt->conversation),
         .files_there = attempt->conversation.files_there,
     };

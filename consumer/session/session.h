@@ -114,6 +114,7 @@ enum wish_kind {
 struct wish {
     enum wish_kind kind;
     struct view call, code;
+    bool last;     /* no call will follow it in this session */
     bool intended; /* the call may have been sent before, by somebody else */
     struct view name;
     struct past past;

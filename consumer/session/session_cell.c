@@ -163,7 +163,8 @@ enum turn session_running(struct session *session)
                            .call = view_of(name.text),
                            .code = session->wish.code,
                            .tools = session->setup.tools,
-                           .cell_ms = session->setup.cell_ms };
+                           .cell_ms = session->setup.cell_ms,
+                           .last = session->wish.last };
     if (!session->begun) {
         session->events.on_start(session->owner, session->sent);
         session->sent = session->sent_here = true;

@@ -33,7 +33,8 @@ static bool snapshot_is_allowed(struct session *session)
     if (most > session->limits.memory_bytes / 2)
         most = session->limits.memory_bytes / 2; /* it may come to twice that */
     uint64_t bytes = bytes_to_keep(session);
-    if (most == 0 || box_is_folder(interpreter_box(session->interpreter)))
+    if (session->running.last || most == 0 ||
+        box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
         return true;

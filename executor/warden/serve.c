@@ -108,6 +108,7 @@ static enum turn serve_run(struct session *session)
         listing_read(&session->files, session_workspace(session));
     outcome_begin(session, call, limit_ms);
     keep_asked(&session->running, frame);
+    session->running.last = frame->last;
     bool interrupted = session->first->interrupted;
     session_pop(session);
     session_begin_cell(session);

@@ -85,6 +85,7 @@ struct running {
     struct arena asked_arena;
     uint64_t installs;       /* that its code asked for */
     uint64_t install_number; /* of the one that goes on */
+    bool last;               /* nothing will follow it: no snapshot is made */
     bool again;              /* it is to run again once that is possible */
     unsigned int times;      /* that it was begun */
 };

@@ -27,7 +27,8 @@ enum frame_type {
     /* consumer to warden */
     FRAME_HELLO,     /* first frame of a connection */
     FRAME_OPEN,      /* session: make it, or find it; limits */
-    FRAME_RUN,       /* session, call, cell_ms; a task and what it takes */
+    FRAME_RUN,       /* session, call, cell_ms; a task and what it takes; last:
+                        nothing will follow it, so no snapshot is made */
     FRAME_INTERRUPT, /* session: KeyboardInterrupt in the cell that runs */
     FRAME_PUT,       /* session, name, data at offset; last */
     FRAME_GET,       /* session, name */
