@@ -6,6 +6,12 @@ EPERM = "(-1, 'EPERM')"
 ENOSYS = "(-1, 'ENOSYS')"
 STATUS = "open('/proc/self/status').read().split('{}:')[1].split()[0]"
 
+CGROUPS = "{line.split(':')[2] for line in open('/proc/self/cgroup').read().split()}"
+PIDFD = "signal.pidfd_send_signal(os.pidfd_open({}), 9)"
+DEVICES = repr(
+    ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom"]
+)
+
 # name, code, what its value or its exception's name must be (None: any error)
 REFUSED = [
     # the host's files
@@ -25,6 +31,18 @@ REFUSED = [
     ("a new program", "open('/usr/bin/x', 'w')", None),
     ("a change of the root", "os.mkdir('/x')", None),
     ("a change of /etc", "open('/etc/passwd', 'a')", None),
+    (
+        "a neighbour's shared memory",
+        "[*os.listdir('/dev/shm'), os.path.exists('/dev/shm/secret.shm')]",
+        "[False]",
+    ),
+    ("above the root", "os.chdir('../../../..')\nos.getcwd()", "'/'"),
+    (
+        "around by /proc",
+        "os.listdir('/proc/self/root/../../root')",
+        "FileNotFoundError",
+    ),
+    ("programs with another's rights", "os.statvfs('/usr/bin').f_flag & 2", "2"),
     ("a device", "os.mknod('sda', 0o60600, os.makedev(8, 0))", "OSError"),
     ("a file by its handle", "syscall(304, 0, 0, 0)", EPERM),
     (
@@ -64,6 +82,33 @@ REFUSED = [
     ("a group with others", "(os.getpgid(0), os.getsid(0))", "(2, 2)"),
     ("a child for the zygote", "syscall(56, 0x8011, 0, 0, 0, 0)", EPERM),
     ("killing all", "try:\n    os.kill(-1, 9)\nexcept OSError:\n    pass\n1", "1"),
+    ("init's memory map", "open('/proc/1/maps').read(1)", "PermissionError"),
+    ("init's namespaces", "os.open('/proc/1/ns/mnt', 0)", "PermissionError"),
+    ("init, by a pidfd", PIDFD.format(1), "PermissionError"),
+    ("init, by a thread", "syscall(234, 1, 1, 9)", EPERM),
+    ("its parent", "os.kill(os.getppid() or 1, 9)", "PermissionError"),
+    ("to be traced", "syscall(101, 0, 0, 0, 0)", EPERM),
+    ("its own memory, as a file", "open('/proc/self/mem', 'r+b')", "PermissionError"),
+    (
+        "to be killed last",
+        "open('/proc/self/oom_score_adj', 'w')",
+        "PermissionError",
+    ),
+    (
+        "real time",
+        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))",
+        "OSError",
+    ),
+    ("memory that cannot be swapped", "syscall(151, 3)", ENOSYS),
+    # cgroups
+    ("where it is among cgroups", CGROUPS, "{'/'}"),
+    ("another cgroup", "open('/sys/fs/cgroup/cgroup.procs')", "FileNotFoundError"),
+    (
+        "any cgroup",
+        "[d for d, _, names in os.walk('/')"
+        " if {'cgroup.procs', 'tasks', 'release_agent'} & {*names}]",
+        "[]",
+    ),
     # the network
     ("AF_INET", "socket.socket(socket.AF_INET)", "PermissionError"),
     ("AF_INET6", "socket.socket(10, socket.SOCK_DGRAM)", "PermissionError"),
@@ -77,6 +122,13 @@ REFUSED = [
         "a socket of the host",
         "socket.socket(socket.AF_UNIX).connect('/run/quern/executor.sock')",
         "FileNotFoundError",
+    ),
+    ("a pair of netlink", "syscall(53, 16, 3, 0, 0)", "(-1, 'EACCES')"),
+    ("the broker", "socket.create_connection(('127.0.0.1', 6379))", "PermissionError"),
+    (
+        "the cloud",
+        "socket.create_connection(('169.254.169.254', 80))",
+        "PermissionError",
     ),
     # the kernel
     ("a keyring", "syscall(250, 0, -3, 0)", EPERM),
@@ -97,11 +149,17 @@ REFUSED = [
     # memory that no limit sees
     ("memfd_create", "os.memfd_create('x')", "PermissionError"),
     ("shmget", "syscall(29, 0, 1 << 30, 0o1600)", EPERM),
+    ("semget", "syscall(64, 0, 1, 0o1600)", ENOSYS),
+    ("msgget", "syscall(68, 0, 0o1600)", ENOSYS),
+    ("a POSIX message queue", "syscall(240, 0, 0, 0, 0)", EPERM),
     ("shared memory", "import mmap\nmmap.mmap(-1, 1)", "PermissionError"),
     ("as much of /dev/zero", "open('/dev/zero')", "FileNotFoundError"),
     # what the kernel counts for all of a user, and the warden needs as well
     ("epoll", "import select\nselect.epoll()", "OSError"),
-    # terminals
+    # terminals, devices
+    ("a pseudo-terminal", "os.openpty()", None),
+    ("the terminal", "open('/dev/tty')", "FileNotFoundError"),
+    ("other devices", "sorted(os.listdir('/dev'))", DEVICES),
     ("TIOCSTI", "import fcntl\nfcntl.ioctl(0, 0x5412, b'x')", "PermissionError"),
     ("TIOCSTI with upper bits", "syscall(16, 0, 0x100005412, 0)", EPERM),
     # what the process itself may

@@ -139,7 +139,17 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize("name, code, ends", ENDS, ids=[r[0] for r in ENDS])
+# They take apart what the next cell of their own session would run with.
+SABOTAGE = pytest.mark.sabotage("its interpreter is broken, or ends later")
+
+
+def rows():
+    for row in ENDS:
+        marks = [SABOTAGE] if row[2] is None or "later" in row[0] else []
+        yield pytest.param(*row, id=row[0], marks=marks)
+
+
+@pytest.mark.parametrize("name, code, ends", rows())
 def test_it_ends_as_it_should(attacker, name, code, ends):
     attacker.run("mark = 1")
     done = attacker.run(code, cell_ms=3000)

@@ -128,7 +128,125 @@ def test_a_name_that_changes_its_meaning_all_the_time(attacker):
     attacker.run("thread.join()")
 
 
-def test_many_files_are_bounded(attacker):
-    done = attacker.run("for i in range(9000): open(f'f{i:05}', 'w').close()")
+FOLDERS = """
+os.mkdir('real')
+n = open('real/passwd', 'w').write('mine')
+def swap():
+    end = time.time() + 2
+    while time.time() < end:
+        os.rename('real', 'swap')
+        os.rename('swap', 'real')
+        os.symlink('/etc', 'swap')
+        os.unlink('swap')
+thread = threading.Thread(target=swap, daemon=True)
+thread.start()
+"""
+
+
+def test_a_folder_that_changes_its_meaning_all_the_time(attacker):
+    attacker.run(FOLDERS)
+    seen = set()
+    for _ in range(50):
+        attacker.run("time.sleep(0.005)")
+        try:
+            seen.add(attacker.get("swap/passwd"))
+        except Failed as failed:
+            seen.add(type(failed))
+    assert seen <= {b"mine", Failed}
+    attacker.run("thread.join()")
+
+
+GROWS = """
+def grow():
+    with open('grows', 'ab', buffering=0) as file:
+        while True: file.write(bytes(999))
+threading.Thread(target=grow, daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_a_file_that_grows_while_it_is_read(attacker):
+    """It stands still: what is listed is what there is."""
+    attacker.run(GROWS)
+    attacker.list()  # its snapshot is made
+    bytes_ = attacker.list()["grows"]
+    assert bytes_ > 0 and attacker.get("grows") == bytes(bytes_)
+
+
+def test_a_sparse_file_is_what_it_says(attacker):
+    attacker.run("open('sparse', 'w').truncate(9 << 20)")
+    assert attacker.get("sparse") == bytes(9 << 20)
+    attacker.run("open('sparse', 'w').truncate(80 << 20)")
+    with pytest.raises(Failed, match="at most"):
+        attacker.get("sparse")
+
+
+HARD = [
+    ("of the system", "os.link('/etc/passwd', 'trick')", "OSError"),
+    ("of a device", "os.link('/dev/null', 'trick')", "OSError"),
+    ("of an open file", "os.link('/proc/self/fd/1', 'trick')", "OSError"),
+    ("of a folder", "os.mkdir('d')\nos.link('d', 'trick')", "PermissionError"),
+]
+
+
+@pytest.mark.parametrize("name, code, error", HARD, ids=[r[0] for r in HARD])
+def test_a_hard_link(attacker, name, code, error):
+    assert attacker.run(code).error["name"] == error
+    assert attacker.list() == {}
+
+
+def test_a_hard_link_of_its_own_is_a_file(attacker):
+    attacker.run("n = open('a', 'w').write('x')\nos.link('a', 'b')")
+    assert attacker.list() == {"a": 1, "b": 1}
+
+
+LONG = [
+    ("a name of 256 bytes", "x" * 256),
+    ("a path of 4000 bytes", "x" * 4000),
+    ("a NUL", "a\0b"),
+    ("no name", ""),
+    ("only the folder", "."),
+    ("the parent of a folder", "a/../../x"),
+    ("a slash at the end", "a/"),
+]
+
+
+@pytest.mark.parametrize("name, path", LONG, ids=[r[0] for r in LONG])
+def test_a_name_that_cannot_be(attacker, name, path):
+    with pytest.raises(Failed):
+        attacker.put(path, b"x")
+    with pytest.raises(Failed):
+        attacker.get(path)
+    assert [n for n in attacker.list() if n != "a"] == []
+
+
+def test_the_same_name_twice_is_one_file(attacker):
+    attacker.put("twice", b"first, and longer")
+    attacker.put("twice", b"second")
+    assert attacker.list() == {"twice": 6}
+    assert attacker.get("twice") == b"second"
+    done = attacker.run("open('TWICE', 'w').close()\nopen('twice', 'w').close()")
+    assert done.files == {"TWICE": "new", "twice": "changed"}
+
+
+DEEP = """
+for i in range(1000):
+    os.mkdir('d')
+    os.chdir('d')
+    open('f', 'w').close()
+os.chdir('/workspace')
+"""
+
+
+def test_folders_a_thousand_deep_are_not_followed_to_their_end(attacker):
+    done = attacker.run(DEEP)
     assert done.status == "ok"
+    assert 1 <= len(done.files) <= 32
+    assert attacker.get("d/d/d/f") == b""
+
+
+def test_many_files_are_bounded(attacker):
+    done = attacker.run("for i in range(10**5): open(f'f{i:05}', 'w').close()")
+    assert done.status in ("ok", "error"), "or there are no inodes left"
     assert 1000 < len(done.files) <= 4096
+    assert attacker.get("f00000") == b""

@@ -82,6 +82,7 @@ HOOKS = [
 ]
 
 
+@pytest.mark.sabotage("what it does at a fork, it does at every one")
 @pytest.mark.parametrize(
     "when, name, what, why", HOOKS, ids=[f"{h[0]}, one {h[1]}" for h in HOOKS]
 )
@@ -235,6 +236,7 @@ FORGERIES = [
 ]
 
 
+@pytest.mark.sabotage("its own snapshots cannot be told from forged ones")
 @pytest.mark.parametrize("name, forge", FORGERIES, ids=[r[0] for r in FORGERIES])
 def test_a_forged_snapshot(executor, attacker, name, forge):
     def descriptors():
@@ -317,24 +319,40 @@ def test_nothing_runs_between_cells(attacker, name, code):
     assert float(done.result) > 1, "it stood still"
 
 
+# It has a child whenever it is forked: what runs between two cells.
+BREEDS = """
+def breed():
+    if libc.fork() == 0:
+        while True: time.sleep(600)
+os.register_at_fork(before=breed)
+"""
+# Those that were there before this cell, but for init, itself and the snapshot.
+OLDER = """
+def older():
+    began = time.clock_gettime(time.CLOCK_BOOTTIME) - 0.05
+    for pid in sorted(int(p) for p in os.listdir('/proc') if p.isdigit()):
+        try:
+            fields = open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()
+        except OSError:
+            continue
+        if fields[0] not in 'ZX' and pid not in (1, os.getpid()):
+            if int(fields[19]) / os.sysconf('SC_CLK_TCK') < began:
+                yield pid
+def count():
+    for _ in range(100):
+        if len([*older()]) == 1: break
+        time.sleep(0.02)  # the snapshot before this one is ending
+    return len([*older()])
+"""
+
+
+@pytest.mark.sabotage("it has another child at every snapshot")
 def test_children_of_the_moment_when_a_snapshot_is_made_end(attacker):
-    attacker.run(
-        "def fork():\n"
-        "    while True:\n"
-        "        try:\n"
-        "            os.fork() or time.sleep(600)\n"
-        "        except OSError:\n"
-        "            pass\n"
-        "        time.sleep(0.001)\n"
-        "threading.Thread(target=fork, daemon=True).start()"
-    )
-    for _ in range(5):
-        done = attacker.run(
-            "[p for p in os.listdir('/proc') if p.isdigit()\n"
-            " and open(f'/proc/{p}/stat').read().rsplit(')')[1].split()[0] == 'S'\n"
-            " and int(p) not in (1, 2)]"
-        )
-        assert done.status == "ok", done
+    attacker.run(OLDER + BREEDS)
+    for _ in range(3):
+        attacker.list()  # the snapshot is made
+        time.sleep(0.2)
+        assert attacker.run("count()").result == "1", "the snapshot"
 
 
 # What a snapshot shares with the runner, it does not bring back; the rest it
@@ -394,29 +412,3 @@ def test_a_nonce_of_before_is_worth_nothing(attacker):
     attacker.run(DIE)
     done = attacker.run("os.write(3, frame(type='done', nonce=1, result='x'))\n'true'")
     assert (done.status, done.result) == ("ok", "'true'")
-
-
-ALGEBRA = """
-import numpy
-a = numpy.random.rand(60, 60)
-u, s, v = numpy.linalg.svd(a)
-same = numpy.allclose((u * s) @ v, a)
-bool(same and numpy.allclose(numpy.linalg.inv(a) @ a, numpy.eye(60)))
-"""
-IN_CHILD = f"""
-r, w = os.pipe()
-if os.fork() == 0:
-    exec({ALGEBRA[:ALGEBRA.rindex('bool')]!r})
-    os.write(w, b'1')
-    os._exit(0)
-os.read(r, 1) == b'1'
-"""
-
-
-def test_linear_algebra_works_in_runner_child_and_snapshot(attacker):
-    assert attacker.run(ALGEBRA, cell_ms=9000).result == "True"
-    assert attacker.run(ALGEBRA).result == "True", "the runner has been forked"
-    assert attacker.run(IN_CHILD).result == "True", "its child"
-    attacker.run(DIE)
-    assert attacker.run(ALGEBRA).result == "True", "the snapshot"
-    assert attacker.run(IN_CHILD).result == "True", "the snapshot's child"

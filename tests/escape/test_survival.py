@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import EMPTY, READY
 from executor_client import Executor, Failed
 from servers import binary, wait_until
 
@@ -44,9 +45,6 @@ def zygotes(executor):
 def zygote_of(executor):
     (pid,) = wait_until(lambda: zygotes(executor), what="there is a zygote")
     return pid
-
-
-EMPTY, READY = 2, 4  # boxes, and interpreters in boxes, that stand ready
 
 
 def test_sessions_outlive_the_zygote(executor):

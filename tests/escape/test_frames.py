@@ -1,0 +1,174 @@
+"""Frames that the guest forges although it knows the nonce of its own cell: it may
+end that cell, and nothing else."""
+
+import pytest
+from test_forgery import FORGE
+
+# What it would say of a display, it says to a socket of its own: there it is.
+NONCE = FORGE + """
+def find_nonce():
+    ours, theirs = socket.socketpair()
+    channel = os.dup(3)
+    os.dup2(theirs.fileno(), 3)
+    display('x')
+    os.dup2(channel, 3)
+    os.close(channel)
+    return int.from_bytes(ours.recv(4096).split(b'nonce\\xcf')[1][:8], 'big')
+def say(**members):
+    data = frame(nonce=nonce, **members)
+    while data: data = data[os.write(3, data):]
+def hear(channel=3, limit=0.5):
+    import select
+    ready, _, _ = select.select([channel], [], [], limit)
+    return os.read(channel, 65536) if ready else b''
+nonce = find_nonce()
+"""
+
+# name, code, (status, state, result) of the cell
+SAID = [
+    (
+        "an end of its own",
+        "say(type='done', result='forged')\ntime.sleep(9)",
+        ("ok", "kept", "forged"),
+    ),
+    (
+        "two ends",
+        "say(type='done', result='one')\nsay(type='done', result='two')\ntime.sleep(9)",
+        ("ok", "kept", "one"),
+    ),
+    (
+        "an end that only the warden may tell of",
+        "say(type='done', status='timeout', result='x')\ntime.sleep(9)",
+        ("error", "kept", "x"),
+    ),
+    ("that it is ready", "say(type='ready')\n'true'", ("ok", "kept", "'true'")),
+    ("that it forked", "say(type='forked', pid=1)\n'true'", ("ok", "kept", "'true'")),
+    ("that one ended", "say(type='exited', pid=1)\n'true'", ("ok", "kept", "'true'")),
+    ("that it is to fork", "say(type='fork')\n'true'", ("ok", "kept", "'true'")),
+    ("a cell", "say(type='cell', code='1')\n'true'", ("ok", "kept", "'true'")),
+    ("a snapshot", "say(type='snapshot')\n'true'", ("ok", "kept", "'true'")),
+    ("an answer", "say(type='answer', number=1)\n'true'", ("ok", "kept", "'true'")),
+    (
+        "a tool that nobody offered",
+        "say(type='tool', number=1, name='x', data='{}')\nb'unknown_tool' in hear()",
+        ("ok", "kept", "True"),
+    ),
+    (
+        "a tool without a name",
+        "say(type='tool', number=1, data='{}')\nb'error' in hear()",
+        ("ok", "kept", "True"),
+    ),
+    (
+        "an installation where there are none",
+        "say(type='install', number=1, data='evil')\nb'no_packages' in hear()",
+        ("ok", "kept", "True"),
+    ),
+    ("an unknown type", "say(type='x')\ntime.sleep(9)", ("crashed", "rolled_back", "")),
+    (
+        "a number where there is text",
+        "say(type='done', result=5)\ntime.sleep(9)",
+        ("crashed", "rolled_back", ""),
+    ),
+    (
+        "an end that does not end",
+        "data = frame(type='done', nonce=nonce)\nos.write(3, data[:-9])\n"
+        "os.close(3)\ntime.sleep(9)",
+        ("crashed", "rolled_back", ""),
+    ),
+    (
+        "a name of a megabyte",
+        "big = b'\\xdb' + (1 << 20).to_bytes(4, 'big') + b'x' * (1 << 20)\n"
+        "data = frame(type='tool', nonce=nonce, name='@')[4:]\n"
+        "data = data.replace(b'\\xd9\\1@', big)\n"
+        "data = len(data).to_bytes(4, 'big') + data\n"
+        "while data: data = data[os.write(3, data):]\n"
+        "time.sleep(9)",
+        ("crashed", "rolled_back", ""),
+    ),
+    (
+        "more calls than a cell may make, unread",
+        "for i in range(3000): say(type='tool', number=i, name='x')\ntime.sleep(9)",
+        ("crashed", "rolled_back", ""),
+    ),
+]
+
+
+@pytest.mark.parametrize("name, code, end", SAID, ids=[r[0] for r in SAID])
+def test_what_it_may_say(attacker, name, code, end):
+    attacker.run("mark = 1")
+    done = attacker.run(NONCE + code, cell_ms=5000)
+    assert (done.status, done.state, done.result) == end, done
+    # What goes on after the end that it told of does not go on for long.
+    if "time.sleep(9)" in code and done.status in ("ok", "error"):
+        done = attacker.run("1 + 1", cell_ms=500)
+        assert done.state == "rolled_back" and done.reason, done
+    assert attacker.run("mark").result == "1"
+
+
+CALLS = """
+for i in {numbers}:
+    say(type='tool', number=i, name='add', data='{{}}')
+time.sleep(0.3)
+'over'
+"""
+TOOLS = '[{"name": "add", "parameters": {"type": "object", "properties": {}}}]'
+
+
+@pytest.mark.parametrize(
+    "name, numbers, passed",
+    [
+        ("once each", "range(1, 9)", list(range(1, 9))),
+        ("twice the same", "[1, 1, 2, 2]", [1, 2]),
+        ("backwards", "[9, 8, 7]", [9]),
+        ("more than may be open", "range(1, 40)", list(range(1, 17))),
+        ("numbers at the edge", "[0, 2**64 - 1, 1]", [2**64 - 1]),
+    ],
+)
+def test_calls_of_tools_are_counted_by_the_warden(attacker, name, numbers, passed):
+    ref, _ = attacker.start(NONCE + CALLS.format(numbers=numbers), tools=TOOLS)
+    heard = []
+    while (frame := attacker.connection.answer(ref))["type"] != "done":
+        heard += [frame["number"]] if frame["type"] == "tool" else []
+    assert heard == passed
+    assert frame["cell"].get("state", "kept") == "kept", frame
+
+
+def test_answers_that_nobody_asked_for_go_nowhere(attacker):
+    ref, call = attacker.start("time.sleep(0.5)\n'true'")
+    for number in (0, 1, 2**64 - 1):
+        attacker.reply({"call": call, "number": number}, "evil")
+        attacker.reply({"call": "another", "number": number}, "evil")
+    assert attacker.finish(ref).result == "'true'"
+
+
+def test_an_old_nonce_is_worth_nothing_in_the_next_cell(attacker):
+    attacker.run(NONCE)
+    for _ in range(3):
+        done = attacker.run("say(type='done', result='late')\n'true'")
+        assert (done.status, done.result) == ("ok", "'true'")
+
+
+CHILD = """
+if os.fork() == 0:
+    while True:
+        try:
+            say(type='done', result='of a child')
+        except OSError:
+            pass
+time.sleep(0.2)
+"""
+
+
+def test_a_child_that_speaks_in_place_of_its_parent_ends_one_cell_only(attacker):
+    """It knows the nonce, so the cell is what it says; then both are one."""
+    attacker.run("mark = 1")
+    done = attacker.run(NONCE + CHILD, cell_ms=3000)
+    assert (done.result, done.state) in (
+        ("of a child", "kept"),  # and was swept
+        ("", "rolled_back"),  # or it was quick enough to flood
+    ), done
+    for _ in range(3):
+        done = attacker.run("mark", cell_ms=1000)
+        if done.result != "1":
+            assert done.state == "rolled_back" and done.reason, done
+    assert attacker.run("mark").result == "1"
