@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "executor/box/box.h"
+#include "executor/box/walls.h"
 
 enum {
     MAX_ROUNDS = 2000, /* the memory of a large process takes time to free */
@@ -102,7 +103,7 @@ static unsigned int kill_strays(DIR *proc)
 static void stop_kept(void)
 {
     for (size_t i = 0; i < BOX_KEPT; i++)
-        if (kept[i] > 1)
+        if (kept[i] > 1 && wall_wanted("freeze"))
             kill(kept[i], SIGSTOP);
 }
 
@@ -111,7 +112,7 @@ static void stop_kept(void)
 static struct box_word sweep(DIR *proc)
 {
     struct box_word word = { .kind = BOX_SWEPT };
-    if (getpid() != 1)
+    if (getpid() != 1 || !wall_wanted("sweep"))
         return word; /* no box of its own: these would be others' processes */
     for (int round = 0; round < MAX_ROUNDS; round++) {
         stop_kept();

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "executor/box/box.h"
+#include "executor/box/walls.h"
 
 enum { MAX_INODES = 32768, ROOT_BYTES = 1 << 20 };
 
@@ -172,8 +173,9 @@ static void add_python(void)
 static void add_own(unsigned long long disk_bytes)
 {
     char options[96];
+    bool bounded = wall_wanted("quota");
     snprintf(options, sizeof(options), "size=%llu,nr_inodes=%d,mode=0755",
-             disk_bytes, MAX_INODES);
+             bounded ? disk_bytes : 0, bounded ? MAX_INODES : 0);
     make_dir("space");
     if (mount("space", "space", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               options) < 0)

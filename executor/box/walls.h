@@ -27,8 +27,9 @@ bool rlimits_set(const struct session_limits *limits, struct err *err);
 bool caps_drop(struct err *err); /* and no_new_privs */
 bool seccomp_enter(const struct policy_filter *filter, struct err *err);
 
-/* Always true; in test builds false for the wall that the environment's
- * QUERN_WITHOUT_WALL names. */
+/* Always true; in test builds false for the walls that the environment's
+ * QUERN_WITHOUT_WALL names, with commas between them. The warden has walls as
+ * well: watchdog, deadline, freeze, sweep, nonce, bounds, images, files. */
 bool wall_wanted(const char *name);
 
 /* What this kernel has. The ABI of Landlock; 0: none. */

@@ -1,4 +1,5 @@
 /* cell.c - the states of a session whose cell runs or has just ended. */
+#include "executor/box/walls.h"
 #include "executor/warden/machine.h"
 
 /* Only while the cell may still go on: later it is a matter of moments, and
@@ -51,7 +52,7 @@ enum turn step_running(struct session *session)
                     "it did not read the answers to its calls");
         return session_kill(session);
     }
-    if (session->seen.late && !tool_goes_on(session))
+    if (session->seen.late && !tool_goes_on(session) && wall_wanted("deadline"))
         return stop(session, STOP_LIMIT);
     session_slow_down(session);
     return WAIT;

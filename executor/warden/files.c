@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
@@ -24,6 +25,10 @@ static int open_beneath(int workspace, const char *path, int flags)
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
                    RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
+    if (!wall_wanted("files")) {
+        how.flags &= ~(unsigned int)O_NOFOLLOW;
+        how.resolve = 0;
+    }
     return (int)syscall(SYS_openat2, workspace, path, &how, sizeof(how));
 }
 

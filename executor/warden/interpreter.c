@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/output.h"
 #include "executor/warden/wire.h"
@@ -322,6 +323,8 @@ void interpreter_pause(struct interpreter *interpreter, bool pause)
 
 void interpreter_freeze(struct interpreter *interpreter)
 {
+    if (!wall_wanted("freeze"))
+        return;
     runner_signal(interpreter->runner, SIGSTOP);
     if (interpreter->snapshot)
         runner_signal(interpreter->snapshot, SIGSTOP);

@@ -14,6 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
+
 typedef uint64_t measure(int proc, const char *pid);
 
 static bool read_file(int proc, const char *pid, const char *name, char *text,
@@ -104,7 +106,7 @@ bool memory_exceeded(const struct box *box, uint64_t limit_bytes,
         return memory_kills(box) > 0;
     }
     *taken_bytes = look(box_proc(box), box_workspace(box), limit_bytes);
-    return *taken_bytes > limit_bytes;
+    return *taken_bytes > limit_bytes && wall_wanted("watchdog");
 }
 
 uint64_t memory_peak_bytes(const struct box *box)

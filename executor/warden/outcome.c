@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "executor/box/walls.h"
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
@@ -105,8 +106,9 @@ static struct list sound_parts(struct session *session,
     for (size_t i = 0; i < bundle->count; i++) {
         struct image_size size;
         running->display_bytes += pairs[i].value.len;
-        if (running->display_bytes <= MAX_CELL_DISPLAY_BYTES &&
-            image_is_sound(pairs[i].key, pairs[i].value, &size))
+        bool good = image_is_sound(pairs[i].key, pairs[i].value, &size) ||
+                    !wall_wanted("images");
+        if (running->display_bytes <= MAX_CELL_DISPLAY_BYTES && good)
             out[sound.count++] = pairs[i];
         else
             dropped = true;
@@ -123,7 +125,8 @@ void outcome_display(struct session *session, const struct list *bundle)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct running *running = &session->running;
-    if (running->displays == MAX_DISPLAYS || bundle->count == 0)
+    bool full = running->displays >= MAX_DISPLAYS && wall_wanted("bounds");
+    if (full || bundle->count == 0)
         return;
     running->displays++;
     struct list sound = sound_parts(session, bundle, &arena);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "executor/box/walls.h"
 #include "executor/warden/log.h"
 #include "executor/warden/process.h"
 #include "executor/warden/wire.h"
@@ -195,7 +196,8 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
         runner->events.on_ready(runner->events.owner, runner);
         return;
     }
-    if (frame->nonce != runner->nonce || runner->nonce == 0)
+    bool named = frame->nonce == runner->nonce || !wall_wanted("nonce");
+    if (!named || runner->nonce == 0)
         return; /* forged, or late */
     if (frame->type == GUEST_DONE)
         runner->nonce = 0;
@@ -223,7 +225,7 @@ static bool take_next(struct runner *runner)
         die(runner, "it broke its channel");
         return false;
     }
-    if (++runner->heard > MAX_FRAMES) {
+    if (++runner->heard > MAX_FRAMES && wall_wanted("bounds")) {
         die(runner, "it flooded its channel");
         return false;
     }
