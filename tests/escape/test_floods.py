@@ -121,12 +121,12 @@ DISPLAYED = "from IPython.display import Image\ndisplay(Image(data=png(60000)))"
 # name, code, how it may end
 DRAWN = [
     ("10^4 figures", FIGURES, {"ok", "timeout", "memory", "error"}),
-    ("a figure of 20000 by 20000", HUGE, {"ok"}),
+    ("a figure of 20000 by 20000", HUGE, {"ok", "timeout"}),
     ("a file of 20000 by 20000", SAVED, {"ok", "error", "timeout", "memory"}),
     ("a line of 10^6 points", POINTS, {"ok", "timeout"}),
     ("a table of 10^7 rows", TABLE, {"ok"}),
-    ("a table of 10^5 columns", WIDE, {"ok"}),
-    ("a table of 200 MB", CELLS, {"ok"}),
+    ("a table of 10^5 columns", WIDE, {"ok", "timeout"}),
+    ("a table of 200 MB", CELLS, {"ok", "timeout"}),
     ("an array that is to be written whole", ARRAY, {"ok"}),
     ("a PNG bomb, opened", BOMB + OPENED, {"error"}),
     ("a PNG bomb, shown", BOMB + DISPLAYED, {"ok"}),
@@ -135,7 +135,7 @@ DRAWN = [
 
 @pytest.mark.parametrize("name, code, ends", DRAWN, ids=[r[0] for r in DRAWN])
 def test_what_is_drawn_is_bounded(attacker, name, code, ends):
-    done = attacker.run(code, cell_ms=12000)
+    done = attacker.run(code, cell_ms=20000)
     assert done.status in ends, done
     assert done.state == "kept" or done.reason
     assert len(done.displays) <= 65
@@ -149,7 +149,7 @@ def test_what_is_drawn_is_bounded(attacker, name, code, ends):
 
 # ------------------------------------------------------------- memory, archives
 
-SMALL = "a = []\nwhile True: a.append([])"
+SMALL = "a = []\nwhile True: a.append(bytes(999))"
 PIPES = """
 kept = []
 while True:

@@ -114,22 +114,25 @@ time.sleep(0.3)
 TOOLS = '[{"name": "add", "parameters": {"type": "object", "properties": {}}}]'
 
 
+# name, how it numbers its calls, how many are passed on
+NUMBERED = [
+    ("once each", "range(1, 9)", 8),
+    ("twice the same", "[1, 1, 2, 2]", 4),
+    ("backwards", "[9, 8, 7]", 3),
+    ("more than may be open", "range(1, 40)", 16),
+    ("at the edge", "[0, 2**64 - 1, 1]", 3),
+]
+
+
 @pytest.mark.parametrize(
-    "name, numbers, passed",
-    [
-        ("once each", "range(1, 9)", list(range(1, 9))),
-        ("twice the same", "[1, 1, 2, 2]", [1, 2]),
-        ("backwards", "[9, 8, 7]", [9]),
-        ("more than may be open", "range(1, 40)", list(range(1, 17))),
-        ("numbers at the edge", "[0, 2**64 - 1, 1]", [2**64 - 1]),
-    ],
+    "name, numbers, passed", NUMBERED, ids=[r[0] for r in NUMBERED]
 )
-def test_calls_of_tools_are_counted_by_the_warden(attacker, name, numbers, passed):
+def test_calls_of_tools_are_numbered_by_the_warden(attacker, name, numbers, passed):
     ref, _ = attacker.start(NONCE + CALLS.format(numbers=numbers), tools=TOOLS)
     heard = []
     while (frame := attacker.connection.answer(ref))["type"] != "done":
         heard += [frame["number"]] if frame["type"] == "tool" else []
-    assert heard == passed
+    assert heard == [*range(1, passed + 1)]
     assert frame["cell"].get("state", "kept") == "kept", frame
 
 

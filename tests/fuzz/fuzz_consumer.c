@@ -185,10 +185,11 @@ static void act(unsigned int what, size_t who, size_t much, struct view bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const struct frame welcome = { .type = FRAME_WELCOME };
     struct err err;
     world_begin();
     struct server *server =
-        server_new(&world.sessions, listen_somewhere(), "none", &err);
+        server_new(&world.sessions, listen_somewhere(), &welcome, &err);
     MUST(server != NULL);
     for (size_t i = 0; i < CONSUMERS; i++) {
         consumers[i].fd = -1;

@@ -10,6 +10,8 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"
 
+enum { NO_RUN = 1 << 20 }; /* ref of everything else */
+
 /* The consumer, who writes down what it is told. */
 static struct {
     struct peer peer; /* first */
@@ -33,18 +35,23 @@ static void check_display(const struct frame *frame)
     }
 }
 
+static void be_done(void)
+{
+    consumer.done++;
+    consumer.displays = consumer.open_calls = 0;
+    consumer.out_bytes[0] = consumer.out_bytes[1] = consumer.call = 0;
+}
+
 static void check_done(const struct frame *frame)
 {
     const struct cell *cell = &frame->cell;
-    consumer.done++;
     MUST(cell->state == CELL_KEPT || cell->reason.len > 0);
     MUST(view_is_utf8(cell->reason));
     if (cell->status == CELL_TIMEOUT || cell->status == CELL_MEMORY ||
         cell->status == CELL_CRASHED)
         MUST(cell->reason.len > 0);
     MUST(cell->result.len == 0 || cell->status != CELL_CRASHED);
-    consumer.displays = consumer.open_calls = 0;
-    consumer.out_bytes[0] = consumer.out_bytes[1] = consumer.call = 0;
+    be_done();
 }
 
 static void check_tool(const struct frame *frame)
@@ -60,13 +67,9 @@ static void hear(struct peer *peer, const struct frame *frame)
     struct err err;
     (void)peer;
     MUST(frame_encode(&schema_frame, frame, &bytes, &err));
-    if (frame->ref == 0 || frame->type == FRAME_OK ||
-        frame->type == FRAME_OPENED)
+    MUST(frame->type != FRAME_FAILED || frame->error.message.len > 0);
+    if (frame->ref == NO_RUN)
         return;
-    if (frame->type == FRAME_FAILED) { /* it was closed, or never was */
-        MUST(frame->error.message.len > 0);
-        return;
-    }
     MUST(frame->ref == consumer.done + 1); /* one after the other, once each */
     if (frame->type == FRAME_DISPLAY)
         check_display(frame);
@@ -74,6 +77,8 @@ static void hear(struct peer *peer, const struct frame *frame)
         check_tool(frame);
     else if (frame->type == FRAME_DONE)
         check_done(frame);
+    else if (frame->type == FRAME_FAILED)
+        be_done(); /* there is no interpreter, or it was closed */
     else if (frame->type == FRAME_RESTART)
         consumer.displays = consumer.open_calls = consumer.call =
             consumer.out_bytes[0] = consumer.out_bytes[1] = 0;
@@ -130,6 +135,7 @@ static void answer_tool(uint64_t number)
         consumer.open_calls--;
     ask((struct frame){
         .type = FRAME_ANSWER,
+        .ref = NO_RUN,
         .call = view_of(call),
         .number = number,
         .data = VIEW("{}"),
@@ -207,7 +213,7 @@ static void act(unsigned int what, size_t much)
         answer_tool(much);
         break;
     case 4:
-        ask((struct frame){ .type = FRAME_INTERRUPT, .ref = UINT64_MAX });
+        ask((struct frame){ .type = FRAME_INTERRUPT, .ref = NO_RUN });
         break;
     case 5:
         world.hungry = much & 1;
@@ -221,7 +227,7 @@ static void act(unsigned int what, size_t much)
         break;
     default:
         if (much == 'x') {
-            ask((struct frame){ .type = FRAME_CLOSE, .ref = UINT64_MAX });
+            ask((struct frame){ .type = FRAME_CLOSE, .ref = NO_RUN });
             consumer.closed = true;
         }
     }
@@ -237,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world.packages = size > 0 && data[0] & 1;
     if (world.packages)
         world.sessions.packages = (struct packages *)&world;
-    ask((struct frame){ .type = FRAME_OPEN, .ref = UINT64_MAX });
+    ask((struct frame){ .type = FRAME_OPEN, .ref = NO_RUN });
     ask_run(true);
     world_settle();
     for (size_t at = 1; at + 2 <= size && !consumer.closed;) {
