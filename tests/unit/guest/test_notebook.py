@@ -109,6 +109,11 @@ SHOWN = [
         "True",
     ),
     (
+        "sympy's init_printing()",
+        ["import sympy\nsympy.init_printing()", "sympy.Symbol('x') ** 2"],
+        "x**2",
+    ),
+    (
         "numbers as numpy is told to show them",
         [
             "import numpy as np\nnp.set_printoptions(formatter={'int': hex})",
@@ -174,6 +179,12 @@ SAYS = [
         ("%history does nothing here: earlier cells are not kept.", 1),
     ),
     ("%load_ext is passed over", ["%load_ext autoreload"], "", ""),
+    (
+        "%%capture --no-stderr",
+        ["%%capture --no-stderr\nimport sys\nprint(1)\nprint(2, file=sys.stderr)"],
+        "",
+        "2\n",
+    ),
     (
         "%run says how a program ended",
         ["%%writefile p.py\nimport sys\nsys.exit('no data')", "%run p.py"],

@@ -26,7 +26,10 @@ def fork_workers(parallel):
 
 def pickle_functions(pool):
     """Those of cells, and lambdas, as they reach joblib's own workers."""
-    from joblib.externals.loky.backend import reduction
+    try:
+        from joblib.externals.loky.backend import reduction
+    except ImportError:  # a package of its own
+        from loky.backend import reduction
 
     pool.CustomizablePickler = reduction.get_loky_pickler()
 

@@ -274,13 +274,16 @@ class Captured:
 def cell_capture(line, body, filename, skipped):
     from . import cell
 
-    name = next((word for word in line.split() if word.isidentifier()), None)
+    words, bundles = line.split(), []
+    name = next((word for word in words if word.isidentifier()), None)
     out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        display.captured() as bundles,
-    ):
+    with contextlib.ExitStack() as stack:
+        if "--no-stdout" not in words:
+            stack.enter_context(contextlib.redirect_stdout(out))
+        if "--no-stderr" not in words:
+            stack.enter_context(contextlib.redirect_stderr(err))
+        if "--no-display" not in words:
+            bundles = stack.enter_context(display.captured())
         cell.evaluate_and_display(skipped + body, filename)
     if name:
         captured = Captured(out.getvalue(), err.getvalue(), bundles)

@@ -128,10 +128,11 @@ def get_ipython():
 
 
 def for_cells_only():
-    """IPython.get_ipython: libraries ask it whether they are in a notebook."""
+    """Libraries ask for it, too, to see whether they are in a notebook; then they
+    would have more of it than there is."""
     caller = sys._getframe(1).f_code.co_filename
-    return _shell if caller.startswith("<cell-") else None
+    return _shell if caller.startswith(("<cell", "<magic")) else None
 
 
 def install():
-    builtins.get_ipython = get_ipython
+    builtins.get_ipython = for_cells_only
