@@ -193,6 +193,10 @@ def kind_of(source, expected, got, others):
         return "the prompt shows something else each time"
     if {expected[1], got[1]} & LATE:
         return "not ended in time"
+    if expected[1] in ("SyntaxError", "IndentationError"):
+        return "no statement of Python to the prompt"
+    if "\\\n" in got[0] and "\\\n" not in expected[0]:
+        return "a wide table is wrapped, as in notebooks"
     if compounds(source):
         return "several values in one example: a cell shows the last"
     if same_end and rounded(expected[0]) == rounded(got[0]):

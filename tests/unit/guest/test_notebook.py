@@ -1,6 +1,8 @@
 """What notebooks have beside Python, as models write it: commands, prompts,
 what is left of earlier cells."""
 
+import re
+
 import pytest
 
 WARN = "import warnings\nwarnings.warn('w')"
@@ -192,6 +194,19 @@ SAYS = [
         "SystemExit: no data\n",
     ),
 ]
+
+
+@pytest.mark.parametrize("columns, shown", [(6, 6), (20, 20), (30, 20)])
+@pytest.mark.parametrize("show", ["df", "print(df)"])
+def test_columns_that_do_not_fit_are_wrapped(one, show, columns, shown):
+    names = [f"a name of some length {number}" for number in range(columns)]
+    cell = one(
+        f"import pandas as pd\ndf = pd.DataFrame({{n: [1] for n in {names}}})\n{show}"
+    )
+    said = cell.result + cell.out
+    assert len(set(re.findall(r"length (\d+)", said))) == shown
+    assert max(map(len, said.split("\n"))) <= 80
+    assert ("..." in said) == (columns > shown)
 
 
 @pytest.mark.parametrize("cells, out, err", rows(SAYS))

@@ -256,7 +256,8 @@ def _unbound(pandas):
     # One that is never exceeded: pandas wants at least one.
     unbound = ["display.precision", pandas.get_option("display.precision")]
     for name, most in bounds.items():
-        if (pandas.get_option(name) or most + 1) > most:
+        asked = pandas.get_option(name)  # None: all; 0: what fits
+        if asked is None or asked > most:
             unbound += (name, most)
     return unbound
 

@@ -15,6 +15,7 @@ def install():
     hooks.after_import("joblib.pool", pickle_functions)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
+    hooks.after_import("pandas", wrap_tables)
     hooks.after_import("plotly.io", show_plotly)
 
 
@@ -32,6 +33,12 @@ def pickle_functions(pool):
         from loky.backend import reduction
 
     pool.CustomizablePickler = reduction.get_loky_pickler()
+
+
+def wrap_tables(pandas):
+    """At a prompt columns that do not fit beside each other are left out; notebooks
+    show twenty, one below the other."""
+    pandas.set_option("display.max_columns", 20)
 
 
 def bound_images(image):
