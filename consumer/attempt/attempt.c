@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/attempt/blob.h"
 #include "consumer/log.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     FINISH_MS = 60 * MINUTE_MS,
     OTHERS_MS = 25 * 60 * MINUTE_MS, /* after the bounds of what we wait for */
     MOST_WAIT_MS = 30 * 1000,
+    BLOB_RENEWALS = 24, /* at most, in the time that they live */
 };
 
 static enum turn step_deciding(struct attempt *attempt);
@@ -354,6 +356,22 @@ void attempt_landed(void *owner, const redisReply *reply, const struct err *why)
     }
     attempt->landed = true;
     attempt_run(attempt);
+}
+
+/* Not for every cell: it would be a command for each blob each time. */
+void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    uint64_t now = attempt_now_ms(attempt);
+    uint64_t since = attempt->renewed_ms > 0
+                         ? now - attempt->renewed_ms
+                         : now - attempt->started_ms + attempt->age_ms;
+    uint64_t usual = attempt->consumer->settings.result_ttl_ms;
+    if (since < usual / BLOB_RENEWALS && ttl_ms == usual)
+        return;
+    attempt->renewed_ms = now;
+    blobs_renew(&attempt->store, &attempt->consumer->names,
+                conversation->results, conversation->result_count, ttl_ms);
 }
 
 bool attempt_compose(struct attempt *attempt, const struct record *record)

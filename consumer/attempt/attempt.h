@@ -85,6 +85,7 @@ struct attempt {
     uint64_t queued_ms;
     uint64_t age_ms;      /* of the job when it started, by Redis's clock */
     uint64_t started_ms;  /* the loop's clock */
+    uint64_t renewed_ms;  /* when blobs were, since the start; 0: not yet */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
     bool held;            /* the lease is ours: beat it */
     struct buf body;
@@ -160,6 +161,10 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why);
  * of that kind, or tried often enough. wait_ms: at least. */
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume);
+
+/* What cells have left must outlive a job that takes long; its last call is
+ * that of the end. */
+void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
 
 struct holding attempt_holding(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */

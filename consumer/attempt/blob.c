@@ -15,6 +15,45 @@ void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1])
         snprintf(name + 2 * (size_t)i, 3, "%02x", hash[i]);
 }
 
+/* Never cuts a longer life short: the bytes may be some job's file too. */
+static void renew(struct store *store, const struct names *names,
+                  struct view name, uint64_t ttl_ms)
+{
+    if (name.len == 0)
+        return;
+    struct key key = names_blob(names, PARTITION, name);
+    struct command command;
+    command_init(&command, "PEXPIRE");
+    command_add(&command, key_view(&key));
+    command_add_uint(&command, ttl_ms);
+    command_add_text(&command, "GT");
+    store_send(store, &command, NULL, NULL);
+    command_finish(&command);
+}
+
+static void renew_cell(struct store *store, const struct names *names,
+                       const struct cell *cell, uint64_t ttl_ms)
+{
+    const struct display *displays = cell->displays.items;
+    const struct cell_file *files = cell->files.items;
+    renew(store, names, cell->out_blob, ttl_ms);
+    renew(store, names, cell->errout_blob, ttl_ms);
+    for (size_t i = 0; i < cell->displays.count; i++) {
+        const struct display_part *parts = displays[i].parts.items;
+        for (size_t j = 0; j < displays[i].parts.count; j++)
+            renew(store, names, parts[j].blob, ttl_ms);
+    }
+    for (size_t i = 0; i < cell->files.count; i++)
+        renew(store, names, files[i].blob, ttl_ms);
+}
+
+void blobs_renew(struct store *store, const struct names *names,
+                 const struct record *results, size_t count, uint64_t ttl_ms)
+{
+    for (size_t i = 0; i < count; i++)
+        renew_cell(store, names, &results[i].cell, ttl_ms);
+}
+
 void blob_put(struct store *store, const struct names *names, struct view bytes,
               uint64_t ttl_ms, store_done *done, void *owner,
               char name[BLOB_NAME_LEN + 1])
@@ -22,13 +61,7 @@ void blob_put(struct store *store, const struct names *names, struct view bytes,
     blob_name(bytes, name);
     struct key key = names_blob(names, PARTITION, view_of(name));
     struct command command;
-    /* Never cut a longer life short: the bytes may be some job's file too. */
-    command_init(&command, "PEXPIRE");
-    command_add(&command, key_view(&key));
-    command_add_uint(&command, ttl_ms);
-    command_add_text(&command, "GT");
-    store_send(store, &command, NULL, NULL);
-    command_finish(&command);
+    renew(store, names, view_of(name), ttl_ms);
     command_init(&command, "SET");
     command_add(&command, key_view(&key));
     command_add(&command, bytes);

@@ -3,6 +3,7 @@
 #define CONSUMER_BLOB_H
 
 #include "consumer/queue/store.h"
+#include "schemas/message/journal.h"
 #include "schemas/redis/names.h"
 
 enum { BLOB_NAME_LEN = 64 };
@@ -14,6 +15,11 @@ void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1]);
 void blob_put(struct store *store, const struct names *names, struct view bytes,
               uint64_t ttl_ms, store_done *done, void *owner,
               char name[BLOB_NAME_LEN + 1]);
+
+/* What cells have left: each blob lives so long from now, or longer as it does.
+ * results: of struct record. */
+void blobs_renew(struct store *store, const struct names *names,
+                 const struct record *results, size_t count, uint64_t ttl_ms);
 
 /* Pixels of a PNG, JPEG or GIF; false when the bytes are none of them. */
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height);

@@ -91,6 +91,9 @@ static void send_finish(struct attempt *attempt)
         .result_ttl_ms = consumer->settings.result_ttl_ms,
         .dead_ttl_ms = consumer->settings.dead_ttl_ms,
     };
+    attempt_renew_blobs(attempt, ending->status == STATE_FAILED
+                                     ? finish.dead_ttl_ms
+                                     : finish.result_ttl_ms);
     struct command command;
     transition_finish(&command, &consumer->names, &finish);
     store_send(&attempt->store, &command, attempt_landed, attempt);

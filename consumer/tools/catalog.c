@@ -25,11 +25,11 @@ static bool name_is_taken(const struct catalog *catalog, const char *name,
                           struct err *err)
 {
     CLEANUP(buf_finish) struct buf own;
-    buf_init(&own, 2 * MAX_NAME_BYTES);
+    buf_init(&own, MAX_NAME_BYTES);
     python_name(name, &own);
     for (size_t i = 0; i < catalog->count; i++) {
         CLEANUP(buf_finish) struct buf other;
-        buf_init(&other, 2 * MAX_NAME_BYTES);
+        buf_init(&other, MAX_NAME_BYTES);
         python_name(catalog->items[i].name, &other);
         if (view_equal(buf_view(&own), buf_view(&other)))
             return !err_set(err, ERR_REJECT, "bad_setting",
