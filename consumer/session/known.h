@@ -26,7 +26,7 @@ struct picture_report {
     struct list packages; /* of struct view */
     bool cut;             /* there were more */
 };
-void picture_report_read(struct picture_report *report, struct view json,
+void picture_report_read(struct picture_report *report, struct view text,
                          struct arena *arena);
 
 /* A sentence for the next cell, of parts that come one after the other. */
