@@ -33,7 +33,12 @@ static int open_folder(int at, const char *name)
 bool place_write(int folder, const char *name, const char *text)
 {
     CLEANUP(close_fd) int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    ssize_t written = -1;
+    /* A limit of memory is not taken while a signal is pending. */
+    do
+        written = fd < 0 ? -1 : write(fd, text, strlen(text));
+    while (fd >= 0 && written < 0 && errno == EINTR);
+    return written == (ssize_t)strlen(text);
 }
 
 bool place_read(int folder, const char *name, char *text, size_t size)
