@@ -128,18 +128,13 @@ def test_a_module_that_nobody_has(session):
 
 LOOK = {"name": "look", "parameters": {"additionalProperties": True}}
 LATE = """
-import sys, threading, time
-sys.setswitchinterval(100)  # a thread goes on until it waits for its answer
-begun = []
-def first():
-    begun.append(1)
-    look(n=1)
+import threading
 try:
     import quern_needed
     print(look(n=2))
 except ImportError:
-    threading.Thread(target=first, daemon=True).start()
-    while not begun: time.sleep(0.01)
+    threading.Thread(target=look, kwargs={"n": 1}, daemon=True).start()
+    look(n=0)
 import quern_needed
 """
 
@@ -147,12 +142,15 @@ import quern_needed
 def test_an_answer_to_the_first_run_is_none_to_the_second(session):
     """A thread's call is open when the cell starts anew, and answered late."""
     ref, _ = session.start(LATE, tools=json.dumps([LOOK]))
-    first = session.connection.answer(ref)
-    assert json.loads(first["data"]) == {"n": 1}
+    calls = {}
+    for _ in range(2):
+        call = session.connection.answer(ref)
+        calls[json.loads(call["data"])["n"]] = call
+    session.reply(calls[0], "go on")
     assert session.connection.answer(ref)["type"] == "restart"
     second = session.connection.answer(ref)
     assert json.loads(second["data"]) == {"n": 2}
-    session.reply(first, "late")
+    session.reply(calls[1], "late")
     session.reply(second, "in time")
     assert session.finish(ref).stdout == "in time\n"
 

@@ -117,7 +117,7 @@ def test_waiting_outlasts_a_long_absence(client):
 def test_only_what_the_header_marks_is_visible(prefix):
     with open(os.path.join(SOURCE, "producer", "client", "quern.h")) as header:
         marked = set(re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read()))
-    assert len(marked) == 20
+    assert {"quern_open", "quern_close"} < marked
     for pattern, how in (("**/libquern.so", "-D"), ("**/libquern.a", "-g")):
         (library,) = prefix.glob(pattern)
         names = run("nm", how, "--defined-only", library).split("\n")
