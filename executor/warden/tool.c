@@ -112,9 +112,10 @@ void tool_ask_again(struct session *session)
 static bool is_too_fast(struct tools *tools)
 {
     uint64_t now = clock_ms();
-    tools->left += (double)(now - tools->counted_ms) * QUESTIONS_PER_S / 1000.0;
+    tools->left +=
+        (double)((now - tools->counted_ms) * QUESTIONS_PER_S) / 1000.0;
     tools->counted_ms = now;
-    if (tools->left > QUESTION_BURST)
+    if (tools->left > (double)QUESTION_BURST)
         tools->left = QUESTION_BURST;
     if (tools->left < 1)
         return true;
