@@ -287,7 +287,8 @@ void interpreter_trace(struct interpreter *interpreter)
     runner_signal(interpreter->runner, TRACE_SIGNAL);
 }
 
-/* As faulthandler writes it, innermost first: File "<cell-3>", line 2 in f. */
+/* As faulthandler writes it, innermost first: File "<cell-3>", line 2 in f. A
+ * crash says so; of one that was asked just before it there may be nothing. */
 uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
                           size_t old)
 {
@@ -299,7 +300,10 @@ uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
     text[got > 0 ? got : 0] = '\0';
     snprintf(step, sizeof(step), "File \"<cell-%llu>\", line ",
              (unsigned long long)number);
-    for (char *at = strstr(text, start), *next; at; at = next) {
+    char *crash = strstr(text, "Fatal Python error");
+    if (crash)
+        old = 0;
+    for (char *at = strstr(crash ? crash : text, start), *next; at; at = next) {
         next = strstr(at + 1, start);
         if (next)
             *next = '\0'; /* of this one only */
