@@ -65,10 +65,10 @@ def _fill_namespace(functions):
 
 
 def _take_back():
-    for name, value in _given.items():
-        if vars(__main__).get(name) is value:
+    """All but ToolError: a thread that still waits for its answer catches it."""
+    for name in _given.keys() - {"ToolError"}:
+        if vars(__main__).get(name) is _given.pop(name):
             del vars(__main__)[name]
-    _given.clear()
 
 
 def is_given(name, value):
