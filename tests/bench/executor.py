@@ -21,11 +21,22 @@ import time
 
 from executor_client import Executor
 from harness import Runner, first_line, measure, percentile, report
-from peers import FORKER, PLOT, PLOTTER, SCIENCE, Kernel, Lines, kernel_starts, timed
+from peers import (
+    ENDER,
+    FORKER,
+    PLOT,
+    PLOTTER,
+    SCIENCE,
+    Kernel,
+    Lines,
+    kernel_starts,
+    timed,
+)
 from servers import binary
 from stack import Stack
 
 PAUSE_S = 0.1  # a model thinks longer
+PAUSE_MS = PAUSE_S * 1e3
 LOOP = "sum(range(10**12))"
 MANY = 200
 MOST = 1000
@@ -44,33 +55,6 @@ def checked(session, code, result):
 
 
 # --- times: each gives a list of ms --------------------------------------------
-
-
-def new_sessions(executor, pause_s, count):
-    times = []
-    for _ in range(count):
-
-        def first_cell():
-            nonlocal session
-            session = executor.open(new_name())
-            checked(session, "1+1", "2")
-
-        session = None
-        time.sleep(pause_s)
-        times.append(timed(first_cell))
-        session.close()
-    return times
-
-
-def warm_cells(executor, pause_s, count):
-    session = executor.open(new_name())
-    session.run("x=1+1")
-    times = []
-    for _ in range(count):
-        time.sleep(pause_s)
-        times.append(timed(lambda: session.run("x=1+1")))
-    session.close()
-    return times
 
 
 def first_plots(executor, count):
@@ -191,6 +175,17 @@ def jobs_per_second(drivers, count):
     return len(drivers) * count / (time.perf_counter() - start)
 
 
+def ends_per_second():
+    """The limit: a bare fork that ends, and nothing else, on every core."""
+    drivers = [
+        Lines("/usr/bin/python3", "-c", ENDER) for _ in os.sched_getaffinity(0)
+    ]
+    rates = [jobs_per_second(drivers, 100) for _ in range(5)]
+    for driver in drivers:
+        driver.close()
+    return statistics.median(rates)
+
+
 def growth(executor):
     """(sessions that are open, p50 ms of a new one, of a warm cell) a slot."""
     rows, sessions = [], []
@@ -227,7 +222,6 @@ def versions():
 
 
 def compare(pool, cold, kernel, drivers):
-    many = functools.partial(warm_cells, pool, PAUSE_S)
     crowd = []
 
     def crowded(run, count):
@@ -240,18 +234,21 @@ def compare(pool, cold, kernel, drivers):
             crowd.pop().close()
         return times
 
+    def paused(driver):
+        return lambda count: drivers[driver].run(count, PAUSE_MS)
+
     starts = functools.partial(kernel_starts, f"{SCIENCE}\n1+1")
-    pooled = functools.partial(new_sessions, pool, PAUSE_S)
     runners = [
-        Runner("pool", pooled, 30),
-        Runner("cold", functools.partial(new_sessions, cold, PAUSE_S), 30),
-        Runner("burst", functools.partial(new_sessions, pool, 0), 30),
-        Runner("pool, many", functools.partial(crowded, pooled), 30),
+        Runner("pool", paused("pool"), 30),
+        Runner("cold", paused("cold"), 30),
+        Runner("burst", drivers["pool"].run, 30),
+        Runner("pool, many", functools.partial(crowded, paused("pool")), 30),
         Runner("bare fork (limit)", drivers["fork"].run, 50),
         Runner("Jupyter kernel", starts, 3),
-        Runner("warm", many, 50),
-        Runner("in a row", functools.partial(warm_cells, pool, 0), 50),
-        Runner("warm, many", functools.partial(crowded, many), 50),
+        Runner("warm", paused("warm"), 50),
+        Runner("hops (limit)", paused("hops"), 50),
+        Runner("in a row", drivers["warm"].run, 50),
+        Runner("warm, many", functools.partial(crowded, paused("warm")), 50),
         Runner(
             "Jupyter cell", functools.partial(kernel_cells, kernel, "x=1+1"), 50
         ),
@@ -272,6 +269,7 @@ def compare(pool, cold, kernel, drivers):
         ("the same, to the limit", "cold", fork),
         ("new sessions without a pause", "burst", start),
         ("x=1+1, snapshot made between (bar 0.5 ms)", "warm", "Jupyter cell"),
+        ("the same, to the limit", "warm", "hops (limit)"),
         (f"the same, {MANY} others open", "warm, many", "Jupyter cell"),
         ("x=1+1 in a row", "in a row", "Jupyter cell"),
         ("first plot of a session (bar 1.5 x)", "plot", "plain plot (limit)"),
@@ -295,25 +293,30 @@ def throughput():
 
 
 def main(as_json):
-    drivers = {
-        "fork": Lines("/usr/bin/python3", "-c", FORKER),
-        "plot": Lines("/usr/bin/python3", "-c", PLOTTER),
-    }
     limit = ("--sessions", str(MOST + 100))
     with Executor(*limit) as pool, Executor("--ready", "0") as cold, Kernel() as kernel:
+        cells, hops = binary("bench-cells"), binary("bench-hops")
+        drivers = {
+            "fork": Lines("/usr/bin/python3", "-c", FORKER),
+            "plot": Lines("/usr/bin/python3", "-c", PLOTTER),
+            "pool": Lines(cells, "new", pool.path),
+            "cold": Lines(cells, "new", cold.path),
+            "warm": Lines(cells, "warm", pool.path),
+            "hops": Lines(hops),
+        }
         compared, times = compare(pool, cold, kernel, drivers)
         kernel.run(SCIENCE)
         peer = memory_of(kernel.pid)
+        for driver in drivers.values():
+            driver.close()
     with Executor(*limit) as executor:
         idle = idle_sessions(executor, 100)
         grown = growth(executor)
-    for driver in drivers.values():
-        driver.close()
     facts = [
         ("idle session, MiB of its own (bar 2)", idle["own"], peer["Private"] / 1024),
         ("idle session, MiB private of its processes", idle["Private"], None),
         ("idle session, MiB PSS (bar 12)", idle["Pss"], peer["Pss"] / 1024),
-        ("one-shot code jobs a second (bar 100)", throughput(), None),
+        ("one-shot code jobs a second (bar 100; limit: fork, exit, wait)", throughput(), ends_per_second()),
     ]
     for count, fresh, warm in grown:
         facts.append((f"{count} sessions open: a new one, ms", fresh, None))

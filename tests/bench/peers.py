@@ -73,7 +73,8 @@ def kernel_starts(code, count):
 
 
 class Lines:
-    """A driver that is asked for N times in ms, a line each way."""
+    """A driver that is asked for N times in ms, a line each way; some take a
+    pause in ms before each."""
 
     def __init__(self, *command, **env):
         self.child = subprocess.Popen(
@@ -86,8 +87,8 @@ class Lines:
         if self.child.stdout.readline() != "ready\n":
             raise RuntimeError(f"{command[0]} did not start")
 
-    def ask(self, count):
-        self.child.stdin.write(f"{count}\n")
+    def ask(self, *numbers):
+        print(*numbers, file=self.child.stdin)
         self.child.stdin.flush()
 
     def answer(self):
@@ -96,8 +97,8 @@ class Lines:
             raise RuntimeError(f"{self.child.args} ended")
         return json.loads(line)
 
-    def run(self, count):
-        self.ask(count)
+    def run(self, count, *pause_ms):
+        self.ask(count, *pause_ms)
         return self.answer()
 
     def close(self):
@@ -105,7 +106,7 @@ class Lines:
         self.child.wait(10)
 
 
-FORKER = f"""
+_FORK = f"""
 import gc, json, os, sys, time
 {SCIENCE}
 gc.collect(); gc.freeze()
@@ -113,6 +114,9 @@ print("ready", flush=True)
 for line in sys.stdin:
     times = []
     for _ in range(int(line)):
+"""
+
+FORKER = f"""{_FORK}
         r, w = os.pipe()
         start = time.perf_counter()
         pid = os.fork()
@@ -123,6 +127,16 @@ for line in sys.stdin:
         times.append((time.perf_counter() - start) * 1e3)
         os.waitpid(pid, 0)
         os.close(r), os.close(w)
+    print(json.dumps(times), flush=True)
+"""
+
+ENDER = f"""{_FORK}
+        start = time.perf_counter()
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        times.append((time.perf_counter() - start) * 1e3)
     print(json.dumps(times), flush=True)
 """
 
