@@ -7,6 +7,7 @@
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
+#include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -82,13 +83,41 @@ void outcome_note(struct session *session, const char *format, ...)
     va_end(arguments);
 }
 
-static bool has_text(const struct list *bundle)
+static struct pair *text_of(struct list *bundle)
 {
-    const struct pair *pairs = bundle->items;
+    struct pair *pairs = bundle->items;
     for (size_t i = 0; i < bundle->count; i++)
         if (view_is(pairs[i].key, "text/plain"))
-            return true;
-    return false;
+            return &pairs[i];
+    pairs[bundle->count] = (struct pair){ .key = VIEW("text/plain") };
+    return &pairs[bundle->count++];
+}
+
+/* The text is what the model reads. dropped: media types, and why. */
+static void tell_dropped(struct list *bundle, const struct list *dropped,
+                         struct arena *arena)
+{
+    CLEANUP(buf_finish) struct buf text;
+    const struct pair *pairs = dropped->items;
+    struct pair *plain = text_of(bundle);
+    buf_init(&text, plain->value.len + dropped->count * 256);
+    buf_add(&text, plain->value);
+    for (size_t i = 0; i < dropped->count; i++)
+        buf_printf(&text, "%s[%.*s dropped: %.*s]", text.len > 0 ? "\n" : "",
+                   VIEW_ARG(view_head(pairs[i].key, 100)),
+                   VIEW_ARG(pairs[i].value));
+    plain->value = arena_copy(arena, buf_view(&text));
+}
+
+static const char *why_not(struct running *running, const struct pair *part)
+{
+    struct image_size size;
+    running->display_bytes += part->value.len;
+    if (running->display_bytes > MAX_CELL_DISPLAY_BYTES)
+        return "a cell displays 64 MiB at most";
+    if (wall_wanted("images") && !image_is_sound(part->key, part->value, &size))
+        return "it is not what it says, or has too many pixels";
+    return NULL;
 }
 
 /* The parts that may be passed on. An image that is none, or too large to
@@ -96,28 +125,20 @@ static bool has_text(const struct list *bundle)
 static struct list sound_parts(struct session *session,
                                const struct list *bundle, struct arena *arena)
 {
-    struct running *running = &session->running;
     const struct pair *pairs = bundle->items;
-    struct list sound = {
-        .items = arena_alloc(arena, (bundle->count + 1) * sizeof(*pairs)),
-    };
-    struct pair *out = sound.items;
-    bool dropped = false;
+    size_t room = (bundle->count + 1) * sizeof(*pairs);
+    struct list sound = { .items = arena_alloc(arena, room) };
+    struct list dropped = { .items = arena_alloc(arena, room) };
+    struct pair *in = sound.items, *out = dropped.items;
     for (size_t i = 0; i < bundle->count; i++) {
-        struct image_size size;
-        running->display_bytes += pairs[i].value.len;
-        bool good = image_is_sound(pairs[i].key, pairs[i].value, &size) ||
-                    !wall_wanted("images");
-        if (running->display_bytes <= MAX_CELL_DISPLAY_BYTES && good)
-            out[sound.count++] = pairs[i];
+        const char *why = why_not(&session->running, &pairs[i]);
+        if (why == NULL)
+            in[sound.count++] = pairs[i];
         else
-            dropped = true;
+            out[dropped.count++] = (struct pair){ pairs[i].key, view_of(why) };
     }
-    if (dropped && !has_text(&sound))
-        out[sound.count++] = (struct pair){
-            VIEW("text/plain"),
-            VIEW("[dropped: not a sound image, or too much in one cell]"),
-        };
+    if (dropped.count > 0)
+        tell_dropped(&sound, &dropped, arena);
     return sound;
 }
 

@@ -72,4 +72,5 @@ def test_what_is_sound_comes_through(session, mime, data):
 
 @pytest.mark.parametrize("mime, data", UNSOUND, ids=names(UNSOUND))
 def test_what_is_not_does_not(session, mime, data):
-    assert show(session, mime, data) == {"text/plain": "it"}
+    note = f"[{mime} dropped: it is not what it says, or has too many pixels]"
+    assert show(session, mime, data) == {"text/plain": f"it\n{note}"}
