@@ -122,6 +122,7 @@ CHARTS = [
                 "q3": 4.75,
                 "high": 5,
                 "outliers": [99],
+                "total": 1,
             }
         ],
     ),
@@ -211,6 +212,20 @@ def test_long_series_keep_points_evenly_apart(one):
     line = told(one(PLOT + "ax.plot(range(100_001))"))["charts"][0]["series"][0]
     assert line["total"] == 100_001 and len(line["points"]) == 1000
     assert line["points"][0] == [0, 0] and line["points"][-1] == [100_000, 100_000]
+
+
+def test_points_are_left_out_until_all_fits(one):
+    code = "for n in range(64): ax.plot(np.random.rand(1000))"
+    lines = told(one(PLOT + code))["charts"][0]["series"]
+    assert {line["total"] for line in lines} == {1000} and len(lines) == 64
+    assert {len(line["points"]) for line in lines} == {250}
+    assert [line["points"][-1][0] for line in lines] == [999] * 64
+
+
+def test_outliers_are_counted(one):
+    code = "ax.boxplot([[*range(100), *range(1000, 1005)]])"
+    box = told(one(PLOT + code))["charts"][0]["series"][0]
+    assert box["total"] == len(box["outliers"]) == 5
 
 
 def test_too_many_series_are_cut_and_said_so(one):

@@ -266,10 +266,38 @@ def test_numbers_that_were_asked_for_are_shown_within_bounds(one):
     assert one(everything + "np.zeros((3000, 3000))").result.count("...") == 7
 
 
-def test_a_huge_picture_is_shown_smaller(one):
+def test_a_huge_picture_is_shown_smaller_and_that_is_said(one):
     cell = one("from PIL import Image\nImage.new('L', (9000, 9000))")
     width, height = PIL.Image.open(io.BytesIO(cell.images[0])).size
     assert width == height and 4000 < width <= 4096
+    assert cell.result.endswith(f" [shown with {width} x {height} pixels]")
+
+
+@pytest.mark.parametrize("mode", ["1", "F", "CMYK", "YCbCr", "I", "P", "RGBA"])
+def test_pictures_of_every_mode_are_shown(one, mode):
+    cell = one(f"from PIL import Image\nImage.new('{mode}', (2, 2))")
+    assert len(cell.images) == 1 and cell.err == ""
+
+
+# What fails, the class, what is said.
+FAILING = [
+    ("_repr_html_", "_repr_html_(self): 1/0", "C._repr_html_() failed: ZeroDivision"),
+    ("one that is not made", "_repr_html_(self): raise NotImplementedError", ""),
+    (
+        "_ipython_display_",
+        "_ipython_display_(self): 1/0",
+        "C._ipython_display_() failed: ZeroDivision",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "method, said", [r[1:] for r in FAILING], ids=[r[0] for r in FAILING]
+)
+def test_a_form_that_fails_is_told(one, method, said):
+    cell = one(f"class C:\n    def {method}\n    def __repr__(self): return 'c'\nC()")
+    assert (cell.status, cell.result) == ("ok", "c")
+    assert cell.err.startswith(said) and bool(cell.err) == bool(said)
 
 
 PLOTLY = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(x=['a'], y=[1]), {'title': 'T'})\n"
@@ -292,13 +320,23 @@ def test_plotly(one, code):
 
 def test_a_bundle_beyond_the_limit_is_dropped_and_said_so(one):
     cell = one("display({'image/png': bytes(17 << 20), 'text/plain': 'big'}, raw=True)")
-    assert cell.displays == [{"text/plain": b"big\n[not shown: 17,825,795 bytes]"}]
+    note = (
+        "image/png is not shown: it has 17,825,792 bytes, a display may have 16,777,216"
+    )
+    assert cell.displays == [{"text/plain": f"big\n[{note}]".encode()}]
+
+
+def test_a_form_that_is_too_large_leaves_the_others(one):
+    code = "display({'image/png': b'p', 'image/gif': bytes(17 << 20)}, raw=True)"
+    (bundle,) = one(code).displays
+    assert bundle["image/png"] == b"p" and "image/gif" not in bundle
+    assert b"image/gif is not shown: it has 17,825,792 bytes" in bundle["text/plain"]
 
 
 def test_many_displays_are_cut_and_said_so(one):
     cell = one("for i in range(10**4): display(i)")
     assert len(cell.displays) == 65
-    assert b"only 64 displays" in cell.displays[-1]["text/plain"]
+    assert b"a cell shows 64 displays" in cell.displays[-1]["text/plain"]
 
 
 def test_the_next_cell_counts_anew(one):

@@ -217,7 +217,7 @@ def test_too_many_figures_are_cut_and_said_so(one):
         + "for i in range(70):\n    plt.figure(figsize=(1, 1))\n    plt.axis('off')\n    plt.text(0, 0, i)"
     )
     assert len(cell.images) == 64
-    assert b"only 64 displays" in cell.displays[-1]["text/plain"]
+    assert b"a cell shows 64 displays" in cell.displays[-1]["text/plain"]
 
 
 def test_figures_beyond_the_limit_are_not_even_drawn(one):
@@ -305,8 +305,17 @@ def test_animations(one, code, frames):
     assert found == frames
 
 
+@pytest.mark.parametrize("inches, lowered", [((6.4, 4.8), False), ((20, 10), True)])
+def test_large_animations_get_fewer_dots(one, inches, lowered):
+    cell = one(ANIMATION + f"fig.set_size_inches{inches}\nanim")
+    gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))
+    assert gif.width * gif.height * 100 <= 32 << 20
+    assert (b"its frames have" in cell.displays[0]["text/plain"]) == lowered
+    assert (gif.width < inches[0] * 100) == lowered
+
+
 def test_long_animations_are_cut_and_said_so(one):
     cell = one(ANIMATION.replace("frames=12", "frames=1000") + "anim")
     gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))
     assert gif.n_frames == 100
-    assert b"only 100 frames" in cell.displays[0]["text/plain"]
+    assert b"only its first 100 frames" in cell.displays[0]["text/plain"]

@@ -10,8 +10,9 @@ One chart for each kind of mark in each axes. x and y are numbers, null (no
 number), ISO dates or names of categories; a bar's x is its category or its middle,
 also when it lies; a point of a pie is [name, share of the whole]. A series of a box
 chart has "low", "q1", "median", "q3", "high" and "outliers" instead of points.
-Where a series has more than MAX_POINTS, points evenly apart are kept: total
-tells how many there were. dropped names what is drawn and not told.
+Where a series has more than MAX_POINTS, or all are more than MAX_BYTES, points
+evenly apart are kept: total tells how many there were. dropped names what is
+drawn and not told.
 """
 
 import datetime
@@ -58,8 +59,18 @@ def of_figure(figure):
     told = {"v": 1, "title": string(title.get_text() if title else "")}
     told["charts"] = charts
     told["dropped"] = [f"{n} {what}" for what, n in dropped.items() if n]
-    data = json.dumps(told, allow_nan=False)
+    most = MAX_POINTS
+    while len(data := json.dumps(told, allow_nan=False)) > MAX_BYTES and most > 1:
+        most //= 2
+        thin(charts, most)
     return {TYPE: data} if len(data) <= MAX_BYTES else {}
+
+
+def thin(charts, most):
+    for chart in charts:
+        for series in chart["series"]:
+            kept = "outliers" if chart["type"] == "box" else "points"
+            series[kept] = evenly(series[kept], most)
 
 
 def of_axes(axes, dropped):
@@ -95,11 +106,12 @@ def boxes(axes, seen):
         for number, box in enumerate(statistics, 1):
             names = (("low", "whislo"), ("q1", "q1"), ("median", "med"))
             names += (("q3", "q3"), ("high", "whishi"))
-            outliers = [scalar(value) for value in evenly(box.get("fliers", ()))]
+            outliers = box.get("fliers", ())
             yield "box", {
                 "label": string(box.get("label", number)),
                 **{name: scalar(box[key]) for name, key in names},
-                "outliers": outliers,
+                "outliers": [scalar(value) for value in evenly(outliers)],
+                "total": len(outliers),
             }
 
 
@@ -199,10 +211,10 @@ def series_of(label, points, x=None, y=None):
     return {"label": label, "points": kept, "total": len(points)}
 
 
-def evenly(values):
-    if len(values) <= MAX_POINTS:
+def evenly(values, most=MAX_POINTS):
+    if len(values) <= most:
         return values
-    at = numpy.linspace(0, len(values) - 1, MAX_POINTS).astype(int)
+    at = numpy.linspace(0, len(values) - 1, most).astype(int)
     return [values[number] for number in at]
 
 

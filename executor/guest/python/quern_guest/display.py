@@ -74,22 +74,28 @@ def emit(bundle):
     if _count > MAX_DISPLAYS + 1:
         return
     if _count > MAX_DISPLAYS:
-        bundle = {"text/plain": f"[only {MAX_DISPLAYS} displays a cell are shown]"}
-    data = {
-        mime: (
-            value.encode("utf-8", "backslashreplace")
-            if isinstance(value, str)
-            else bytes(value)
-        )
-        for mime, value in bundle.items()
-    }
-    size = sum(map(len, data.values()))
-    if size > _quern.MAX_DISPLAY_BYTES:
-        plain = bundle.get("text/plain", "")
-        note = f"{text.clip(plain, 1000)}\n[not shown: {size:,} bytes]"
-        data = {"text/plain": note.encode()}
+        bundle = {"text/plain": f"[a cell shows {MAX_DISPLAYS} displays, not more]"}
     streams.flush()
-    _quern.display(data)
+    _quern.display(bounded({mime: encoded(bundle[mime]) for mime in bundle}))
+
+
+def encoded(value):
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace")
+    return bytes(value)
+
+
+def bounded(data):
+    """Without the largest forms, where all are too much."""
+    while sum(map(len, data.values())) > _quern.MAX_DISPLAY_BYTES:
+        mime = max(data, key=lambda mime: len(data[mime]))
+        note = (
+            f"\n[{mime} is not shown: it has {len(data[mime]):,} bytes, "
+            f"a display may have {_quern.MAX_DISPLAY_BYTES:,}]"
+        )
+        del data[mime]
+        data["text/plain"] = data.get("text/plain", b"") + note.encode()
+    return data
 
 
 @contextlib.contextmanager
@@ -162,7 +168,10 @@ def _shows_itself(value):
         return False
     try:
         method(value)
-    except Exception:
+    except NotImplementedError:
+        return False
+    except Exception as error:
+        tell_failure(value, "_ipython_display_", error)
         return False
     return True
 
@@ -189,15 +198,23 @@ def _is_double(mime, bundle):
 
 
 def _ask(value, name, **options):
-    """None when the class has no such method, or it fails."""
+    """None when the class has no such method, or it fails, which is told."""
     method = getattr(type(value), name, None)
     if not callable(method):
         return None
     try:
         answer = method(value, **options)
-    except Exception:
+    except NotImplementedError:
+        return None
+    except Exception as error:
+        tell_failure(value, name, error)
         return None
     return answer[0] if isinstance(answer, tuple) else answer
+
+
+def tell_failure(value, name, error):
+    what = f"{type(value).__name__}.{name}()"
+    print(f"{what} failed: {text.describe(error)}", file=sys.stderr)
 
 
 def _checked(bundle):

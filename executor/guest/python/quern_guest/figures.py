@@ -28,6 +28,7 @@ from . import charts, display, fonts, text
 MAX_PIXELS = 16 << 20  # 4096 x 4096; larger ones get fewer dots per inch
 MAX_SIDE = 30000  # pixels
 MAX_FRAMES = 100  # of an animation
+MAX_MOVING_PIXELS = 32 << 20  # of all its frames; a hundred of matplotlib's own size
 PADDING = 0.1  # inches around what is drawn
 
 _shown = weakref.WeakKeyDictionary()  # figure: what it looked like
@@ -122,11 +123,13 @@ def _moving(animation):
     _as_agg(figure)
     animation._draw_was_started = True
     width, height = figure.get_size_inches()
-    dpi = _bounded_dpi(width, height * MAX_FRAMES, figure.dpi, MAX_SIDE * MAX_FRAMES)
+    dpi = _bounded_dpi(width, height, figure.dpi, MAX_MOVING_PIXELS // MAX_FRAMES)
+    if dpi < figure.dpi:
+        note = f" [its frames have {dpi:g} dpi, not {figure.dpi:g}]"
     animation._init_draw()
     for number, data in enumerate(animation.new_saved_frame_seq()):
         if number == MAX_FRAMES:
-            note = f" [only {MAX_FRAMES} frames are shown]"
+            note += f" [only its first {MAX_FRAMES} frames are shown]"
             break
         animation._draw_next_frame(data, blit=False)
         frames.append(_pixels(figure, dpi))
@@ -192,9 +195,9 @@ def _labels_of(deep, renderer, dpi):
                 yield Bbox(label.get_window_extent(renderer).get_points() / dpi)
 
 
-def _bounded_dpi(width, height, dpi, most=MAX_SIDE):
-    fits = math.sqrt(MAX_PIXELS / (width * height))
-    fits = min(fits, most / width, most / height)
+def _bounded_dpi(width, height, dpi, most=MAX_PIXELS):
+    fits = math.sqrt(most / (width * height))
+    fits = min(fits, MAX_SIDE / width, MAX_SIDE / height)
     return dpi if dpi <= fits else math.floor(fits * 100) / 100
 
 

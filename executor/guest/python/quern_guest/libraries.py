@@ -6,6 +6,7 @@ import warnings
 from . import display, hooks, text
 
 MAX_PIXELS = 16 << 20
+OF_PNG = frozenset("1 L LA I I;16 P RGB RGBA".split())  # modes that it has
 SWEPT = "resource_tracker: process died unexpectedly"  # at the end of its cell
 
 
@@ -44,19 +45,19 @@ def wrap_tables(pandas):
 def bound_images(image):
     """A picture is encoded for the screen, not for the file it may become."""
 
-    def smaller(method):
-        def encode(self, *args, **kwargs):
-            if self.width * self.height > MAX_PIXELS:
-                shrunk = (MAX_PIXELS / (self.width * self.height)) ** 0.5
-                size = (int(side * shrunk) or 1 for side in self.size)
-                self = self.resize(tuple(size))
-            return method(self, *args, **kwargs)
+    def for_the_screen(self, **_options):
+        shown, note = self, ""
+        if self.mode not in OF_PNG:
+            shown = self.convert("L" if self.mode == "F" else "RGB")
+        if self.width * self.height > MAX_PIXELS:
+            shrunk = (MAX_PIXELS / (self.width * self.height)) ** 0.5
+            shown = shown.resize([int(side * shrunk) or 1 for side in self.size])
+            note = f" [shown with {shown.width} x {shown.height} pixels]"
+        if shown is self:
+            return None  # as it says itself
+        return {**display.bundle_of(shown), "text/plain": f"{self!r}{note}"}
 
-        return encode
-
-    for name in ("_repr_png_", "_repr_jpeg_"):
-        if method := getattr(image.Image, name, None):
-            setattr(image.Image, name, smaller(method))
+    image.Image._repr_mimebundle_ = for_the_screen
 
 
 def show_images(image_show):

@@ -31,6 +31,7 @@ INSTEAD = {
     "polars": {"pandas": "tables"},
     "dask": {"pandas": "tables"},
     "duckdb": {"sqlite3": "SQL, in a file or in memory", "pandas": "tables"},
+    "nest_asyncio": {"asyncio": "await, and asyncio.run(), work in cells as they are"},
     "networkx": {"scipy": "scipy.sparse.csgraph"},
     "cvxpy": {"scipy": "scipy.optimize.linprog(), minimize()"},
     "pulp": {"scipy": "scipy.optimize.milp()"},
