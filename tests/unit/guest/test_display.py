@@ -279,6 +279,46 @@ def test_pictures_of_every_mode_are_shown(one, mode):
     assert len(cell.images) == 1 and cell.err == ""
 
 
+# What is in a file, the name of the file, the code, media type, what is shown.
+NAMED = [
+    ("a page", "a.html", "<b>", "HTML('a.html')", "text/html", b"<b>"),
+    ("a path", "a.html", "<b>", "HTML(Path('a.html'))", "text/html", b"<b>"),
+    ("JSON", "a.json", "[1]", "JSON('a.json')", "application/json", b"[1]"),
+    ("code", "a.py", "1", "Code('a.py')", "text/markdown", b"```python\n1\n```"),
+    ("a name that is none", "a", "1", "HTML('b.html')", "text/html", b"b.html"),
+    ("a long text", "a", "1", "HTML('b' * 5000)", "text/html", b"b" * 5000),
+    ("a link", "a", "1", "FileLink('a')", "text/html", b'<a href="a">a</a>'),
+    (
+        "a film elsewhere",
+        "a",
+        "1",
+        "Video('https://host/a.mp4')",
+        "text/html",
+        b'<video controls src="https://host/a.mp4"></video>',
+    ),
+    (
+        "a picture elsewhere",
+        "a",
+        "1",
+        "Image('https://host/a.png')",
+        "text/html",
+        b'<img src="https://host/a.png"/>',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "name, content, code, mime, shown",
+    [r[1:] for r in NAMED],
+    ids=[r[0] for r in NAMED],
+)
+def test_what_a_name_stands_for_is_shown(one, name, content, code, mime, shown):
+    write = f"from pathlib import Path\nPath({name!r}).write_text({content!r})\n"
+    cell = one(DISPLAY + write + code, before=without_ipython)
+    assert cell.status == "ok", cell.traceback
+    assert cell.displays[0][mime] == shown
+
+
 # What fails, the class, what is said.
 FAILING = [
     ("_repr_html_", "_repr_html_(self): 1/0", "C._repr_html_() failed: ZeroDivision"),
@@ -298,6 +338,16 @@ def test_a_form_that_fails_is_told(one, method, said):
     cell = one(f"class C:\n    def {method}\n    def __repr__(self): return 'c'\nC()")
     assert (cell.status, cell.result) == ("ok", "c")
     assert cell.err.startswith(said) and bool(cell.err) == bool(said)
+
+
+def test_the_backend_of_notebooks_is_told_in_vain(one):
+    code = (
+        "from matplotlib_inline import backend_inline\n"
+        "backend_inline.set_matplotlib_formats('svg')\n"
+    )
+    plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])"
+    cell = one(code + plot, before=without_ipython)
+    assert (cell.status, len(cell.images), cell.err) == ("ok", 1, "")
 
 
 PLOTLY = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(x=['a'], y=[1]), {'title': 'T'})\n"

@@ -28,24 +28,43 @@ KINDS = {
     "SVG": "image/svg+xml",
 }
 MAX_EMBEDDED_BYTES = 8 << 20  # of sound and film in a page: base64 adds a third
+MAX_PATH = 4096
+NAMES_OR_BYTES = (str, bytes, os.PathLike, type(None))
 
 
 class Rich:
-    """Data of one media type, given, or in a file."""
+    """Data of one media type, given, in a file, or elsewhere."""
 
     mime = "text/plain"
     mode = "r"
 
     def __init__(self, data=None, filename=None, url=None, **options):
+        if isinstance(data, os.PathLike) or self._is_file(data):
+            data, filename = None, os.fspath(data)
+        elif isinstance(data, str) and data.startswith(("http:", "https:")):
+            data, url = None, data
         if data is None and filename is not None:
             data = self._read(filename)
         if data is None and url is not None:
-            raise ValueError("this session has no network: url cannot be read")
+            data = self._fetch(url)
         self.data, self.filename, self.options = data, filename, options
+
+    @staticmethod
+    def _is_file(data):
+        """Notebooks take the name of a file for its content, if it is there."""
+        short = isinstance(data, str) and len(data) <= MAX_PATH and "\0" not in data
+        return short and os.path.isfile(data)
 
     def _read(self, filename):
         with open(filename, self.mode) as file:
             return file.read()
+
+    def _fetch(self, url):
+        import urllib.request
+
+        with urllib.request.urlopen(url) as answer:
+            data = answer.read()
+        return data if "b" in self.mode else data.decode()
 
     def _repr_mimebundle_(self, **_options):
         return {self.mime: self.data}
@@ -72,19 +91,21 @@ class GeoJSON(JSON):
     mime = "application/geo+json"
 
 
-class Image(Rich):
-    """A picture from bytes, a file, or elsewhere."""
+class Media(Rich):
+    """Bytes, or a name: of a file, or where whoever looks at it finds it."""
 
-    mime = "image/png"  # display.py sees what it is
     mode = "rb"
+    url = None
 
-    def __init__(self, data=None, filename=None, url=None, **options):
-        if isinstance(data, (str, os.PathLike)):
-            data, filename = None, os.fspath(data)
-        if filename and filename.startswith(("http:", "https:")):
-            filename, url = None, filename
-        self.url = url if data is None and filename is None else None
-        super().__init__(data, filename, **options)
+    def _is_file(self, data):
+        return isinstance(data, str) and not data.startswith(("http:", "https:"))
+
+    def _fetch(self, url):
+        self.url = url
+
+
+class Image(Media):
+    mime = "image/png"  # display.py sees what it is
 
     def _repr_mimebundle_(self, **_options):
         if self.url:
@@ -92,38 +113,29 @@ class Image(Rich):
         return {self.mime: self.data}
 
 
-class Media(Rich):
-    """Sound or film, as an element of a page."""
-
-    mode = "rb"
-
-    def __init__(self, data=None, filename=None, url=None, **options):
-        if isinstance(data, str):
-            data, filename = None, data
-        super().__init__(data, filename, **options)
-
-    def _repr_html_(self):
-        kind = mimetypes.guess_type(self.filename or "")[0] or self.mime
-        if len(self.data) > MAX_EMBEDDED_BYTES:
-            return f"[{kind} of {len(self.data):,} bytes: too large to be shown]"
-        data = base64.b64encode(self.data).decode()
-        tag = self.mime.partition("/")[0]
-        return f'<{tag} controls src="data:{kind};base64,{data}"></{tag}>'
-
-    _repr_mimebundle_ = None
-
-
 class Video(Media):
+    """An element of a page."""
+
     mime = "video/mp4"
 
+    def _repr_mimebundle_(self, **_options):
+        kind = mimetypes.guess_type(self.filename or "")[0] or self.mime
+        size = len(self.data or b"")
+        if size > MAX_EMBEDDED_BYTES:
+            return {"text/plain": f"[{kind} of {size:,} bytes: too large to be shown]"}
+        tag, source = self.mime.partition("/")[0], html.escape(self.url or "")
+        if not self.url:
+            source = f"data:{kind};base64,{base64.b64encode(self.data).decode()}"
+        return {"text/html": f'<{tag} controls src="{source}"></{tag}>'}
 
-class Audio(Media):
+
+class Audio(Video):
     """A file of sound, or samples with their rate."""
 
     mime = "audio/wav"
 
     def __init__(self, data=None, filename=None, url=None, rate=None, **options):
-        if rate is not None:
+        if rate is not None and not isinstance(data, NAMES_OR_BYTES):
             data = wave_of(data, rate)
         super().__init__(data, filename, url, **options)
 
@@ -157,8 +169,7 @@ class Code(Rich):
 
 class IFrame(Rich):
     def __init__(self, src, width="100%", height=400, **_options):
-        super().__init__(src)
-        self.size = width, height
+        self.data, self.size = src, (width, height)
 
     def _repr_mimebundle_(self, **_options):
         src, (width, height) = html.escape(self.data), self.size
@@ -181,7 +192,7 @@ class FileLink(Rich):
     """The path; files of the workspace are told with every cell anyway."""
 
     def __init__(self, path, *_args, **_options):
-        super().__init__(os.fspath(path))
+        self.data = os.fspath(path)
 
     def __repr__(self):
         return self.data
@@ -206,7 +217,6 @@ class ProgressBar(Rich):
     """Goes through range(total); how far it is can be asked, and shown."""
 
     def __init__(self, total):
-        super().__init__(str(total))
         self.total, self.progress = total, 0
 
     def __repr__(self):
@@ -285,6 +295,13 @@ MAGIC = {
 }
 
 
+# How its figures are to be shown, a notebook's backend is told.
+INLINE = {
+    f"set_matplotlib_{what}": lambda *_args, **_options: None
+    for what in ("close", "formats")
+}
+
+
 class InteractiveShell:
     """Cells set ast_node_interactivity = "all", which cell.py looks up."""
 
@@ -298,6 +315,7 @@ def install():
             "IPython.core.display_functions": FUNCTIONS,
             "IPython.core.getipython": {"get_ipython": shell.for_cells_only},
             "IPython.core.magic": MAGIC,
+            "matplotlib_inline.backend_inline": INLINE,
         }
         for name, functions in replace.items():
             hooks.after_import(
@@ -322,8 +340,7 @@ def install_modules():
     kinds += (ProgressBar, Video, VimeoVideo, YouTubeVideo)
     names.update((kind.__name__, kind) for kind in kinds)
     names.update(DisplayObject=Rich, TextDisplayObject=Rich)
-    for name in ("set_matplotlib_close", "set_matplotlib_formats"):
-        names[name] = lambda *_args, **_options: None
+    names.update(INLINE)
     package = make_module("IPython", display=make_module("IPython.display", **names))
     package.core = make_module("IPython.core")
     for name in ("display", "display_functions"):
@@ -332,6 +349,8 @@ def install_modules():
     package.core.interactiveshell = make_module(
         "IPython.core.interactiveshell", InteractiveShell=InteractiveShell
     )
+    inline = make_module("matplotlib_inline.backend_inline", **INLINE)
+    make_module("matplotlib_inline", backend_inline=inline)
     package.get_ipython = shell.for_cells_only
     package.version_info = (0, 0, 0)
     package.__version__ = "0.0.0"
@@ -340,6 +359,6 @@ def install_modules():
 def make_module(name, **names):
     module = sys.modules[name] = types.ModuleType(name)
     vars(module).update(names)
-    if name in ("IPython", "IPython.core"):
+    if name in ("IPython", "IPython.core", "matplotlib_inline"):
         module.__path__ = []
     return module
