@@ -2,34 +2,44 @@
 
 import base64
 import json
+import pathlib
+import re
 
 import pytest
 from clients import free_port
 from command import Command
 from stack import ROOT, Stack
 
-MEMBERS = {
-    "job": str,
-    "cell": int,
-    "status": str,
-    "state": str,
-    "reason": str,
-    "line": int,
-    "ms": int,
-    "peak_bytes": int,
-    "stdout": str,
-    "stderr": str,
-    "stdout_bytes": int,
-    "stderr_bytes": int,
-    "stdout_blob": str,
-    "stderr_blob": str,
-    "result": str,
-    "error": (dict, type(None)),
-    "displays": list,
-    "files": list,
-    "notes": str,
-    "isolation": str,
-}
+TYPES = {"string": str, "integer": int, "array": list, "object": dict}
+
+
+def documented():
+    """{member: types}, as producer/README.md tells them."""
+    readme = pathlib.Path(__file__).parents[2] / "producer" / "README.md"
+    section = readme.read_text().partition("### `quern exec --json`")[2]
+    rows = re.findall(
+        r"^\| (`.*?) \| ([a-z ]+) \|", section.partition("\n###")[0], re.M
+    )
+    return {
+        name: {TYPES.get(one, type(None)) for one in types.split(" or ")}
+        for names, types in rows
+        for name in re.findall(r"`(.*?)`", names)
+    }
+
+
+MEMBERS = documented()
+ALWAYS = {name for name in MEMBERS if name.isidentifier()}
+
+
+def members(value, path=""):
+    """[(path, value)] of all that is in there."""
+    if isinstance(value, list):
+        for item in value:
+            yield from members(item, f"{path}[].")
+    if isinstance(value, dict) and "base64" not in value:
+        for name, item in value.items():
+            yield path + name, item
+            yield from members(item, path + name + "." * isinstance(item, dict))
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +61,9 @@ def run(quern):
         assert returned == exit, (returned, out, err)
         cells = [json.loads(line) for line in out.splitlines()]
         for number, cell in enumerate(cells, 1):
-            for name, type in MEMBERS.items():
-                assert isinstance(cell[name], type), (name, cell)
-            assert set(cell) == set(MEMBERS) and cell["cell"] == number
+            assert set(cell) == ALWAYS and cell["cell"] == number
+            for name, value in members(cell):
+                assert type(value) in MEMBERS[name], (name, value)
         return cells
 
     return run
@@ -74,6 +84,23 @@ def rows(table):
 
 def blob(stack, name):
     return stack.db.get(f"{ROOT}blob:{name}")
+
+
+# --- the members are those that are documented
+
+
+def test_each_member_is_there_and_has_the_type_that_is_documented(run):
+    code = """import matplotlib.pyplot as plt
+plt.plot([1, 2])
+open("a.txt", "w").write("a")
+open(b"caf\\xe9", "w").write("a")
+# %%
+1 / 0"""
+    found = {}
+    for cell in run(code, "--out", "here", exit=1) + run(code, exit=1):
+        for name, value in members(cell):
+            found.setdefault(name, set()).add(type(value))
+    assert found == MEMBERS
 
 
 # --- code goes in as it is
