@@ -38,6 +38,8 @@ os.chdir('/workspace')
 1
 """
 
+LINKS = "open('a', 'w')\nfor i in range(10**5): os.link('a', f'b{i}')"
+
 # name, code, its value or its exception's name
 BOUNDED = [
     ("a fork bomb", FORKS, "True"),
@@ -49,6 +51,7 @@ BOUNDED = [
     ("a full /dev/shm", FILL.format("/dev/shm/full"), "OSError"),
     ("a petabyte of nothing", "open('sparse', 'w').truncate(1 << 50)", "OSError"),
     ("a million files", "for i in range(1 << 20): open(f'/tmp/{i}', 'w')", "OSError"),
+    ("a hundred thousand hard links", LINKS, "OSError"),
     ("a million descriptors", "a = []\nwhile True: a.append(os.dup(0))", "OSError"),
     ("recursion", "f = lambda: f()\nf()", "RecursionError"),
     ("deep folders", DEEP, "1"),
@@ -122,6 +125,7 @@ while True: pass
 ENDLESS = [
     ("a loop in Python", "while True: pass", "kept"),
     ("sleep", "time.sleep(100)", "kept"),
+    ("asyncio.run", "import asyncio\nasyncio.run(asyncio.sleep(100))", "kept"),
     ("a loop in native code", "sum(range(10**12))", "rolled_back"),
     ("SIGINT ignored", IGNORE, "rolled_back"),
     ("all signals masked", MASK, "rolled_back"),

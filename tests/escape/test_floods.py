@@ -251,6 +251,27 @@ def test_a_flood_of_output(attacker, name, code, ends):
     assert attacker.run("print('x', end='')").raw["stdout"] == b"x", "nothing is late"
 
 
+FROM_THREAD = """
+written = 0
+def flood():
+    global written
+    while True: written += os.write(1, bytes(65536))
+threading.Thread(target=flood, daemon=True).start()
+"""
+FLOODED = (
+    "enough = written + (1 << 18)\nwhile written < enough: time.sleep(0.01)\n'here'"
+)
+
+
+def test_a_flood_of_a_thread_when_its_cell_has_ended(attacker):
+    """It goes on with the next cell, is told as that one's, and bounded."""
+    assert attacker.run(FROM_THREAD).status == "ok"
+    for _ in range(3):
+        done = attacker.run(FLOODED, cell_ms=20000)
+        assert done.result == "'here'", done
+        assert 0 < len(done.raw["stdout"]) <= 8 << 20
+
+
 def test_output_of_any_bytes_comes_as_it_is(attacker):
     every = bytes(range(256)) + b"\x1b[2J\x1b]0;x\x07\xff\xfe\0\xed\xa0\x80\r\n"
     done = attacker.run(f"n = os.write(1, {every!r})\nn = os.write(2, {every!r})")

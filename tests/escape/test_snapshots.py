@@ -7,6 +7,7 @@ import pytest
 from conftest import answers
 from executor_client import Executor
 from test_forgery import FORGE
+from test_frames import TOOLS
 
 # The snapshot is the process of the box that is neither init nor us.
 FIND = """
@@ -104,6 +105,29 @@ def test_hooks_of_a_fork(attacker, when, name, what, why):
         assert done.reason
     if why:
         assert why in done.reason
+
+
+# And when it wakes, it is the child of that fork.
+WAKING = [
+    ("that hangs", HANGS),
+    ("that raises", RAISES),
+    ("that leaves", LEAVES),
+    ("that forks", FORKS),
+    ("that starts a thread", THREADS),
+    ("that grows", GROWS),
+]
+
+
+@pytest.mark.sabotage("what it does when it wakes, it does every time")
+@pytest.mark.parametrize("name, what", WAKING, ids=[r[0] for r in WAKING])
+def test_hooks_of_a_snapshot_that_wakes(attacker, name, what):
+    attacker.run(HOOK.format("after_in_child", what))
+    done = attacker.run(DIE)
+    assert (done.status, done.state) == ("crashed", "rolled_back"), done
+    done = attacker.run("mark", cell_ms=2000)
+    if (done.result, done.state) != ("2", "kept"):
+        assert done.state in ("rolled_back", "lost") and done.reason, done
+        assert done.status != "ok" or done.result == "2", done
 
 
 def test_one_that_ends_at_every_fork_does_not_go_back_for_ever(executor):
@@ -372,7 +396,8 @@ n = db.execute('insert into t values (1)')
 IN_TRANSACTION = "n = db.execute('begin')\nn = db.execute('insert into t values (2)')"
 RANDOM = "import random, numpy\nrandom.seed(1)\nnumpy.random.seed(1)"
 DRAW = "random.random(), float(numpy.random.rand())"
-TIMER = "signal.signal(14, lambda *_: None)\nn = signal.setitimer(0, 0.3)"
+TIMER = "signal.signal(14, lambda *_: None)\nn = signal.setitimer(0, 600)"
+WRITTEN = [f"n = open('g', 'w').write('{when}')" for when in ("before", "after")]
 SHARED = [
     ("the place in a file", OFFSET, "n = f.write('def')\nf.flush()", "f.tell()", "6"),
     ("a mapped file", MAPPED, "shared[0] = 7", "shared[0]", "7"),
@@ -383,8 +408,14 @@ SHARED = [
         "db.execute('select count(*) from t').fetchone()[0]",
         "1",
     ),
-    ("a timer", TIMER, "1", "time.sleep(0.5)\n1", "1"),
-    ("a file that is written", "1", "n = open('g', 'w').write('x')", "len('g')", "1"),
+    (
+        "a timer",
+        TIMER,
+        "signal.getitimer(0)[0] > 0 or 1 / 0",
+        "signal.getitimer(0)[0]",
+        "0.0",
+    ),
+    ("a file that is written", *WRITTEN, "open('g').read()", "'after'"),
 ]
 
 
@@ -412,3 +443,20 @@ def test_a_nonce_of_before_is_worth_nothing(attacker):
     attacker.run(DIE)
     done = attacker.run("os.write(3, frame(type='done', nonce=1, result='x'))\n'true'")
     assert (done.status, done.result) == ("ok", "'true'")
+
+
+def test_an_answer_to_a_call_of_before_goes_nowhere(attacker):
+    """Its cell ended while it was open; the snapshot's first call is another."""
+    leave = "threading.Timer(0.2, os._exit, (3,)).start()\nadd()"
+    ref, _ = attacker.start(leave, tools=TOOLS)
+    old = attacker.connection.answer(ref)
+    assert old["type"] == "tool", old
+    done = attacker.finish(ref)
+    assert (done.status, done.state) == ("crashed", "rolled_back"), done
+    attacker.reply(old, "of before")
+    ref, _ = attacker.start("add()", tools=TOOLS)
+    asked = attacker.connection.answer(ref)
+    assert (asked["type"], asked["number"]) == ("tool", old["number"])
+    attacker.reply(old, "of before")
+    attacker.reply(asked, "its own")
+    assert attacker.finish(ref).result == "'its own'"

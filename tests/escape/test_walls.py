@@ -1,6 +1,7 @@
 """Each wall matters: without it, something gets through that must not."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -127,7 +128,8 @@ def test_a_group_of_processes_ends_at_the_session(flags):
     env = {"QUERN_WITHOUT_WALL": "scopes"}
     flags = ["--ready", "0", *flags]  # or one of those there becomes session a
     with Executor("--profile", "bare", *flags, env=env) as executor:
-        assert "landlock 5" in executor.connection.welcome["isolation"]
+        isolation = executor.connection.welcome["isolation"]
+        assert int(re.search(r"landlock (\d+)", isolation)[1]) < 6
         neighbour = executor.open("neighbour")
         neighbour.run("import os")
         there = descendants(executor.process.pid)
