@@ -116,7 +116,8 @@ static void bind_path(const char *from, const char *to,
 {
     if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
         box_die(from);
-    set_flags(to, AT_RECURSIVE, attributes);
+    if (wall_wanted("readonly"))
+        set_flags(to, AT_RECURSIVE, attributes);
 }
 
 static void add_system(const char *path)
@@ -197,7 +198,7 @@ static void add_proc(void)
 {
     make_dir("proc");
     if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-              "subset=pid") < 0 &&
+              wall_wanted("proc") ? "subset=pid" : NULL) < 0 &&
         errno != EPERM)
         box_die("proc");
 }

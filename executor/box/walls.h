@@ -28,8 +28,10 @@ bool caps_drop(struct err *err); /* and no_new_privs */
 bool seccomp_enter(const struct policy_filter *filter, struct err *err);
 
 /* Always true; in test builds false for the walls that the environment's
- * QUERN_WITHOUT_WALL names, with commas between them. The warden has walls as
- * well: watchdog, deadline, freeze, sweep, nonce, bounds, images, files. */
+ * QUERN_WITHOUT_WALL names, with commas between them: those of this file, one
+ * a namespace, what the root is made of (readonly, proc, quota), and those of
+ * the warden (watchdog, deadline, freeze, sweep, nonce, bounds, images, files).
+ */
 bool wall_wanted(const char *name);
 
 /* What this kernel has. The ABI of Landlock; 0: none. */

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+import without
 from conftest import PRELUDE, open_neighbour, watched
 from executor_client import Executor, Failed
 from servers import SOURCE
@@ -16,6 +17,7 @@ from test_frames import NONCE
 from test_snapshots import BREEDS, COUNT, OLDER
 
 SWALLOWS = SWALLOW.replace("while True:", "while time.time() < end:")
+NAMESPACES = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"]
 DAEMON = """
 if os.fork() == 0:
     os.setsid()
@@ -117,6 +119,14 @@ def quota(session):
     return done.error.get("value", "").startswith("[Errno 28]")
 
 
+def readonly(session):
+    return session.run("os.statvfs('/usr').f_flag & 3").result == "3"
+
+
+def proc(session):
+    return session.run("os.path.exists('/proc/sys')").result == "False"
+
+
 NO_CGROUPS = ["--cgroup", "off", "--memory", "128"]
 
 # what is left out, an attack: whether it held; flags
@@ -134,6 +144,8 @@ DEFENCES = [
     ("images", images, []),
     ("files", files, []),
     ("quota", quota, []),
+    ("readonly", readonly, []),
+    ("proc", proc, []),
 ]
 
 
@@ -156,7 +168,7 @@ def test_it_holds_and_without_it_does_not(what, holds, flags):
 
 
 def wanted():
-    """Every name that the sources ask for."""
+    """Every name that the sources ask for; those of namespaces have none."""
     names = set()
     for folder, _, files in os.walk(os.path.join(SOURCE, "executor")):
         for name in files:
@@ -166,11 +178,12 @@ def wanted():
     return names
 
 
-def test_nothing_can_be_left_out_that_no_attack_misses():
+def test_every_wall_that_can_be_left_out_has_attacks_that_miss_it():
     from test_walls import NEEDED, TELLING
 
     known = {row[0] for row in [*NEEDED, *TELLING, *DEFENCES]} | {"scopes"}
     assert wanted() <= known
+    assert wanted() | {*NAMESPACES} == {*without.MISSED}
 
 
 @pytest.mark.parametrize("testing", [True, False], ids=["of tests", "of a release"])
