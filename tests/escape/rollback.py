@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Counts how often a session is what it was before the cell that was killed.
 
-    tests/escape/rollback.py [TIMES]    of each way to end; 50
+tests/escape/rollback.py [TIMES [PROFILE]]    of each way to end; 50 bare
 """
 
 import sys
@@ -25,7 +25,9 @@ ENDS = [
     ("segmentation fault", "import ctypes; ctypes.string_at(0)", 0, "crashed"),
     ("os._exit", "import os; os._exit(1)", 0, "crashed"),
 ]
-STATE = "import numpy\nx = {round}\na = numpy.arange(1000) + x\nf = lambda: a.sum() + x\n"
+STATE = (
+    "import numpy\nx = {round}\na = numpy.arange(1000) + x\nf = lambda: a.sum() + x\n"
+)
 ASK = "x == {round} and int(f()) == 499500 + 1001 * x"
 
 
@@ -42,10 +44,10 @@ def try_once(session, round, code, cell_ms, status):
     return None if done.result == "True" else f"afterwards: {done}"
 
 
-def count(times, report=print):
+def count(times, profile="bare", report=print):
     """How many kept their state, of how many."""
     kept = 0
-    with Executor("--profile", "bare") as executor:
+    with Executor("--profile", profile) as executor:
         for name, code, cell_ms, status in ENDS:
             session = executor.open(name.replace(" ", "-"), memory_bytes=MEMORY_BYTES)
             failures = [
@@ -61,5 +63,6 @@ def count(times, report=print):
 
 
 if __name__ == "__main__":
-    kept, all = count(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+    times, profile = [*sys.argv[1:], *["50", "bare"][len(sys.argv) - 1 :]]
+    kept, all = count(int(times), profile)
     sys.exit(kept < all)

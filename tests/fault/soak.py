@@ -3,18 +3,23 @@
 
     tests/fault/soak.py [SESSIONS]      1000
 
-Prints memory, descriptors and processes of the executor on the way; the last
-line says what was left over. Exit status 1 when anything was.
+Prints what the executor has on the way, and the median time of a session that
+does next to nothing; the last line says how much was wrong or left over. Exit
+status 1 when anything was.
 """
 
 import itertools
 import os
+import statistics
 import sys
+import time
 
+from cgroups import own_folders
 from executor_client import Executor
 from servers import wait_until
 
 ROUND = 8  # sessions at once
+TOLD = 25  # rounds between two lines of the report
 MEMORY_BYTES = 96 << 20
 # A sanitizer keeps what was freed, to see who uses it: else 256 MiB of it.
 LITTLE_KEPT = {"ASAN_OPTIONS": "quarantine_size_mb=1"}
@@ -27,16 +32,18 @@ for i in range(3):
 time.sleep(60)
 """
 LEAVES = "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass\n1"
-# its end, code, what it is told, its state
+LATE_MS, NEVER_MS = 200, 60000  # what is to end otherwise may take its time
+KEPT, BACK = {"kept"}, {"rolled_back"}
+# its end, code, its limit, what it is told, its state
 KILLS = [
-    ("nothing", "1", "ok", "kept"),
-    ("crash", "import ctypes; ctypes.string_at(0)", "crashed", "rolled_back"),
-    ("exit", "import os; os._exit(1)", "crashed", "rolled_back"),
-    ("obeys its limit", "while True: pass", "timeout", "kept"),
-    ("killed at its limit", "sum(range(10**12))", "timeout", "rolled_back"),
-    ("memory", HUNGRY, "memory", "rolled_back"),
-    ("strays", LEAVES, "ok", "kept"),
-    ("closed while it runs", "", "", ""),
+    ("nothing", "1", NEVER_MS, "ok", KEPT),
+    ("crash", "import ctypes; ctypes.string_at(0)", NEVER_MS, "crashed", BACK),
+    ("exit", "import os; os._exit(1)", NEVER_MS, "crashed", BACK),
+    ("obeys its limit", "while True: pass", LATE_MS, "timeout", KEPT | BACK),
+    ("killed at it", "sum(range(10**12))", LATE_MS, "timeout", BACK),
+    ("memory", HUNGRY, NEVER_MS, "memory", BACK),
+    ("strays", LEAVES, NEVER_MS, "ok", KEPT),
+    ("closed while it runs", "while True: pass", NEVER_MS, "", set()),
 ]
 
 
@@ -61,9 +68,28 @@ def family(pid):
     return count
 
 
+def cgroups_of(pid):
+    """How many of its boxes have one, in all hierarchies together."""
+    folders = [os.path.join(folder, str(pid)) for folder in own_folders()]
+    return sum(e.is_dir() for f in folders if os.path.isdir(f) for e in os.scandir(f))
+
+
+def mounts_of(pid):
+    """What a box is made of, where the executor would see it."""
+    with open(f"/proc/{pid}/mountinfo") as mounts:
+        return sum(s.split(" - ")[1].split()[1] in ("space", "root") for s in mounts)
+
+
 def look(executor):
+    """What it has."""
     pid = executor.process.pid
-    return resident_kib(pid), len(os.listdir(f"/proc/{pid}/fd")), family(pid)
+    return {
+        "KiB resident": resident_kib(pid),
+        "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+        "processes": family(pid),
+        "cgroups": cgroups_of(pid),
+        "mounts": mounts_of(pid),
+    }
 
 
 def settle(executor):
@@ -71,11 +97,32 @@ def settle(executor):
     seen = []
 
     def still():
-        seen.append(look(executor)[1:])
+        there = look(executor)
+        seen.append((there["descriptors"], there["processes"]))
         return len(seen) > 30 and len({*seen[-30:]}) == 1
 
     wait_until(still, timeout=60, what="boxes and interpreters stand ready")
     return look(executor)
+
+
+def tell(there):
+    return ", ".join(f"{count} {what}" for what, count in there.items())
+
+
+def compare(before, after):
+    """What there is more of, a line each."""
+    grown = {what: after[what] - before[what] for what in before}
+    slack = {"KiB resident": 4096 + before["KiB resident"] // 4, "descriptors": 2}
+    return [f"{n} {what} more" for what, n in grown.items() if n > slack.get(what, 0)]
+
+
+def time_one(executor, name):
+    """Milliseconds that a session takes which does next to nothing."""
+    started = time.monotonic()
+    session = executor.open(name)
+    session.run("1 + 1")
+    session.close()
+    return 1000 * (time.monotonic() - started)
 
 
 def live(executor, names, kills):
@@ -85,16 +132,15 @@ def live(executor, names, kills):
     for session in sessions:
         session.run("kept = 7")
     asked = [
-        session.start(
-            code or "while True: pass", cell_ms=200 if code != HUNGRY else 9999
-        )
-        for session, (_, code, _, _) in zip(sessions, kills)
+        session.start(code, cell_ms=limit_ms)
+        for session, (_, code, limit_ms, _, _) in zip(sessions, kills)
     ]
-    for session, (ref, _), (name, _, status, state) in zip(sessions, asked, kills):
+    for session, (ref, _), kill in zip(sessions, asked, kills):
+        name, _, _, status, states = kill
         if status:
             done = session.finish(ref)
             after = session.run("kept").result
-            if (done.status, done.state, after) != (status, state, "7"):
+            if (done.status, after) != (status, "7") or done.state not in states:
                 wrong.append(f"{name}: {done}, then {after}")
         session.close()
     return wrong
@@ -107,19 +153,21 @@ def soak(count, report=print):
         warm = [next(ways) for _ in KILLS]
         wrong += live(executor, [f"warm-{i}" for i in range(len(warm))], warm)
         before = settle(executor)
-        report("resident %d KiB, %d descriptors, %d processes" % before)
+        report(f"before: {tell(before)}")
+        times_ms = []
         for first in range(0, count, ROUND):
             numbers = range(first, min(first + ROUND, count))
             kills = [next(ways) for _ in numbers]
             wrong += live(executor, [f"soak-{i}" for i in numbers], kills)
-            if first % 400 == 0:
-                report(f"{first + len(numbers)}: %d KiB, %d, %d" % look(executor))
+            times_ms.append(time_one(executor, "timed"))
+            if len(times_ms) == TOLD or numbers[-1] + 1 == count:
+                median_ms = statistics.median(times_ms)
+                there = tell(look(executor))
+                report(f"{numbers[-1] + 1}: {median_ms:.1f} ms a session, {there}")
+                times_ms.clear()
         after = settle(executor)
-        report("resident %d KiB, %d descriptors, %d processes" % after)
-        if after[0] > before[0] + 4096 + before[0] // 4:
-            wrong.append(f"{after[0] - before[0]} KiB more")
-        if after[1] > before[1] + 2 or after[2] > before[2]:
-            wrong.append(f"before {before}, after {after}")
+        report(f"after: {tell(after)}")
+        wrong += compare(before, after)
         if executor.process.stop() != 0:
             wrong.append(executor.process.text()[-2000:])
     return wrong
