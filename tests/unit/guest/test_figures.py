@@ -314,6 +314,12 @@ def test_large_animations_get_fewer_dots(one, inches, lowered):
     assert (gif.width < inches[0] * 100) == lowered
 
 
+def test_an_animation_that_draws_only_what_changes_moves(one):
+    cell = one(ANIMATION.replace("50)", "50, blit=True)") + "plt.show()")
+    gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))
+    assert gif.n_frames == 12
+
+
 def test_long_animations_are_cut_and_said_so(one):
     cell = one(ANIMATION.replace("frames=12", "frames=1000") + "anim")
     gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))

@@ -41,6 +41,7 @@ class FigureManager(FigureManagerBase):
 
 class FigureCanvas(FigureCanvasAgg):
     manager_class = FigureManager
+    supports_blit = False  # an animation that can draws at once, and counts as shown
 
 
 def show(*, block=None):
