@@ -42,6 +42,14 @@ SHOWN = [
     ),
     ("an indented command", ["    %%time\n    x = 1\n    x"], "1"),
     ("how a command ended", ["!exit 3\n_exit_code"], "3"),
+    ("%cd says nothing with -q", ["%cd -q /\nimport os\nos.getcwd()"], "'/'"),
+    ("%who_ls gives the names", ["a, b = 1, 'x'\n%who_ls"], "['a', 'b']"),
+    ("%who_ls of a type", ["a, b = 1, 'x'\n%who_ls int"], "['a']"),
+    (
+        "two dollars are the shell's one",
+        ["HOME = 'mine'\nlines = !HOME=its; echo $HOME $$HOME\nlines"],
+        "['mine its']",
+    ),
     (
         "what a command said, as one line",
         ["x = !printf 'a\\nb'\nx.s, x.n"],
@@ -229,6 +237,14 @@ RAISED = [
         "non-zero exit status 3",
     ),
     ("a program that is not there", ["%%script nope\n1"], "FileNotFoundError", "nope"),
+    (
+        "a program of %run",
+        ["%%writefile p.py\ndef f():\n    1/0\nf()", "%run p.py"],
+        "ZeroDivisionError",
+        "line 1, in <module>\n    get_ipython().run_line_magic('run', 'p.py')\n"
+        '  File "p.py", line 3, in <module>\n    f()\n',
+    ),
+    ("a folder that is not there", ["%cd -"], "FileNotFoundError", "'-'"),
     ("Out", ["1", "Out[1]"], "NameError", "the last three values, _, __ and ___"),
     ("a numbered value", ["1", "_1"], "NameError", "Give a name"),
     (

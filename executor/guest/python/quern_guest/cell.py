@@ -200,12 +200,17 @@ def failure(error):
     )
 
 
+def is_ours(filename):
+    """runpy's are %run's."""
+    return __package__ in filename or filename == "<frozen runpy>"
+
+
 def hide_our_frames(told):
     """Also from the causes of an exception, and of those in a group."""
     waiting = [told]
     while waiting:
         told = waiting.pop()
-        theirs = (frame for frame in told.stack if __package__ not in frame.filename)
+        theirs = (frame for frame in told.stack if not is_ours(frame.filename))
         told.stack = traceback.StackSummary.from_list(theirs)
         waiting += filter(None, (told.__cause__, told.__context__))
         waiting += told.exceptions or ()

@@ -109,8 +109,10 @@ def line_pwd(_line):
 
 
 def line_cd(line):
-    os.chdir(os.path.expanduser(line.strip("'\"") or "~"))
-    print(os.getcwd())
+    quiet, path = timing.read_options(line, "q")
+    os.chdir(os.path.expanduser(path.strip("'\"") or "~"))
+    if not quiet:
+        print(os.getcwd())
 
 
 def line_env(line):
@@ -132,14 +134,17 @@ def user_names():
     }
 
 
-def line_who(line):
+def line_who_ls(line):
     wanted = line.split()
-    names = [
+    return [
         name
         for name, value in sorted(user_names().items())
         if not wanted or type(value).__name__ in wanted
     ]
-    print("\t ".join(names) or "Interactive namespace is empty.")
+
+
+def line_who(line):
+    print("\t ".join(line_who_ls(line)) or "Interactive namespace is empty.")
 
 
 def line_whos(_line):
@@ -226,6 +231,7 @@ LINES = {
     "time": timing.time_of,
     "timeit": timing.timeit_of,
     "who": line_who,
+    "who_ls": line_who_ls,
     "whos": line_whos,
 }
 

@@ -13,7 +13,7 @@ import __main__
 
 from . import installing, streams
 
-VARIABLE = re.compile(r"\{([^{}]+)\}|\$(\w+)")
+VARIABLE = re.compile(r"\{([^{}]+)\}|(\$\$(?=\w))|\$(\w+)")
 
 
 class Lines(list):
@@ -109,11 +109,13 @@ def names_of(frame):
 
 def expand(command, names):
     """{expression} and $name are replaced where they mean something; what the
-    shell or awk understands by braces and dollars stays."""
+    shell or awk understands by braces and dollars stays. $$name is its $name."""
 
     def value_of(found):
+        if found[2]:
+            return "$"
         try:
-            return str(eval(found[1] or found[2], names))
+            return str(eval(found[1] or found[3], names))
         except Exception:
             return found[0]
 

@@ -76,7 +76,7 @@ def show_time(seconds):
 def read_options(line, letters):
     """({letter: value} of -n 5 -r3 -o ..., the rest); letters as for getopt."""
     options = {}
-    while line.startswith("-") and line[1:2] in letters.replace(":", ""):
+    while line.startswith("-") and line[1:2] in set(letters) - {":"}:
         letter, line = line[1], line[2:].lstrip()
         options[letter] = ""
         if letter + ":" in letters:
