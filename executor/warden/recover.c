@@ -46,6 +46,17 @@ static bool snapshot_is_allowed(struct session *session)
     return false;
 }
 
+/* Saving leaves variables as they were: so does the snapshot from before it. */
+static bool snapshot_serves(struct session *session)
+{
+    if (session->running.asked.task != TASK_SAVE ||
+        !interpreter_has_snapshot(session->interpreter) ||
+        session->snapshot_cell + 1 != session->cells)
+        return false;
+    session->snapshot_cell = session->cells;
+    return true;
+}
+
 /* The cell went on without them. */
 static void tell_of_kills(struct session *session)
 {
@@ -72,13 +83,15 @@ static enum turn park(struct session *session)
 enum turn session_settle(struct session *session)
 {
     tell_of_kills(session);
-    bool snapshot = snapshot_is_allowed(session);
+    bool serves = snapshot_serves(session);
+    bool snapshot = !serves && snapshot_is_allowed(session);
     log_outcome(session);
     outcome_say(session, false);
     session->filled = true;
     session->seen.done = session->seen.swept = false;
     if (!snapshot) {
-        interpreter_drop_snapshot(session->interpreter);
+        if (!serves)
+            interpreter_drop_snapshot(session->interpreter);
         session_enter(session, SESSION_IDLE);
         return AGAIN;
     }

@@ -126,3 +126,13 @@ def test_a_picture_that_never_ends_is_stopped(sessions):
     done = sessions[0].run("", task="save", cell_ms=500)
     assert done.status == "timeout" and done.state == "kept", done
     assert sessions[0].run("x").result == "1"
+
+
+def test_a_cell_that_is_killed_after_saving_costs_only_itself(sessions):
+    there = sessions[0]
+    there.run("x = 1")
+    for _ in range(2):
+        assert there.run("", task="save").status == "ok"
+    killed = there.run("x = 2\nimport os; os._exit(1)")
+    assert killed.state == "rolled_back" and "before this cell" in killed.reason
+    assert there.run("x").result == "1"
