@@ -192,13 +192,14 @@ static bool serve(struct err *err)
     return true;
 }
 
-_Noreturn void runner_run(const struct session_limits *limits, bool online,
+_Noreturn void runner_run(const struct guest_frame *fork, bool online,
                           const int fds[FORK_FDS])
 {
     struct err err = { .kind = ERR_NONE };
 
-    prepare(limits, online, fds);
-    interp_warm_up();
+    prepare(&fork->limits, online, fds);
+    if (!fork->awaited)
+        interp_warm_up();
     inbox_expect(&runner.next, 0, 0);
     say(&(struct guest_frame){ .type = GUEST_READY });
     while (serve(&err))

@@ -8,9 +8,9 @@
 
 #include "executor/guest/inbox.h"
 
-/* In the forked process; fds as enum fork_fd has them, -1 where there is
- * none. */
-_Noreturn void runner_run(const struct session_limits *limits, bool online,
+/* In the forked process, as GUEST_FORK asks; fds as enum fork_fd has them, -1
+ * where there is none. */
+_Noreturn void runner_run(const struct guest_frame *fork, bool online,
                           const int fds[FORK_FDS]);
 
 /* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From

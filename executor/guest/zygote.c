@@ -74,7 +74,7 @@ static bool fork_session(const struct guest_frame *frame,
         return false;
     pid = interp_fork(fds[FORK_PID_NS] >= 0 ? fds : NULL);
     if (pid == 0)
-        runner_run(&frame->limits, online, fds);
+        runner_run(frame, online, fds);
     if (pid < 0)
         return answer_exited(frame->number, 0, errno, err);
     return answer_forked(frame->number, pid, err);

@@ -177,19 +177,23 @@ static void make_streams(struct interpreter *interpreter,
     }
 }
 
-static void be_born(struct interpreter *interpreter)
+static void be_born(struct interpreter *interpreter, bool awaited)
 {
-    int ends[RUNNER_PIPES];
-    make_streams(interpreter, ends);
+    struct runner_wish wish = {
+        .box = interpreter->box,
+        .limits = interpreter->limits,
+        .awaited = awaited,
+    };
+    make_streams(interpreter, wish.pipes);
     interpreter->runner = runner_new(
-        interpreter->loop, interpreter->zygote, interpreter->box,
-        &interpreter->limits, ends,
+        interpreter->loop, interpreter->zygote, &wish,
         (struct runner_events){ on_ready, on_frame, on_dead, interpreter });
 }
 
 struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
                                     struct box *box,
-                                    const struct session_limits *limits)
+                                    const struct session_limits *limits,
+                                    bool awaited)
 {
     struct interpreter *interpreter = allocate(sizeof(*interpreter));
     interpreter->loop = loop;
@@ -198,7 +202,7 @@ struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
     interpreter->limits = *limits;
     interpreter->trace = -1;
     box_use(box, (struct box_events){ on_swept, on_ended, interpreter });
-    be_born(interpreter);
+    be_born(interpreter, awaited);
     return interpreter;
 }
 
@@ -383,6 +387,6 @@ void interpreter_go_back(struct interpreter *interpreter)
         runner_spare(interpreter->runner, false);
         on_ready(interpreter, interpreter->runner);
     } else {
-        be_born(interpreter);
+        be_born(interpreter, true);
     }
 }

@@ -32,10 +32,11 @@ struct interpreter_events {
     void *owner;
 };
 
-/* Takes the box. */
+/* Takes the box. awaited: a session waits for it. */
 struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
                                     struct box *box,
-                                    const struct session_limits *limits);
+                                    const struct session_limits *limits,
+                                    bool awaited);
 /* Nobody hears of it until then. */
 void interpreter_use(struct interpreter *interpreter,
                      struct interpreter_events events);

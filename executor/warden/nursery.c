@@ -95,8 +95,9 @@ static void be_born(struct nursling *nursling)
 {
     struct nursery *nursery = nursling->nursery;
     struct zygote *zygote = nursery->zygotes[nursling->profile];
-    nursling->interpreter = interpreter_new(
-        nursery->loop, zygote, nursling->wish.box, &nursery->settings->limits);
+    nursling->interpreter =
+        interpreter_new(nursery->loop, zygote, nursling->wish.box,
+                        &nursery->settings->limits, false);
     nursling->wish.box = NULL;
     interpreter_use(nursling->interpreter, (struct interpreter_events){
                                                .on_ready = on_ready,

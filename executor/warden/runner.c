@@ -372,15 +372,14 @@ static struct runner *make(uv_loop_t *loop, struct box *box,
 }
 
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
-                          struct box *box, const struct session_limits *limits,
-                          const int pipes[RUNNER_PIPES],
+                          const struct runner_wish *wish,
                           struct runner_events events)
 {
-    struct runner *runner = make(loop, box, events);
+    struct runner *runner = make(loop, wish->box, events);
     struct birth *birth = &runner->birth;
-    memcpy(birth->ends + 1, pipes, sizeof(int) * RUNNER_PIPES);
+    memcpy(birth->ends + 1, wish->pipes, sizeof(wish->pipes));
     birth->ends[0] = make_channel(runner);
-    if (birth->ends[0] < 0 || pipes[RUNNER_PIPES - 1] < 0) {
+    if (birth->ends[0] < 0 || wish->pipes[RUNNER_PIPES - 1] < 0) {
         /* Out of descriptors: nobody will answer, the owner's deadline ends
          * it. The limit on sessions is there to prevent this. */
         log_line("runner.failed", NULL, "descriptors: %s", strerror(errno));
@@ -388,8 +387,9 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
         return runner;
     }
     runner->zygote = zygote;
-    birth->box = box;
-    birth->limits = *limits;
+    birth->box = wish->box;
+    birth->limits = wish->limits;
+    birth->awaited = wish->awaited;
     birth->on_born = on_born;
     birth->on_exited = on_exited;
     birth->owner = runner;

@@ -29,10 +29,14 @@ struct runner_events {
 /* Ends of pipes that a new process gets: stdout, stderr, trace. */
 enum { RUNNER_PIPES = 3 };
 
-/* Takes the pipes, which are closed here as soon as it is born. */
+struct runner_wish {
+    struct box *box;
+    struct session_limits limits;
+    bool awaited;            /* a session waits for it */
+    int pipes[RUNNER_PIPES]; /* closed here as soon as it is born */
+};
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
-                          struct box *box, const struct session_limits *limits,
-                          const int pipes[RUNNER_PIPES],
+                          const struct runner_wish *wish,
                           struct runner_events events);
 /* Between cells: a fork of that runner, with its pipes. NULL: no descriptors
  * are left. */

@@ -350,7 +350,8 @@ static enum turn be_born(struct session *session)
     if (!box_limit(box, &session->limits, &err))
         return fail_open(session, &err);
     session->wish.box = NULL;
-    begin(session, interpreter_new(all->loop, zygote, box, &session->limits));
+    begin(session,
+          interpreter_new(all->loop, zygote, box, &session->limits, true));
     return WAIT;
 }
 

@@ -367,6 +367,7 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
         .type = GUEST_FORK,
         .number = birth->number,
         .limits = birth->limits,
+        .awaited = birth->awaited,
     };
     if (!frame_encode(&schema_guest_frame, &frame, &bytes, err))
         return false;

@@ -25,6 +25,7 @@ struct birth {
     /* Until on_born: borrowed. */
     const struct box *box;
     struct session_limits limits;
+    bool awaited;
     int ends[BIRTH_ENDS]; /* the guest's: channel, stdout, stderr, trace */
     /* A pidfd, which the owner takes; -1: it could not be born. */
     void (*on_born)(void *owner, int pidfd);

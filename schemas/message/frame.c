@@ -117,6 +117,7 @@ static const struct field guest_frame_fields[] = {
     UINT(guest_frame, pid, 0, UINT64_MAX, "forked, exited"),
     UINT(guest_frame, wait_status, 0, UINT64_MAX, "exited"),
     STRUCT(guest_frame, limits, 0, session_limits, "fork"),
+    BOOL(guest_frame, awaited, 0, "fork: a session waits, so no warm-up"),
 };
 const struct schema schema_guest_frame = {
     SCHEMA(guest_frame, "Between warden and guest."),

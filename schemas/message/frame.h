@@ -133,7 +133,7 @@ enum guest_type {
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
     GUEST_DONE,    /* nonce, status, result, error, missing, picture */
     /* warden to zygote; the descriptors of enum fork_fd ride along */
-    GUEST_FORK, /* number: the box; limits */
+    GUEST_FORK, /* number: the box; limits; awaited: by a session */
     /* zygote to warden */
     GUEST_FORKED, /* number, pid; the pidfd rides along */
     GUEST_EXITED, /* number, pid, wait_status; pid 0: it could not start */
@@ -183,6 +183,7 @@ struct guest_frame {
     uint64_t pid;
     uint64_t wait_status;
     struct session_limits limits;
+    bool awaited;
 };
 extern const struct schema schema_guest_frame;
 
