@@ -1,6 +1,8 @@
 """A session's names as a picture, taken in one box and restored in another."""
 
 import json
+import random
+import zlib
 
 import pytest
 from executor_client import Executor
@@ -32,6 +34,16 @@ def move(sessions, *cells):
     restored = here.run("", task="restore", picture=saved.picture)
     assert restored.status == "ok", restored.error
     return json.loads(saved.result), json.loads(restored.result), here
+
+
+def broken(data):
+    """Some of the ways to be cut, and to have a bit that is another."""
+    dice = random.Random(len(data))
+    for _ in range(10):
+        yield data[: dice.randrange(len(data))]
+        turned = bytearray(data)
+        turned[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        yield bytes(turned)
 
 
 # name, cell, expression, its value
@@ -90,6 +102,39 @@ def test_left_and_named(sessions, name, code, left, why):
     assert here.run(f"kept, {left!r} in globals()").result == "(1, False)"
 
 
+def test_a_large_value_takes_no_memory_a_second_time(executor):
+    """It stays behind, and nothing with it."""
+    session = executor.open("large", memory_bytes=512 << 20)
+    session.run("import os\nx, large = 1, os.urandom(280 << 20)")
+    saved = session.run("", task="save")
+    assert saved.status == "ok", saved
+    told = json.loads(saved.result)
+    assert "x" in told["saved"] and "too " in told["left"]["large"]
+    session.close()
+
+
+def test_as_many_as_there_is_room_for(sessions):
+    code = "import os\nv = os.urandom(5 << 20)\n"
+    code += "\n".join(f"v{n} = v[{n}:] + b'{n}'" for n in range(6)) + "\ndel v"
+    saved, _, here = move(sessions, code)
+    kept = sorted(name for name in saved["saved"] if name[0] == "v")
+    assert kept == ["v3", "v4", "v5"][-len(kept) :], "the smallest first"
+    assert {*saved["left"], *kept} == {f"v{n}" for n in range(6)}
+    assert here.run("[n for n in sorted(globals()) if n[0] == 'v']").result == str(kept)
+
+
+def test_arrays_of_every_order_come_back(sessions):
+    code = """
+import numpy as np
+rows = np.arange(600_000.0).reshape(600, 1000)
+columns = np.asfortranarray(rows)
+steps, none, one = rows[:, ::2], np.zeros((0, 3)), np.array(5)
+"""
+    _, _, here = move(sessions, code)
+    alike = "bool((rows == columns).all()), steps.shape, none.shape, int(one)"
+    assert here.run(alike).result == "(True, (600, 500), (0, 3), 5)"
+
+
 def test_a_module_that_is_not_here_is_named(sessions):
     module = "open('mine.py', 'w').write('class C:\\n    pass\\n')"
     code = "import sys\nsys.path.append('/workspace')\nimport mine\nc = [mine.C()]\nd = 2"
@@ -118,6 +163,28 @@ def test_refused(sessions, name, picture, said):
     done = here.run("", task="restore", picture=picture)
     assert done.status == "error" and said in done.error["value"]
     assert here.run("x").result == "1"
+
+
+def test_what_is_cut_or_turned_brings_nothing_half(sessions):
+    """Also inside: names are given all at once, or not at all."""
+    there, here = sessions
+    there.run("import numpy as np\na, b = 1, np.arange(9)\nf = lambda: a")
+    picture = there.run("", task="save").picture
+    head, packages, packed = picture.split(b"\n", 2)
+    inside = zlib.decompress(packed)
+    wrapped = [zlib.compress(data) for data in broken(inside)]
+    pictures = [b"\n".join((head, packages, data)) for data in wrapped]
+    pictures += broken(picture)
+    here.run("x = 1")
+    for picture in pictures:
+        done = here.run("", task="restore", picture=picture, cell_ms=10000)
+        names = here.run("sorted(n for n in globals() if len(n) == 1)").result
+        if done.status == "ok":  # a value that is another, or a name
+            assert "'x'" in names
+            here.run("[globals().pop(n) for n in [*globals()] if n in 'abf'];")
+        else:
+            assert names == "['x']", (done.status, picture)
+            assert done.error.get("name") or done.reason
 
 
 def test_a_picture_that_never_ends_is_stopped(sessions):

@@ -19,6 +19,7 @@ import json
 import os
 import pickle
 import sys
+import time
 import types
 import zlib
 
@@ -34,6 +35,10 @@ OURS = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__"} | {
     "__package__",
     "__spec__",
 }
+
+ROOM = _quern.MAX_PICTURE_BYTES - (256 << 10)  # of names; packages, lots, frames
+PATIENCE_S = 4  # four times that is within the time of a save
+PIECE_BYTES = 1 << 20
 
 try:
     import cloudpickle
@@ -87,31 +92,96 @@ def take():
         for name, value in vars(__main__).items()
         if name not in OURS and not tools.is_given(name, value)
     }
-    left = {}
-    data = None
-    while data is None:
+    try:
+        return pack(names, PATIENCE_S), list(names), {}
+    except Exception:
+        names, left = choose(names)
+    try:
+        return pack(names, 2 * PATIENCE_S), list(names), left
+    except Exception as error:
+        raise RuntimeError("the names cannot be saved together") from error
+
+
+def choose(names):
+    """Those that can be saved, as many as there is room and time for, and
+    {name: why it is not}."""
+    sizes, left = {}, {}
+    for name, value in names.items():
         try:
-            data = pack(names)
+            dump(value, size := Size())
+            sizes[name] = size.bytes
         except Exception as error:
-            broken = {name: why for name in names if (why := refusal(names[name]))}
-            if not broken:
-                raise RuntimeError("the names cannot be saved together") from error
-            left |= broken
-            names = {key: value for key, value in names.items() if key not in broken}
-    while len(data) > _quern.MAX_PICTURE_BYTES:
-        sizes = {name: len(pack({name: value})) for name, value in names.items()}
-        largest = max(sizes, key=sizes.get)
-        left[largest] = f"it takes {sizes[largest]:,} bytes, which is too much"
-        del names[largest]
-        data = pack(names)
-    return data, list(names), left
+            left[name] = text.clip(text.describe(error), 300)
+    chosen, room, end = {}, ROOM, time.monotonic() + PATIENCE_S
+    for name in sorted(sizes, key=sizes.get):
+        packer = Packer(room, end)
+        try:
+            dump(names[name], packer)
+            room -= len(packer.finish())
+            chosen[name] = names[name]
+        except Full as full:
+            left[name] = f"{full}: {sizes[name]:,} bytes"
+    return chosen, left
 
 
-def pack(names):
+def pack(names, patience_s):
     everything = {"names": names, "folder": os.getcwd(), "lots": lots()}
-    dumps = (cloudpickle or pickle).dumps
     packages = json.dumps(installed()).encode() + b"\n"
-    return HEADER + packages + zlib.compress(dumps(everything, protocol=5), 1)
+    room = _quern.MAX_PICTURE_BYTES - len(HEADER) - len(packages)
+    packer = Packer(room, time.monotonic() + patience_s)
+    dump(everything, packer)
+    return HEADER + packages + packer.finish()
+
+
+def dump(value, file):
+    (cloudpickle or pickle).dump(value, file, protocol=5)
+
+
+def raw(data):
+    """The very bytes that a pickler hands out."""
+    if isinstance(data, pickle.PickleBuffer):
+        return data.raw()
+    return memoryview(data).cast("B")
+
+
+class Size:
+    """A file that only counts."""
+
+    bytes = 0
+
+    def write(self, data):
+        self.bytes += len(raw(data))
+
+
+class Full(Exception):
+    """There is more than a picture holds."""
+
+
+class Packer:
+    """A file that packs what it is given, piece by piece: large values take no
+    memory a second time. At most room bytes, and not after the time end."""
+
+    def __init__(self, room, end):
+        self.room, self.end = room, end
+        self.packed = zlib.compressobj(1)
+        self.pieces = []
+
+    def write(self, data):
+        data = raw(data)
+        for at in range(0, len(data), PIECE_BYTES):
+            self.keep(self.packed.compress(data[at : at + PIECE_BYTES]))
+
+    def keep(self, piece):
+        self.room -= len(piece)
+        if self.room < 0:
+            raise Full("too much for a picture")
+        if time.monotonic() > self.end:
+            raise Full("too slow for a picture")
+        self.pieces.append(piece)
+
+    def finish(self):
+        self.keep(self.packed.flush())
+        return b"".join(self.pieces)
 
 
 def installed():
@@ -133,15 +203,6 @@ def install(packages):
         missing.look_again()
         why = sentence if code else ""
     return dict.fromkeys(wanted, why) if why else {}
-
-
-def refusal(value):
-    """Why the value cannot be saved; None: it can."""
-    try:
-        pack({"value": value})
-    except Exception as error:
-        return text.clip(text.describe(error), 300)
-    return None
 
 
 def lots():
