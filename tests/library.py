@@ -153,7 +153,7 @@ class Library:
 
     def claim(self, id, epoch, session="t/s", ttl_ms=WEEK_MS):
         """(True, the record), or (False, the job that it waits for)."""
-        mine, what = self.call("session_claim", id, epoch, session, ttl_ms)
+        mine, what, *_ = self.call("session_claim", id, epoch, session, ttl_ms)
         return bool(mine), what if mine else what.decode()
 
     def save(
@@ -290,6 +290,8 @@ class Library:
         """What a record names is there as long as the record is, and nothing
         else is kept for it."""
         kept = set()
+        for key in self.keys("line"):
+            assert self.client.pttl(key) > 0, f"{key} lives for ever"
         for key in self.keys("session"):
             ttl = self.client.pttl(key)
             assert ttl > 0, f"{key} lives for ever"

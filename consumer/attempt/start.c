@@ -272,6 +272,15 @@ static void on_session_cell(void *owner, const struct cell *cell,
     inner_drop(owner);
 }
 
+/* Behind the one that it waits for, it is in nobody's way. */
+static void on_session_stuck(void *owner)
+{
+    struct attempt *attempt = owner;
+    const struct consumer *consumer = attempt->consumer;
+    if (consumer->running >= consumer->settings.slots)
+        attempt_stop(attempt, STOP_RELEASE);
+}
+
 static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
@@ -279,18 +288,15 @@ static void on_session_done(void *owner)
     attempt_run(attempt);
 }
 
-static void open_session(struct attempt *attempt)
+static struct session_setup session_setup_of(struct attempt *attempt)
 {
     struct consumer *consumer = attempt->consumer;
     const struct settings *settings = &consumer->settings;
     const struct job_limits *limits = &attempt->job.limits;
-    buf_init(&attempt->offered, MAX_TOOLS_BYTES);
-    catalog_describe(&consumer->catalog, &attempt->job.tools,
-                     &attempt->offered);
     struct view tenant = attempt->job.tenant;
     if (tenant.len == 0)
         tenant = VIEW("default");
-    struct session_setup setup = {
+    return (struct session_setup){
         .loop = consumer->loop,
         .executor = consumer->executor,
         .store = &attempt->store,
@@ -309,6 +315,11 @@ static void open_session(struct attempt *attempt)
         .kept_ms = settings->result_ttl_ms,
         .files_bytes = settings->session_bytes,
     };
+}
+
+static void open_session(struct attempt *attempt)
+{
+    struct consumer *consumer = attempt->consumer;
     static const struct session_events events = {
         .on_start = on_session_start,
         .on_output = on_session_output,
@@ -316,16 +327,21 @@ static void open_session(struct attempt *attempt)
         .on_tool = on_session_tool,
         .on_past = on_session_past,
         .on_cell = on_session_cell,
+        .on_stuck = on_session_stuck,
         .on_done = on_session_done,
     };
     char name[80];
+    buf_init(&attempt->offered, MAX_TOOLS_BYTES);
+    catalog_describe(&consumer->catalog, &attempt->job.tools,
+                     &attempt->offered);
+    struct session_setup setup = session_setup_of(attempt);
     session_name(name, &attempt->job);
     session_init(&attempt->session, &setup, name, events, attempt);
     struct output_setup output = {
         .progress = &attempt->progress,
         .names = &consumer->names,
         .memory_left = &consumer->stream_memory_left,
-        .blob_ttl_ms = settings->result_ttl_ms,
+        .blob_ttl_ms = consumer->settings.result_ttl_ms,
         .stored = attempt_written,
         .owner = attempt,
     };

@@ -79,6 +79,9 @@ struct session_events {
      * those that cells had written were lost. */
     void (*on_cell)(void *owner, const struct cell *cell,
                     const struct list *files, bool emptied);
+    /* It has waited for a while for a job that nobody is at work on, and that
+     * may want the place that its own has. */
+    void (*on_stuck)(void *owner);
     /* The wish is fulfilled, or session->fault says why not. */
     void (*on_done)(void *owner);
 };

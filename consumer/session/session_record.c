@@ -67,7 +67,9 @@ static void on_claimed(void *owner, const redisReply *reply,
                                : MOST_WAIT_MS;
         session->waiting = true;
         alarm_set(session->alarm, session->wait_ms);
-        return;
+        if (!turn.runs && session->wait_ms == MOST_WAIT_MS)
+            session->events.on_stuck(session->owner);
+        return; /* the session may be gone */
     } else if (known_read(&session->known, turn.record, &session->answer)) {
         session->claimed = true;
         recall_told(session);

@@ -303,6 +303,8 @@ bool transition_session_claimed(const redisReply *reply,
         turn->record = text_of(part[1]);
     else
         turn->other = text_of(part[1]);
+    turn->runs =
+        reply->elements > 2 && view_is(text_of(part[2]), "in_progress");
     return true;
 }
 

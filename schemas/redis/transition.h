@@ -146,13 +146,14 @@ bool transition_reclaimed(const redisReply *reply, struct view *cursor,
                           uint64_t *jobs, struct err *err);
 
 /* Whose turn it is in a session that outlives jobs: one job at a time, in the
- * order of their submits, while it is in_progress. */
+ * order of their submits, until it has ended. */
 struct session_key { /* both valid names */
     struct view tenant, name;
 };
 struct session_turn {
     bool mine;
-    struct view other;  /* not mine: the job that it waits for */
+    struct view other;  /* not mine: the job that it waits for ... */
+    bool runs;          /* ... and whether somebody is at work on that */
     struct view record; /* schemas/message/session.h; empty: none stands */
 };
 void transition_session_claim(struct command *command,

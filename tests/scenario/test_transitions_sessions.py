@@ -1,11 +1,13 @@
 """Whose turn it is in a session, and what is known of it: one writer at a time."""
 
+import random
 import time
 
 import pytest
 from library import WEEK_MS, job_id, pack, refused
 
 A, B, C = job_id(1), job_id(2), job_id(3)
+IN_S = {"tenant": "t", "session": "s"}
 DAY_S = 24 * 3600
 HOUR_S = 3600
 
@@ -14,6 +16,11 @@ def run(queue, id):
     """Submits and starts it; gives its epoch."""
     queue.submit(id)
     return queue.begin(id).epoch
+
+
+def claim_told(queue, id, epoch):
+    """As it is answered."""
+    return queue.call("session_claim", id, epoch, "t/s", WEEK_MS)
 
 
 def test_a_session_that_nobody_knows_is_the_first_jobs(queue):
@@ -46,18 +53,81 @@ def test_who_waits_no_more_holds_nobody_up(queue):
     epochs = {id: run(queue, id) for id in (A, B, C)}
     for id in (A, B, C):
         queue.claim(id, epochs[id])
-    queue.release(B, epochs[B])
+    queue.finish(B, epochs[B], "cancelled")
     queue.finish(A, epochs[A])
     assert queue.claim(C, epochs[C])[0]
 
 
-def test_a_job_that_was_handed_back_has_lost_its_turn(queue):
+def test_a_job_that_was_handed_back_keeps_its_turn(queue):
+    """Its first cells have run there: nobody comes between them and the rest."""
     first, second = run(queue, A), run(queue, B)
     queue.claim(A, first)
     queue.release(A, first)
-    assert queue.claim(B, second)[0]
+    assert queue.claim(B, second) == (False, A)
     again = queue.begin(A).epoch
-    assert queue.claim(A, again) == (False, B)
+    assert queue.claim(A, again)[0]
+
+
+def test_one_that_waits_and_was_handed_back_keeps_its_place(queue):
+    epochs = {}
+    for id in (A, B, C):
+        queue.submit(id, **IN_S)
+        epochs[id] = queue.begin(id).epoch
+    queue.claim(A, epochs[A])
+    queue.release(B, epochs[B])
+    queue.finish(A, epochs[A])
+    assert queue.claim(C, epochs[C]) == (False, B)
+
+
+def test_one_that_nobody_has_begun_goes_before_a_later_one(queue):
+    for id in (A, B):
+        queue.submit(id, **IN_S)
+    first, second = queue.take("c", 2)
+    later = queue.start(second, "c").epoch
+    assert claim_told(queue, B, later) == [0, A.encode(), b"queued"]
+    earlier = queue.start(first, "c").epoch
+    assert claim_told(queue, B, later) == [0, A.encode(), b"in_progress"]
+    assert queue.claim(A, earlier)[0]
+
+
+def test_those_of_one_millisecond_stand_as_they_were_submitted(queue):
+    ids = [job_id(number) for number in range(40)]
+    random.Random(7).shuffle(ids)
+    queue.submit(ids[0], **IN_S)
+    with queue.client.pipeline(transaction=True) as pipe:
+        for id in ids[1:]:
+            given = ["id", id, "job", b"\x80", "tenant", "t", "session", "s"]
+            pipe.execute_command("FCALL", "quern_v1_submit", 1, queue.root, *given)
+        pipe.execute()
+    line = queue.client.zrange(f"{queue.root}line:t/s", 0, -1)
+    assert [id.decode() for id in line] == ids
+
+
+# what becomes of the first job before anybody has begun it
+OVER_BEFORE = [
+    ("cancelled", {}, lambda queue: queue.cancel(A)),
+    ("past its deadline", {"deadline_ms": 1}, lambda queue: queue.wait_idle(10)),
+]
+
+
+@pytest.mark.parametrize("what, given, end", OVER_BEFORE, ids=[r[0] for r in OVER_BEFORE])
+def test_one_that_never_begins_holds_nobody_up(queue, what, given, end):
+    queue.submit(A, **IN_S, **given)
+    queue.submit(B, **IN_S)
+    end(queue)
+    entry = queue.take("c", 2)[-1]
+    assert queue.claim(B, queue.start(entry, "c").epoch)[0]
+
+
+def test_the_same_job_again_does_not_stand_there_twice(queue):
+    for _ in range(2):
+        queue.submit(A, **IN_S)
+    queue.submit(B, **IN_S)
+    queue.submit(A, **IN_S)
+    assert queue.client.zrange(f"{queue.root}line:t/s", 0, -1) == [
+        A.encode(),
+        B.encode(),
+    ]
 
 
 def test_the_same_name_of_another_tenant_is_another_session(queue):

@@ -2,7 +2,7 @@
 --[[ facts.lua - what callers send, a job's facts, and its events.
 
 The files of this folder are one library, put together in the order facts, blobs,
-ends, submit, run, session, leave, register: every change of a job's facts, each
+ends, session, submit, run, leave, register: every change of a job's facts, each
 one an atomic step.
 
    scheduled --> queued --> in_progress --> completed | incomplete | failed
@@ -21,7 +21,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 9 -- raise with every change; transition.c reads it from here
+local BUILD = 10 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 local PRIORITIES = { high = true, normal = true, low = true }

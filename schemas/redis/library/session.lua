@@ -3,18 +3,22 @@
 --
 -- session:<tenant>/<name> is a hash: record (../../message/session.h), its
 -- generation, which every write raises; picture and files, its blobs; and job,
--- whose turn it is. A turn ends with the state in_progress of its job. Those
--- that wait for theirs stand in line:<tenant>/<name>, by when they were
--- submitted.
+-- whose turn it is. A turn ends with its job, also when the job has to go back
+-- into the queue meanwhile. Those that wait for theirs stand in
+-- line:<tenant>/<name>, by when they were submitted, from then on.
 
 local function is_session(text)
     local tenant, name = (text or ""):match("^([^/]+)/([^/]+)$")
     return tenant ~= nil and is_name(tenant) and is_name(name)
 end
 
-local function is_running(root, id)
-    return id and redis.call("HGET", root .. "job:" .. id, "state")
-        == "in_progress"
+-- Its state, while others of the session have to wait for it: one that has not
+-- begun by its deadline never will.
+local function ongoing(root, id, now)
+    local job = id and load(root, id, { "state", "deadline_at" })
+    if not job or job.state == "" or TERMINAL[job.state] then return nil end
+    local late = job.deadline_at > 0 and now >= job.deadline_at
+    return (job.state == "in_progress" or not late) and job.state or nil
 end
 
 -- At least for so long.
@@ -24,18 +28,27 @@ local function live_on(key, ttl_ms)
     end
 end
 
--- The job that goes first, if there is one.
-local function before(root, line, id)
+-- Behind all that stand there, also those of the same millisecond.
+local function stand_in_line(root, session, id, now)
+    local line = root .. "line:" .. session
+    local last = redis.call("ZRANGE", line, -1, -1, "WITHSCORES")[2]
+    redis.call("ZADD", line, math.max(now, (tonumber(last) or 0) + 1), id)
+    live_on(line, WEEK_MS)
+end
+
+-- The job that goes first, if there is one, and its state.
+local function before(root, line, id, now)
     for _, other in ipairs(redis.call("ZRANGE", line, 0, -1)) do
         if other == id then return nil end
-        if is_running(root, other) then return other end
+        local state = ongoing(root, other, now)
+        if state then return other, state end
         redis.call("ZREM", line, other)
     end
     return nil
 end
 
 -- id epoch session ttl_ms. Answers {1, record} when it is the job's turn, else
--- {0, the job that it waits for}.
+-- {0, the job that it waits for, the state of that one}.
 local function session_claim(keys, args)
     local root, id, session = keys[1], args[1], args[3]
     local ttl_ms = number(args[4])
@@ -47,12 +60,14 @@ local function session_claim(keys, args)
     if not job then return refusal end
 
     local key, line = root .. "session:" .. session, root .. "line:" .. session
-    local user = redis.call("HGET", key, "job")
+    local user, now = redis.call("HGET", key, "job"), now_ms()
     if user ~= id then
-        redis.call("ZADD", line, job.submitted_at, id)
-        live_on(line, ttl_ms)
-        local other = is_running(root, user) and user or before(root, line, id)
-        if other then return { 0, other } end
+        -- It was submitted without saying so, or its place has expired.
+        redis.call("ZADD", line, "NX", job.submitted_at, id)
+        live_on(line, WEEK_MS)
+        local other, state = user, ongoing(root, user, now)
+        if not state then other, state = before(root, line, id, now) end
+        if state then return { 0, other, state } end
         redis.call("ZREM", line, id)
         redis.call("HSET", key, "job", id)
         live_on(key, ttl_ms)

@@ -130,7 +130,10 @@ local function submit(keys, args)
         epoch = 0, attempts = 0, crashes = 0, queue = given.queue,
         priority = given.priority, tenant = given.tenant, submitted_at = now,
     })
-    if given.session then set(job, { session = given.session }) end
+    if given.session then
+        set(job, { session = given.session })
+        stand_in_line(root, given.tenant .. "/" .. given.session, given.id, now)
+    end
     if #given.blobs > 0 then
         set(job, { blobs = table.concat(given.blobs, " ") })
         keep_blobs(job)
