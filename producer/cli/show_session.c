@@ -40,6 +40,17 @@ say(struct pane *out, const char *what, const char *format, ...)
     say_fact(out, what, view_of(text));
 }
 
+/* What its next cell will be told. */
+static void say_state(struct pane *out, const struct session_record *session)
+{
+    CLEANUP(buf_finish) struct buf text;
+
+    buf_init(&text, session->note.len + 32);
+    buf_printf(&text, "%s: ", cell_state_names[session->state]);
+    buf_add(&text, session->note);
+    say_fact(out, "state", buf_view(&text));
+}
+
 void show_missing(struct pane *out, const struct session_record *session)
 {
     const struct pair *missing = session->missing.items;
@@ -94,8 +105,7 @@ void show_record(struct app *app, const struct session_record *session)
     say_fact(out, "last job", session->job);
     say_fact(out, "where", session->holder);
     if (session->state != CELL_KEPT)
-        say(out, "state", "%s: %.*s", cell_state_names[session->state],
-            VIEW_ARG(view_head(session->note, 200)));
+        say_state(out, session);
     if (session->picture.len > 0)
         say(out, "variables", "%s", term_size(session->picture_bytes));
     show_missing(out, session);

@@ -22,7 +22,7 @@ static uint64_t bytes_of(const struct session_record *session)
     uint64_t bytes = session->picture_bytes;
 
     for (size_t i = 0; i < session->files.count; i++)
-        bytes += files[i].bytes;
+        bytes += files[i].blob.len > 0 ? files[i].bytes : 0;
     return bytes;
 }
 

@@ -61,7 +61,7 @@ def test_ls_shows_a_line_a_session_the_latest_first(quern, redis):
     keep(redis, "older", tenant="acme", updated_ms=int(time.time() * 1000) - 3 * DAY_MS)
     head, first, second = quern("session", "ls").splitlines()
     assert head.split() == "NAME TENANT CELLS FILES SIZE AGE WHERE".split()
-    assert first.split() == "lab default 12 2 1024.0 MiB 1 min host/1.2".split()
+    assert first.split() == "lab default 12 2 5.0 KiB 1 min host/1.2".split()
     assert second.split() == "older acme 2 0 0 B 3 days -".split()
     (only,) = quern("session", "ls", "--tenant", "acme").splitlines()[1:]
     assert only.startswith("older")
@@ -140,6 +140,9 @@ def test_show_says_what_the_next_cell_will_be_told(quern, redis):
     said = quern("session", "show", "lab")
     assert "state      lost: its host is gone\n" in said
     assert "not saved  too large\n" in said
+    keep(redis, "lab", state="restored", note="not saved: " + "name, " * 100)
+    said = quern("session", "show", "lab")
+    assert f"state      restored: not saved: {'name, ' * 100}\n" in said, "all of it"
 
 
 def test_one_that_was_never_saved_is_as_old_as_it_is(quern, redis):
