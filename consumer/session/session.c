@@ -319,7 +319,8 @@ static const struct rule table[SESSION_STATES] = {
                              ANY_TIME | TO(SESSION_COLLECTING) |
                                  TO(SESSION_WRITING),
                              session_collecting },
-    [SESSION_WRITING] = { "writing", ANY_TIME, session_writing },
+    [SESSION_WRITING] = { "writing", ANY_TIME | TO(SESSION_COLLECTING),
+                          session_writing },
 };
 
 void session_run(struct session *session)

@@ -23,6 +23,7 @@ struct saving {
     size_t count, at;
     uint64_t bytes_left;
     struct call_name call;
+    bool all_anew; /* blobs that should be there were not */
 };
 
 void saving_free(struct saving *saving)
@@ -195,7 +196,9 @@ static bool is_known(const struct session *session, const char *blob)
 {
     const struct list *list = &session->known.record.files;
     const struct session_file *files = list->items;
-    for (size_t i = 0; known_is_open(&session->known) && i < list->count; i++)
+    if (session->saving->all_anew || !known_is_open(&session->known))
+        return false;
+    for (size_t i = 0; i < list->count; i++)
         if (view_is(files[i].blob, blob))
             return true;
     return false;
@@ -207,6 +210,7 @@ static void take_file(struct session *session, struct session_file *file)
     struct view bytes = buf_view(&session->file);
     char blob[BLOB_NAME_LEN + 1];
     if (session->answer.kind != ERR_NONE) {
+        file->blob = (struct view){ 0 };
         file->note = arena_copy(&saving->arena,
                                 view_head(view_of(session->answer.text), 150));
         return;
@@ -253,6 +257,17 @@ enum turn session_collecting(struct session *session)
     return AGAIN;
 }
 
+/* Somebody has deleted what the last record names. */
+static enum turn collect_anew(struct session *session)
+{
+    struct saving *saving = session->saving;
+    saving->all_anew = true;
+    saving->at = 0;
+    saving->bytes_left = session->setup.files_bytes;
+    session_enter(session, SESSION_COLLECTING);
+    return AGAIN;
+}
+
 enum turn session_writing(struct session *session)
 {
     struct saving *saving = session->saving;
@@ -263,6 +278,8 @@ enum turn session_writing(struct session *session)
     }
     if (!session->landed)
         return WAIT;
+    if (strcmp(session->answer.code, "missing_blob") == 0 && !saving->all_anew)
+        return collect_anew(session);
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     return session_done(session);
