@@ -36,6 +36,17 @@ void text_add_clean(struct buf *out, struct view bytes)
     buf_append(out, bytes.data + start, bytes.len - start);
 }
 
+void text_add_line(struct buf *out, struct view text, size_t max)
+{
+    CLEANUP(buf_finish) struct buf line;
+    buf_init(&line, 3 * max); /* U+FFFD for every byte */
+    text_add_clean(&line, view_head(text, max));
+    for (size_t i = 0; i < line.len; i++)
+        if ((unsigned char)line.data[i] < ' ' || line.data[i] == 0x7f)
+            line.data[i] = ' ';
+    buf_add(out, view_head(buf_view(&line), max));
+}
+
 size_t text_unfinished(struct view bytes)
 {
     size_t most = bytes.len < 3 ? bytes.len : 3;

@@ -10,6 +10,10 @@
 /* Appends bytes with whatever is not UTF-8 replaced by U+FFFD. */
 void text_add_clean(struct buf *out, struct view bytes);
 
+/* Appends at most max bytes of text, clean, on one line: control characters
+ * are spaces. */
+void text_add_line(struct buf *out, struct view text, size_t max);
+
 /* How many bytes at the end are the start of a character whose rest may still
  * come: 0 to 3. */
 size_t text_unfinished(struct view bytes);

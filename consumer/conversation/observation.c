@@ -73,8 +73,7 @@ static void add_state(struct buf *out, const struct cell *cell, bool emptied)
                                "Go on from there with smaller steps; do not "
                                "run the same code again" },
         [CELL_RESTORED] = { "The session was restored", NULL },
-        [CELL_LOST] = { "The session was restarted: variables are gone, files "
-                        "are kept",
+        [CELL_LOST] = { "The session was restarted, its variables are gone",
                         "Import and load again what you need" },
     };
     assert(cell->state >= 0 && cell->state <= CELL_LOST);
@@ -87,7 +86,7 @@ static void add_state(struct buf *out, const struct cell *cell, bool emptied)
         return;
     buf_printf(out, "%s%s%.*s.\n", what == NULL ? "" : what,
                what == NULL || cell->reason.len == 0 ? "" : ": ",
-               VIEW_ARG(view_head(cell->reason, 400)));
+               VIEW_ARG(cell->reason));
     if (next != NULL)
         buf_printf(out, "%s.\n", next);
 }

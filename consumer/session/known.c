@@ -1,19 +1,13 @@
-/* known.c - what Redis knows of a session, and what its next cell is told. */
+/* known.c - what Redis knows of a session, and what guest code says of its
+ * picture. */
 #include "consumer/session/known.h"
 
 #include <jansson.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "consumer/text.h"
 #include "schemas/message/limits.h"
 
-enum {
-    TOLD_BYTES = 600,  /* fits a reason, with more after it */
-    NAMES_BYTES = 250, /* of it, for one list of names */
-    WHY_BYTES = 200,
-};
+enum { WHY_BYTES = 200 };
 
 bool known_read(struct known *known, struct view bytes, struct err *err)
 {
@@ -37,6 +31,12 @@ bool known_is_open(const struct known *known)
     return known->there && !known->record.closed;
 }
 
+bool known_is_held_by(const struct known *known, struct view holder)
+{
+    return known->there && holder.len > 0 &&
+           view_equal(known->record.holder, holder);
+}
+
 bool known_is_saved_by(const struct known *known, struct view job)
 {
     return known->there && known->record.updated_ms > 0 &&
@@ -48,12 +48,9 @@ bool known_is_saved_by(const struct known *known, struct view job)
 static struct view clean(struct arena *arena, struct view text, size_t max)
 {
     CLEANUP(buf_finish) struct buf line;
-    buf_init(&line, 3 * max + 64);
-    text_add_clean(&line, view_head(text, max));
-    for (size_t i = 0; i < line.len; i++)
-        if ((unsigned char)line.data[i] < ' ' || line.data[i] == 0x7f)
-            line.data[i] = ' ';
-    return arena_copy(arena, view_head(buf_view(&line), max));
+    buf_init(&line, max);
+    text_add_line(&line, text, max);
+    return arena_copy(arena, buf_view(&line));
 }
 
 static struct view text_of(const json_t *json)
@@ -78,7 +75,9 @@ static void read_left(struct picture_report *report, json_t *left,
         bool twice = pair.key.len == 0; /* two long ones may begin alike */
         for (size_t i = 0; i < report->left.count; i++)
             twice |= view_equal(pairs[i].key, pair.key);
-        if (!twice)
+        if (twice)
+            report->cut = true;
+        else
             pairs[report->left.count++] = pair;
     }
 }
@@ -107,48 +106,16 @@ void picture_report_read(struct picture_report *report, struct view text,
     json_decref(json);
 }
 
-/* ---------------------------------------------------------------- telling */
-
-void told_init(struct told *told)
+void missing_add(struct list *missing, const char *name, const char *why,
+                 struct arena *arena)
 {
-    *told = (struct told){ .state = CELL_KEPT };
-    buf_init(&told->text, TOLD_BYTES);
-}
-
-void told_finish(struct told *told)
-{
-    buf_finish(&told->text);
-}
-
-void told_add(struct told *told, enum cell_state state, const char *format, ...)
-{
-    char part[TOLD_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(part, sizeof(part), format, arguments);
-    va_end(arguments);
-    if ((int)state > told->state)
-        told->state = (int)state; /* the worst is the truth */
-    struct buf *text = &told->text;
-    if (text->len > 0 && text->len + 2 < TOLD_BYTES)
-        buf_printf(text, "; ");
-    buf_add(text, view_head(view_of(part), TOLD_BYTES - text->len));
-}
-
-void told_add_names(struct told *told, const char *what,
-                    const struct list *pairs, bool cut)
-{
-    const struct pair *items = pairs->items;
-    CLEANUP(buf_finish) struct buf names;
-    buf_init(&names, TOLD_BYTES);
-    size_t i = 0;
-    for (; i < pairs->count && names.len < NAMES_BYTES; i++)
-        buf_printf(&names, "%s%.*s (%.*s)", i == 0 ? "" : ", ",
-                   VIEW_ARG(view_head(items[i].key, 60)),
-                   VIEW_ARG(view_head(items[i].value, 80)));
-    if (i < pairs->count || cut)
-        buf_printf(&names, " and more");
-    if (pairs->count > 0)
-        told_add(told, CELL_RESTORED, "%s: %.*s", what,
-                 VIEW_ARG(buf_view(&names)));
+    const struct pair *there = missing->items;
+    struct pair *pairs = arena_alloc(arena, MAX_MISSING * sizeof(*pairs));
+    size_t kept = 0;
+    for (size_t i = 0; i < missing->count && kept < MAX_MISSING - 1; i++)
+        if (!view_is(there[i].key, name)) /* names are guest code's to choose */
+            pairs[kept++] = there[i];
+    pairs[kept] = (struct pair){ arena_copy(arena, view_of(name)),
+                                 arena_copy(arena, view_of(why)) };
+    *missing = (struct list){ pairs, kept + 1 };
 }

@@ -1,4 +1,5 @@
-/* known.h - what Redis knows of a session, and what its next cell is told. */
+/* known.h - what Redis knows of a session, and what guest code says of its
+ * picture. */
 #ifndef CONSUMER_KNOWN_H
 #define CONSUMER_KNOWN_H
 
@@ -16,6 +17,9 @@ void known_finish(struct known *known);
 
 /* There is a record, and the session is not over. */
 bool known_is_open(const struct known *known);
+/* What an executor has had under the session's name before now is the session:
+ * nothing else is, whatever it has run. */
+bool known_is_held_by(const struct known *known, struct view holder);
 /* That job has saved it, and had nothing to do after. */
 bool known_is_saved_by(const struct known *known, struct view job);
 
@@ -29,17 +33,9 @@ struct picture_report {
 void picture_report_read(struct picture_report *report, struct view text,
                          struct arena *arena);
 
-/* A sentence for the next cell, of parts that come one after the other. */
-struct told {
-    int state; /* enum cell_state */
-    struct buf text;
-};
-void told_init(struct told *told);
-void told_finish(struct told *told);
-void told_add(struct told *told, enum cell_state state, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* "what: a (why), b (why)": as many as fit. */
-void told_add_names(struct told *told, const char *what,
-                    const struct list *pairs, bool cut);
+/* One more of a record's missing names, in the place of one that is called the
+ * same, or of the last where there are as many as it holds. */
+void missing_add(struct list *missing, const char *name, const char *why,
+                 struct arena *arena);
 
 #endif

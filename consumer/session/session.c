@@ -235,7 +235,7 @@ static enum turn session_opening(struct session *session)
         session_remake(session);
         return restore(session, false);
     }
-    session->hold_due = session_is_named(session) && !session->known.there;
+    session->hold_due = false;
     if (session->wish.past.count == 0)
         return session_settle(session);
     session->check_first = false;

@@ -12,7 +12,7 @@
  *     OPENING --> DROPPING      what is here is not what was saved last: anew
  *     FETCHING --> PICTURING --> RESTORING --> HOLDING      its names; whose it
  *                                                           is now
- *     SAVING --> LISTING --> COLLECTING ... --> WRITING     WISH_SAVE
+ *     SAVING --> LISTING --> COLLECTING ... <-> WRITING     WISH_SAVE
  *
  * When the link comes back the session is opened again. Is it still there, the
  * call is asked for by its id: what it put out comes again, it does not run
@@ -38,6 +38,7 @@
 #include "consumer/queue/store.h"
 #include "consumer/session/executor.h"
 #include "consumer/session/known.h"
+#include "consumer/session/told.h"
 #include "schemas/redis/transition.h"
 
 enum session_state {

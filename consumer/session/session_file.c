@@ -34,7 +34,7 @@ static bool do_without(struct session *session, struct view why)
         return false;
     CLEANUP(buf_finish) struct buf name;
     buf_init(&name, 400);
-    text_add_clean(&name, view_head(file->name, 100));
+    text_add_line(&name, file->name, 100);
     told_add(&session->told, CELL_RESTORED, "the file %.*s is gone: %.*s",
              VIEW_ARG(buf_view(&name)), VIEW_ARG(view_head(why, 120)));
     file->blob = (struct view){ 0 };
@@ -92,15 +92,6 @@ static void on_blob(void *owner, const redisReply *reply, const struct err *why)
     session_run(session);
 }
 
-/* It was not saved: the record says why. */
-static void told_missing(struct session *session)
-{
-    struct view why = record_file(session)->note;
-    do_without(session, why);
-    record_file(session)->note = why;
-    session->file_at++;
-}
-
 enum turn session_fetching(struct session *session)
 {
     if (session->landed)
@@ -108,7 +99,7 @@ enum turn session_fetching(struct session *session)
     if (session->begun)
         return WAIT;
     while (record_file(session) != NULL && current_file(session).blob.len == 0)
-        told_missing(session);
+        session->file_at++; /* it was not saved, and that was told */
     if (session->file_at >=
         record_files(session) + session->setup.files.count) {
         session->files_due = false;

@@ -73,6 +73,8 @@ static void on_claimed(void *owner, const redisReply *reply,
     } else if (known_read(&session->known, turn.record, &session->answer)) {
         session->claimed = true;
         recall_told(session);
+    } else {
+        err_prefix(&session->answer, "what is kept of the session");
     }
     session->landed = true;
     session_run(session);
@@ -104,12 +106,12 @@ enum turn session_claiming(struct session *session)
 
 /* ------------------------------------------------- what is under its name */
 
-/* Not the one that was saved last: it stayed behind, or is half made. */
+/* Not the one that was saved last: it stayed behind, is half made, or what was
+ * known of it has expired. */
 bool session_is_stale(const struct session *session)
 {
-    return session_is_named(session) && session->known.there &&
-           !session->fresh &&
-           !view_is(session->known.record.holder, session->holder);
+    return session_is_named(session) && !session->fresh &&
+           !known_is_held_by(&session->known, view_of(session->holder));
 }
 
 enum turn session_dropping(struct session *session)
@@ -130,50 +132,64 @@ enum turn session_dropping(struct session *session)
     return AGAIN;
 }
 
+/* Packages come with the picture. */
+static void lose_variables(struct session *session, const char *what,
+                           struct view why)
+{
+    told_add(&session->told, CELL_LOST, "%s: %.*s", what,
+             VIEW_ARG(view_head(why, 200)));
+    told_add_packages(&session->told, "packages to install again",
+                      &session->known.record.packages);
+}
+
 /* A fresh one, in the place of what is known. */
 void session_remake(struct session *session)
 {
     const struct session_record *record = &session->known.record;
-    bool ours = view_is(record->holder, session->holder);
-    session->hold_due = session_is_named(session) && !ours;
+    struct told *told = &session->told;
+    session->hold_due = session_is_named(session);
     session->record_due = false;
     if (!session_is_named(session) || !known_is_open(&session->known))
         return;
     if (record->updated_ms == 0) {
         if (!view_equal(record->job, session->setup.job))
-            told_add(&session->told, CELL_LOST,
-                     "the executor that had the session is gone, and nothing "
-                     "of it was saved");
+            told_add(told, CELL_LOST,
+                     "the executor that had the session is gone, and neither "
+                     "variables nor files of it were saved");
         return;
     }
     session->record_due = true;
-    told_add(&session->told, CELL_RESTORED,
+    told_add(told, CELL_RESTORED,
              "the session was made again of what was saved of it");
     if (record->unsaved.len > 0)
-        told_add(&session->told, CELL_LOST, "variables were not saved: %.*s",
-                 VIEW_ARG(view_head(record->unsaved, 200)));
-    told_add_names(&session->told, "not saved", &record->missing, false);
+        lose_variables(session, "variables were not saved", record->unsaved);
+    told_add_names(told, "not saved", &record->missing, false);
+    told_add_files(told, "files not saved", &record->files);
 }
 
 /* ------------------------------------------------------- its names again */
+
+struct view session_why(const struct cell *cell)
+{
+    if (cell->error.value.len > 0)
+        return cell->error.value;
+    return cell->reason.len > 0 ? cell->reason : cell->error.name;
+}
 
 static void on_restored(void *owner, const struct frame *frame)
 {
     struct session *session = owner;
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct picture_report report;
-    if (frame == NULL || frame->type == FRAME_OUTPUT ||
-        frame->type == FRAME_DISPLAY || frame->type == FRAME_RESTART)
-        return;
+    if (frame == NULL ||
+        (frame->type != FRAME_DONE && frame->type != FRAME_FAILED))
+        return; /* what its own code prints while it is unpickled */
     if (frame->type == FRAME_DONE) {
         const struct cell *cell = &frame->cell;
-        struct view why =
-            cell->error.value.len > 0 ? cell->error.value : cell->reason;
         picture_report_read(&report, cell->result, &arena);
         if (cell->status != CELL_OK)
-            told_add(&session->told, CELL_LOST,
-                     "variables could not be brought back: %.*s",
-                     VIEW_ARG(view_head(why, 200)));
+            lose_variables(session, "variables could not be brought back",
+                           session_why(cell));
         told_add_names(&session->told, "not brought back", &report.left,
                        report.cut);
     }
@@ -192,23 +208,31 @@ static void restore_from(struct session *session, struct view picture)
     session_ask(session, &restore, on_restored);
 }
 
+static void forget_picture(struct session *session, const char *why)
+{
+    struct session_record *record = &session->known.record;
+    record->picture = (struct view){ 0 };
+    record->unsaved = view_of(why);
+    lose_variables(session, "variables could not be brought back",
+                   record->unsaved);
+}
+
 static void on_picture(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct session *session = owner;
     if (!session_heard(session, SESSION_PICTURING))
         return;
-    if (reply == NULL) {
-        session->answer = *why;
-    } else if (reply->type == REDIS_REPLY_STRING) {
+    bool there = reply != NULL && reply->type == REDIS_REPLY_STRING;
+    if (there && reply->len <= MAX_PICTURE_BYTES) {
         restore_from(session, (struct view){ reply->str, reply->len });
         return;
-    } else {
-        told_add(&session->told, CELL_LOST,
-                 "what was saved of its variables is gone");
-        session->known.record.picture = (struct view){ 0 };
-        session->known.record.unsaved = VIEW("what was saved is gone");
     }
+    if (reply == NULL)
+        session->answer = *why;
+    else
+        forget_picture(session, there ? "what was saved of them is too large"
+                                      : "what was saved of them is gone");
     session->landed = true;
     session_run(session);
 }
@@ -332,7 +356,7 @@ enum turn session_write(struct session *session,
 void session_record_tell(const struct session *session,
                          struct session_record *record)
 {
-    record->state = session->told.state;
+    record->state = (int)session->told.state;
     record->note = buf_view(&session->told.text);
 }
 

@@ -47,7 +47,7 @@ static struct saving *saving_new(struct session *session)
     next->cells += session->wish.cells;
     next->picture = next->unsaved = (struct view){ 0 };
     next->picture_bytes = 0;
-    next->missing = next->files = next->packages = (struct list){ 0 };
+    next->missing = next->files = (struct list){ 0 };
     return saving;
 }
 
@@ -71,18 +71,19 @@ static void take_picture(struct session *session, const struct frame *done)
         told_add(&session->told, CELL_LOST, "%.*s",
                  VIEW_ARG(view_head(cell->reason, 300)));
     if (cell->status != CELL_OK || done->picture.len == 0) {
-        struct view why =
-            cell->error.value.len > 0 ? cell->error.value : cell->reason;
         CLEANUP(buf_finish) struct buf text;
         buf_init(&text, 1000);
         buf_printf(&text, "saving them ended with \"%s\": %.*s",
                    cell_status_names[cell->status],
-                   VIEW_ARG(view_head(why, 300)));
+                   VIEW_ARG(view_head(session_why(cell), 300)));
         next->unsaved = arena_copy(&saving->arena, buf_view(&text));
-        return;
+        return; /* packages: as far as they are known */
     }
     picture_report_read(&report, cell->result, &saving->arena);
     next->missing = report.left;
+    if (report.cut)
+        missing_add(&next->missing, "and more", "there are more of them",
+                    &saving->arena);
     next->packages = report.packages;
     next->picture = keep(session, done->picture);
     next->picture_bytes = done->picture.len;
@@ -107,6 +108,8 @@ enum turn session_saving(struct session *session)
         struct saving *saving = session->saving;
         if (!session->setup.saves) {
             saving->next.unsaved = VIEW("this consumer saves none");
+            missing_add(&saving->next.missing, "files",
+                        "this consumer saves none", &saving->arena);
             session_enter(session, SESSION_WRITING);
             return AGAIN;
         }
@@ -162,18 +165,8 @@ static void on_listing(void *owner, const struct frame *frame)
     if (i < frame->files.count) {
         char name[64];
         snprintf(name, sizeof(name), "%zu more files", frame->files.count - i);
-        struct pair *pairs =
-            arena_alloc(&saving->arena, MAX_MISSING * sizeof(*pairs));
-        struct list *missing = &saving->next.missing;
-        if (missing->count == MAX_MISSING)
-            missing->count--;
-        if (missing->count > 0)
-            memcpy(pairs, missing->items, missing->count * sizeof(*pairs));
-        pairs[missing->count++] = (struct pair){
-            arena_copy(&saving->arena, view_of(name)),
-            VIEW("there are more than are saved"),
-        };
-        missing->items = pairs;
+        missing_add(&saving->next.missing, name,
+                    "there are more than are saved", &saving->arena);
     }
     session_answered(session, frame);
 }

@@ -55,6 +55,8 @@ enum turn session_write(struct session *session,
 void session_record_tell(const struct session *session,
                          struct session_record *record);
 uint64_t session_wall_ms(void);
+/* Why a save, or a restoring, did not end well. */
+struct view session_why(const struct cell *cell);
 /* session_save.c */
 void saving_free(struct saving *saving);
 

@@ -99,7 +99,7 @@ static const struct {
       "code again.\n" },
     { "lost variables, without a snapshot",
       { .cell = { .state = CELL_LOST, .result = { "1", 1 } } },
-      "The session was restarted: variables are gone, files are kept.\n"
+      "The session was restarted, its variables are gone.\n"
       "Import and load again what you need.\nresult:\n1\n" },
     { "a restored session",
       { .cell = { .state = CELL_RESTORED,

@@ -1,3 +1,4 @@
-foreach(module arguments blob catalog conversation fold known observation request result settings text)
+foreach(module arguments blob catalog conversation fold known observation request
+    result settings text told)
   unit_test(consumer/${module} consumer_core)
 endforeach()

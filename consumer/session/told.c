@@ -1,0 +1,117 @@
+/* told.c - what the next cell is told of how its session came to be. */
+#include "consumer/session/told.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "consumer/text.h"
+
+enum {
+    TOLD_BYTES = 700,  /* fits a reason, with the cell's own after it */
+    NAMES_BYTES = 250, /* of it, for one list of names */
+    NAME_BYTES = 60,   /* of it, for one name */
+    WHY_BYTES = 80,    /* and for the reason */
+};
+static const char more[] = " ... and more";
+
+void told_init(struct told *told)
+{
+    *told = (struct told){ .state = CELL_KEPT };
+    buf_init(&told->text, TOLD_BYTES);
+}
+
+void told_finish(struct told *told)
+{
+    buf_finish(&told->text);
+}
+
+void told_add(struct told *told, enum cell_state state, const char *format, ...)
+{
+    char part[TOLD_BYTES];
+    struct buf *text = &told->text;
+    va_list arguments;
+    va_start(arguments, format);
+    int len = vsnprintf(part, sizeof(part), format, arguments);
+    va_end(arguments);
+    if (state > told->state)
+        told->state = state; /* the worst is the truth */
+    if (told->full)
+        return;
+    size_t before = text->len > 0 ? 2 : 0;
+    size_t taken = text->len + before + sizeof(more);
+    struct view head =
+        view_head(view_of(part), taken < TOLD_BYTES ? TOLD_BYTES - taken : 0);
+    told->full = head.len < (size_t)len;
+    if (before > 0 && head.len > 0)
+        buf_printf(text, "; ");
+    buf_add(text, head);
+    if (told->full)
+        buf_printf(text, "%s", more);
+}
+
+/* As many as fit; gives their number. */
+static size_t print_names(struct buf *out, const struct pair *pairs,
+                          size_t count, bool with_reasons)
+{
+    buf_clear(out);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = out->len;
+        buf_printf(out, "%s%.*s", i == 0 ? "" : ", ",
+                   VIEW_ARG(view_head(pairs[i].key, NAME_BYTES)));
+        if (with_reasons && pairs[i].value.len > 0)
+            buf_printf(out, " (%.*s)",
+                       VIEW_ARG(view_head(pairs[i].value, WHY_BYTES)));
+        if (out->len > NAMES_BYTES) {
+            buf_truncate(out, before);
+            return i;
+        }
+    }
+    return count;
+}
+
+void told_add_names(struct told *told, const char *what,
+                    const struct list *pairs, bool cut)
+{
+    if (pairs->count == 0 && !cut)
+        return;
+    CLEANUP(buf_finish) struct buf names;
+    buf_init(&names, TOLD_BYTES);
+    size_t shown = print_names(&names, pairs->items, pairs->count, true);
+    if (shown < pairs->count)
+        shown = print_names(&names, pairs->items, pairs->count, false);
+    if (cut)
+        buf_printf(&names, " and more");
+    else if (shown < pairs->count)
+        buf_printf(&names, " and %zu more", pairs->count - shown);
+    told_add(told, CELL_RESTORED, "%s: %.*s", what, VIEW_ARG(buf_view(&names)));
+}
+
+void told_add_files(struct told *told, const char *what,
+                    const struct list *files)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const struct session_file *items = files->items;
+    struct pair *pairs = arena_alloc(&arena, files->count * sizeof(*pairs));
+    struct list absent = { pairs, 0 };
+    for (size_t i = 0; i < files->count; i++) {
+        if (items[i].blob.len > 0)
+            continue;
+        CLEANUP(buf_finish) struct buf name;
+        buf_init(&name, NAME_BYTES);
+        text_add_line(&name, items[i].name, NAME_BYTES);
+        pairs[absent.count++] =
+            (struct pair){ arena_copy(&arena, buf_view(&name)), items[i].note };
+    }
+    told_add_names(told, what, &absent, false);
+}
+
+void told_add_packages(struct told *told, const char *what,
+                       const struct list *packages)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const struct view *names = packages->items;
+    struct pair *pairs = arena_alloc(&arena, packages->count * sizeof(*pairs));
+    for (size_t i = 0; i < packages->count; i++)
+        pairs[i] = (struct pair){ .key = names[i] };
+    told_add_names(told, what, &(struct list){ pairs, packages->count }, false);
+}

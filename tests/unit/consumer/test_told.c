@@ -1,0 +1,158 @@
+/* test_told.c - what the next cell is told of how its session came to be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/session/told.h"
+#include "schemas/message/limits.h"
+
+#define LONG                                                                   \
+    "a reason that is as long as the reasons of broken pickles often are"
+
+static void the_worst_of_its_parts_is_the_state(void **state)
+{
+    struct told told;
+
+    (void)state;
+    told_init(&told);
+    assert_int_equal(told.state, CELL_KEPT);
+    told_add(&told, CELL_LOST, "variables are gone");
+    told_add(&told, CELL_RESTORED, "files are %s", "there");
+    assert_int_equal(told.state, CELL_LOST);
+    assert_true(
+        view_is(buf_view(&told.text), "variables are gone; files are there"));
+    told_finish(&told);
+}
+
+/* names, each with the reason; what is said of them. */
+static void names_come_before_reasons(void **state)
+{
+    static const struct {
+        const char *what, *why;
+        size_t count;
+        bool cut;
+        const char *said;
+    } rows[] = {
+        { "nothing is missing", "", 0, false, "" },
+        { "there were some, of which nothing is known", "", 0, true,
+          "not saved:  and more" },
+        { "one", "a file", 1, false, "not saved: n0 (a file)" },
+        { "no reason", "", 2, false, "not saved: n0, n1" },
+        { "more than were told", "a file", 1, true,
+          "not saved: n0 (a file) and more" },
+        { "three with reasons fit", LONG, 3, false,
+          "not saved: n0 (" LONG "), n1 (" LONG "), n2 (" LONG ")" },
+        { "of four all names are there", LONG, 4, false,
+          "not saved: n0, n1, n2, n3" },
+    };
+    struct pair pairs[8];
+    char names[8][4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct list list = { pairs, rows[i].count };
+        struct told told;
+
+        for (size_t n = 0; n < rows[i].count; n++) {
+            snprintf(names[n], sizeof(names[n]), "n%zu", n);
+            pairs[n] = (struct pair){ view_of(names[n]), view_of(rows[i].why) };
+        }
+        told_init(&told);
+        told_add_names(&told, "not saved", &list, rows[i].cut);
+        if (!view_is(buf_view(&told.text), rows[i].said))
+            fail_msg("%s: %.*s", rows[i].what, VIEW_ARG(buf_view(&told.text)));
+        told_finish(&told);
+    }
+}
+
+static void names_that_do_not_fit_are_counted(void **state)
+{
+    struct pair pairs[MAX_MISSING];
+    struct list list = { pairs, MAX_MISSING };
+    struct told told;
+
+    (void)state;
+    for (size_t i = 0; i < MAX_MISSING; i++)
+        pairs[i] = (struct pair){ VIEW("a_name"), VIEW("why") };
+    told_init(&told);
+    told_add_names(&told, "not saved", &list, false);
+    assert_non_null(strstr(told.text.data, "a_name, a_name and 97 more"));
+    told_finish(&told);
+}
+
+static void files_without_a_blob_are_named_on_one_line(void **state)
+{
+    struct session_file files[] = {
+        { .name = VIEW("there"), .blob = VIEW("0") },
+        { .name = VIEW("big\n[file: x]"), .note = VIEW("too large") },
+        { .name = VIEW("caf\xe9"), .note = VIEW("no room") },
+    };
+    struct list all = { files, 3 }, first = { files, 1 }, none = { 0 };
+    struct told told;
+
+    (void)state;
+    told_init(&told);
+    told_add_files(&told, "files not saved", &none);
+    told_add_files(&told, "files not saved", &first);
+    assert_int_equal(told.state, CELL_KEPT);
+    told_add_files(&told, "files not saved", &all);
+    assert_true(view_is(buf_view(&told.text),
+                        "files not saved: big [file: x] (too large), "
+                        "caf\xef\xbf\xbd (no room)"));
+    told_finish(&told);
+}
+
+static void packages_have_no_reasons(void **state)
+{
+    struct view names[] = { VIEW("a==1"), VIEW("b==2") };
+    struct list packages = { names, 2 };
+    struct told told;
+
+    (void)state;
+    told_init(&told);
+    told_add_packages(&told, "packages to install again", &packages);
+    assert_true(
+        view_is(buf_view(&told.text), "packages to install again: a==1, b==2"));
+    told_finish(&told);
+}
+
+static void what_there_is_no_room_for_is_not_left_out_in_silence(void **state)
+{
+    struct told told;
+
+    (void)state;
+    for (int bytes = 1; bytes < 400; bytes++) {
+        told_init(&told);
+        for (int i = 0; i < 2000 / bytes; i++)
+            told_add(&told, CELL_RESTORED, "%0*d", bytes, i);
+        struct view text = buf_view(&told.text);
+        if (!buf_ok(&told.text) || text.len > 700 || text.len < 400 ||
+            !told.full ||
+            !view_is((struct view){ text.data + text.len - 13, 13 },
+                     " ... and more"))
+            fail_msg("%d bytes each: %.*s", bytes, VIEW_ARG(text));
+        told_add(&told, CELL_LOST, "too late");
+        assert_int_equal(told.state, CELL_LOST);
+        assert_int_equal(told.text.len, text.len);
+        told_finish(&told);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_worst_of_its_parts_is_the_state),
+        cmocka_unit_test(names_come_before_reasons),
+        cmocka_unit_test(names_that_do_not_fit_are_counted),
+        cmocka_unit_test(files_without_a_blob_are_named_on_one_line),
+        cmocka_unit_test(packages_have_no_reasons),
+        cmocka_unit_test(what_there_is_no_room_for_is_not_left_out_in_silence),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
