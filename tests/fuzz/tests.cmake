@@ -4,6 +4,7 @@ fuzz_target(frame schemas_message)
 fuzz_target(convert schemas_json)
 fuzz_target(proxy executor_proxy)
 fuzz_target(image executor_warden)
+fuzz_target(known consumer_core)
 
 # The warden, in a world without processes and clocks.
 foreach(side guest consumer)
