@@ -1,67 +1,11 @@
-"""Sessions that outlive their jobs and their host: two hosts, one Redis."""
+"""Sessions that outlive their jobs and their host: made again, jobs in turn,
+deaths."""
 
-import contextlib
-import time
-
-import msgpack
 import pytest
-from executor_client import Executor
 from held_redis import HeldRedis
+from hosts import hosts, record
 from servers import wait_until
-from stack import ROOT, Stack, call_of
-
-
-class Host:
-    """An executor and a consumer, which serves a queue of its own."""
-
-    def __init__(self, stack, name, **settings):
-        self.stack, self.name, self.settings = stack, name, settings
-        self.executor = Executor()
-        self.consumer = self.start()
-
-    def start(self, **settings):
-        given = {"queues": self.name, **self.settings, **settings}
-        return self.stack.consumer(executor=self.executor.path, **given)
-
-    def submit(self, *cells, session="s", **job):
-        if cells:
-            job = {"kind": "code", "cells": list(cells), **job}
-        return self.stack.submit(queue=self.name, session=session, **job)
-
-    def run(self, *cells, timeout=30, **job):
-        return self.stack.result(self.submit(*cells, **job), timeout)
-
-    def cell(self, code, **job):
-        """One that ends well."""
-        result = self.run(code, **job)
-        assert result["status"] == "completed", result
-        return result["cells"][0]
-
-    def act(self, do, session="s", files=(), **action):
-        return self.run(
-            kind="session",
-            session=session,
-            action={"do": do, **action},
-            **({"files": files} if files else {}),
-        )
-
-    def kill(self):
-        """As the machine's end would."""
-        self.consumer.kill()
-        self.executor.process.kill()
-
-
-@contextlib.contextmanager
-def hosts(*names, **settings):
-    with Stack(executor=False) as stack:
-        made = []
-        try:
-            for name in names:
-                made.append(Host(stack, name, **settings))
-            yield made
-        finally:
-            for host in made:
-                host.executor.stop()
+from stack import ROOT, call_of
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +18,6 @@ def pair():
 def name(request):
     """A session of the test's own."""
     return f"s-{abs(hash(request.node.name))}"
-
-
-def record(stack, session, tenant="default"):
-    found = stack.db.hget(f"{ROOT}session:{tenant}/{session}", "record")
-    return found and msgpack.unpackb(found)
 
 
 # ------------------------------------------------------------- another host
@@ -174,62 +113,45 @@ def test_the_model_is_told(name):
         assert "not saved: g (" in told[0] and "41" in told[0]
 
 
-# -------------------------------------------------------- what was not saved
-
-
-def test_what_no_host_has_and_nobody_saved_is_lost_and_said_so():
-    with hosts("a", "b", save_sessions="off") as (a, b):
-        a.cell("x = 1")
-        assert a.cell("x")["state"] == "kept"
-        result = b.run("x")
-        cell = result["cells"][0]
-        assert cell["error"]["name"] == "NameError"
-        assert cell["state"] == "lost" and "not saved" in cell["reason"]
-
-
-def test_files_beyond_the_bound_are_named():
-    with hosts("a", "b", session_bytes=1000) as (a, b):
-        a.cell("x = 1\nopen('big', 'w').write('x' * 2000);")
-        saved = record(a.stack, "s")["files"]
-        assert [f["name"] for f in saved if "too large" in f["note"]] == ["big"]
-        cell = b.cell("import os\nx, os.listdir()")
-        assert cell["result"] == "(1, [])"
-        assert "big" in cell["reason"] and "too large" in cell["reason"]
-
-
-def test_a_picture_that_cannot_be_made_costs_the_job_nothing(pair, name):
-    """It ends well; what is lost is told where it is lost."""
-    a, b = pair
-    code = "class C:\n    def __reduce__(self):\n        import os; os._exit(1)\nc = C()"
-    assert a.run(code, "x = 1", session=name)["status"] == "completed"
-    assert "crashed" in record(a.stack, name)["unsaved"]
-    assert a.cell("x", session=name)["state"] == "kept"
-    cell = b.run("x", session=name)["cells"][0]
-    assert cell["state"] == "lost" and "not saved" in cell["reason"]
-
-
-def test_a_blob_that_somebody_deleted_is_named(pair, name):
-    a, b = pair
-    a.cell("x = 1\nopen('f', 'w').write('1');", session=name)
-    saved = record(a.stack, name)
-    for sha256 in (saved["picture"], saved["files"][0]["blob"]):
-        a.stack.db.delete(f"{ROOT}blob:{sha256}")
-    cell = b.run("x", session=name)["cells"][0]
-    assert cell["state"] == "lost"
-    assert "the file f is gone" in cell["reason"], cell
-    assert "variables is gone" in cell["reason"]
-    assert b.cell("y = 1", session=name)["state"] == "kept"
-
-
-def test_what_expired_is_gone():
-    with hosts("a", "b", session_ttl_ms=1000) as (a, b):
-        a.cell("x = 1")
-        wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"), 5)
-        cell = b.run("x")["cells"][0]
-        assert cell["error"]["name"] == "NameError" and cell["state"] == "kept"
-
-
 # ----------------------------------------------------------------- one by one
+
+
+def test_jobs_of_a_session_run_in_the_order_of_their_submits(pair, name):
+    """Whoever takes them, and however quick each is."""
+    a, b = pair
+    code = "n = globals().get('n', []) + [{}]\nn"
+    jobs = [
+        (a, b)[number % 2].submit(code.format(number), session=name)
+        for number in range(20)
+    ]
+    results = [a.stack.result(job, timeout=60) for job in jobs]
+    for number, result in enumerate(results):
+        assert result["cells"][0]["result"] == str([*range(number + 1)])
+
+
+def test_one_that_waits_makes_room_for_the_one_that_goes_first():
+    """A consumer with one place, which is the later job's."""
+    with hosts("a", lease_ms=600, slots=1) as (a,):
+        first = a.submit("import time\ntime.sleep(1)\nn = [1]")
+        a.stack.wait_event(first, "tool.started")
+        later = a.submit("n = n + [2]\nn")
+        a.consumer.kill()
+        a.start(slots=1)
+        result = a.stack.result(later, timeout=60)
+        assert result["cells"][0]["result"] == "[1, 2]"
+        assert a.stack.state(first) == "completed"
+        assert result["attempts"] == 1, "nobody is charged for waiting"
+
+
+def test_a_session_is_closed_while_a_job_waits(pair, name):
+    a, b = pair
+    slow = a.submit("import time\ntime.sleep(1)\nx = 1", session=name)
+    a.stack.wait_event(slow, "tool.started")
+    close = b.submit(kind="session", session=name, action={"do": "close"})
+    later = a.submit("'x' in globals()", session=name)
+    assert a.stack.result(later)["cells"][0]["result"] == "False"
+    assert a.stack.state(slow) == a.stack.state(close) == "completed"
+    assert record(a.stack, name)["cells"] == 1, "another one begins"
 
 
 def test_jobs_of_a_session_take_turns_across_hosts(pair, name):
@@ -360,78 +282,3 @@ def test_it_is_killed_half_made_again():
         b.start()
         cell = b.stack.result(job)["cells"][0]
         assert cell["result"] == "(1, '1')" and cell["state"] == "restored"
-
-
-# ------------------------------------------------------------------- actions
-
-
-def test_a_fork_begins_as_the_other_is_and_goes_its_own_way(pair, name):
-    a, b = pair
-    a.cell("x = [1]\nopen('f', 'w').write('1')\ng = (1 for _ in x)", session=name)
-    fork = a.act("fork", session=name, to=f"{name}-2")["record"]
-    assert fork["name"] == f"{name}-2" and "holder" not in fork
-    cell = a.cell("x.append(2)\nx, open('f').read()", session=f"{name}-2")
-    assert cell["result"] == "([1, 2], '1')" and "g (" in cell["reason"]
-    assert a.cell("x", session=name)["result"] == "[1]"
-    assert a.act("close", session=name)["status"] == "completed"
-    assert b.cell("x", session=f"{name}-2")["result"] == "[1, 2]"
-
-
-def test_files_go_in_and_come_out(pair, name):
-    a, b = pair
-    file = a.stack.file("in.csv", b"1,2")
-    assert a.act("put", session=name, files=[file])["status"] == "completed"
-    code = "import os\nos.makedirs('d')\nopen('d/out', 'w').write(open('in.csv').read())"
-    b.cell(code, session=name)
-    listing = a.act("files", session=name)["listing"]
-    assert {f["name"]: f["bytes"] for f in listing} == {"in.csv": 3, "d/out": 3}
-    (got,) = a.act("get", session=name, names=["d/out"])["files"]
-    assert got["name"] == "d_out" and a.stack.bytes_of(got) == b"1,2"
-
-
-def test_what_was_put_is_there_for_the_next_host(pair, name):
-    a, b = pair
-    a.act("put", session=name, files=[a.stack.file("f", b"1")])
-    assert b.cell("open('f').read()", session=name)["result"] == "'1'"
-
-
-def test_names_that_are_alike_stay_apart(pair, name):
-    a, _ = pair
-    code = "import os\nos.makedirs('d')\nopen('d/f', 'w').write('1')\nopen('d_f', 'w').write('2')"
-    a.cell(code, session=name)
-    files = a.act("get", session=name, names=["d/f", "d_f"])["files"]
-    assert [f["name"] for f in files] == ["d_f", "2_d_f"]
-    assert [a.stack.bytes_of(f) for f in files] == [b"1", b"2"]
-
-
-def test_what_is_known_is_shown(pair, name):
-    a, _ = pair
-    a.run("x = 1", "g = (1 for _ in [1])", session=name)
-    shown = a.act("show", session=name)["record"]
-    assert shown["cells"] == 2 and set(shown["missing"]) == {"g"}
-    assert shown["updated_ms"] <= time.time() * 1000
-
-
-# what is done, with what; the error's code, a word of its sentence
-REFUSED = [
-    ({"do": "show"}, "unknown", "unknown_session", "expired"),
-    ({"do": "files"}, "unknown", "unknown_session", "expired"),
-    ({"do": "get", "names": ["f"]}, "unknown", "unknown_session", "expired"),
-    ({"do": "close"}, "unknown", "unknown_session", "expired"),
-    ({"do": "fork", "to": "new"}, "unknown", "unknown_session", "expired"),
-    ({"do": "get", "names": ["nope"]}, "known", "unknown_file", "nope"),
-    ({"do": "get", "names": ["../f"]}, "known", "unknown_file", "../f"),
-    ({"do": "fork", "to": "known-2"}, "known", "session_exists", "known-2"),
-    ({"do": "get"}, "known", "missing_field", "names"),
-    ({"do": "sing"}, "known", "bad_field", "sing"),
-]
-
-
-@pytest.mark.parametrize("action, session, code, word", REFUSED, ids=str)
-def test_refused(pair, action, session, code, word):
-    a, _ = pair
-    for known in ("known", "known-2"):
-        a.cell("1", session=known)
-    result = a.run(kind="session", session=session, action=action)
-    assert result["status"] == "failed"
-    assert result["error"]["code"] == code and word in result["error"]["message"]
