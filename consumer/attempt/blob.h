@@ -21,7 +21,8 @@ void blob_put(struct store *store, const struct names *names, struct view bytes,
 void blobs_renew(struct store *store, const struct names *names,
                  const struct record *results, size_t count, uint64_t ttl_ms);
 
-/* Pixels of a PNG, JPEG or GIF; false when the bytes are none of them. */
+/* Pixels of a PNG, JPEG or GIF; false, and nothing written, when the bytes are
+ * none of them or claim more than MAX_PIXELS. */
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height);
 
 /* "image/png" of "chart.png"; application/octet-stream when not known. */

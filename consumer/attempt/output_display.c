@@ -96,8 +96,7 @@ static void add_part(struct output *output, struct display *display,
         .blob = output_blob(output, bytes),
         .bytes = bytes.len,
     };
-    if (!image_size(bytes, &part->width, &part->height))
-        part->width = part->height = 0;
+    image_size(bytes, &part->width, &part->height);
     output->parts_left--;
     output->bytes_left -= bytes.len;
 }

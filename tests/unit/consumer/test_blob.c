@@ -34,6 +34,10 @@ static void test_sizes(void **state)
         { "a JPEG without a size", VIEW(JPEG), 0, 0 },
         { "a JPEG whose segment leads astray", VIEW("\xff\xd8\xff\xe0\xff\xff"),
           0, 0 },
+        { "a PNG without width", VIEW(PNG "\0\0\0\0\0\0\x01\xe0"), 0, 0 },
+        { "a PNG that is too wide", VIEW(PNG "\xff\xff\xff\xff\0\0\0\1"), 0,
+          0 },
+        { "a PNG of too many pixels", VIEW(PNG "\0\0\x40\0\0\0\x20\0"), 0, 0 },
         { "text", VIEW("<svg width='1'/> and more of it"), 0, 0 },
         { "nothing", VIEW(""), 0, 0 },
     };
