@@ -51,27 +51,34 @@ void output_finish(struct output *output)
         clear(output);
 }
 
+/* The journal may say more than there is: it lies in Redis. */
+static uint64_t left_of(uint64_t share, uint64_t taken)
+{
+    return taken < share ? share - taken : 0;
+}
+
 /* The job's shares, less what earlier cells took. */
 static void count_past(struct output *output)
 {
-    size_t files = output_kept_files(&output->past);
-    output->images_left = MAX_IMAGES;
-    output->parts_left = MAX_PARTS;
-    output->files_left = MAX_FILES - (files < MAX_FILES ? files : MAX_FILES);
-    output->bytes_left = JOB_DISPLAY_BYTES;
+    size_t images = 0, parts = 0;
+    uint64_t bytes = 0;
     output->cell_at = 0;
     for (size_t i = 0; i < output->past.count; i++) {
         const struct record *record = &output->past.records[i];
         const struct display *displays = record->cell.displays.items;
         output->cell_at += record->cell.code.len > 0;
-        output->images_left -= record->images.count;
+        images += record->images.count;
         for (size_t j = 0; j < record->cell.displays.count; j++) {
-            const struct display_part *parts = displays[j].parts.items;
-            output->parts_left -= displays[j].parts.count;
+            const struct display_part *of = displays[j].parts.items;
+            parts += displays[j].parts.count;
             for (size_t k = 0; k < displays[j].parts.count; k++)
-                output->bytes_left -= parts[k].bytes;
+                bytes += of[k].bytes;
         }
     }
+    output->images_left = left_of(MAX_IMAGES, images);
+    output->parts_left = left_of(MAX_PARTS, parts);
+    output->files_left = left_of(MAX_FILES, output_kept_files(&output->past));
+    output->bytes_left = left_of(JOB_DISPLAY_BYTES, bytes);
 }
 
 static void prepare(struct output *output)
