@@ -22,6 +22,7 @@ enum {
     MAX_ROUNDS = 2000, /* the memory of a large process takes time to free */
     ROUND_US = 1000, /* after the first ones: time for the dead to be reaped */
     QUICK_ROUNDS = 3,
+    STEP = 1024, /* of process numbers */
 };
 
 static pid_t kept[BOX_KEPT];
@@ -70,7 +71,9 @@ static unsigned int kill_stray(pid_t pid)
     return 1;
 }
 
-/* Without /proc: every number up to the newest, which a fork tells. */
+/* Without /proc: every number up to the newest, which a fork tells. Where the
+ * strays have taken all that there is of processes, it is further up, by a
+ * step, until some are ended. */
 static unsigned int kill_numbers(void)
 {
     static pid_t highest;
@@ -80,7 +83,12 @@ static unsigned int kill_numbers(void)
         _exit(EXIT_SUCCESS);
     if (newest > highest)
         highest = newest;
-    waitpid(newest, NULL, 0);
+    if (newest > 0) {
+        waitpid(newest, NULL, 0);
+    } else {
+        highest += STEP;
+        count++; /* once more, to be sure */
+    }
     for (pid_t pid = 2; pid <= highest; pid++)
         count += kill_stray(pid);
     return count;
