@@ -264,7 +264,10 @@ static enum turn go_back(struct session *session)
 {
     bool parked = interpreter_has_snapshot(session->interpreter);
     session->filled = session->filled && parked;
-    session->seen = (struct session_seen){ .closing = session->seen.closing };
+    session->seen = (struct session_seen){
+        .closing = session->seen.closing,
+        .interrupt = session->seen.interrupt,
+    };
     interpreter_go_back(session->interpreter);
     if (!parked) {
         session_enter(session, SESSION_OPENING);

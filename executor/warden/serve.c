@@ -84,9 +84,11 @@ enum turn session_begin_cell(struct session *session)
 {
     struct running *running = &session->running;
     struct err err;
+    /* Asked for while it was to run again. */
+    bool interrupt = running->times > 0 && session->seen.interrupt;
     running->again = false;
     running->times++;
-    session->seen = (struct session_seen){ 0 };
+    session->seen = (struct session_seen){ .interrupt = interrupt };
     session_enter(session, SESSION_RUNNING);
     session->backs = 0;
     tool_begin(session, running->asked.tools.len > 0);
