@@ -12,7 +12,8 @@ enum {
     KEPT_CALLS = 32,
     KEPT_IDS = 1024,       /* of calls whose outcome is not kept any more */
     KEPT_BYTES = 24 << 20, /* of a session; one large display fits */
-    LAST_BYTES = 2 << 20,  /* for FRAME_DONE, whatever came before */
+    /* For FRAME_DONE, whatever came before: nobody waits for ever. */
+    LAST_BYTES = MAX_FRAME_BYTES + FRAME_HEADER_BYTES,
 };
 
 struct call *calls_find(struct calls *calls, struct view id)

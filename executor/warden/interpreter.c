@@ -12,6 +12,7 @@
 #include "executor/warden/memory.h"
 #include "executor/warden/output.h"
 #include "executor/warden/wire.h"
+#include "schemas/message/limits.h"
 
 enum {
     STREAMS = 2,
@@ -317,7 +318,8 @@ uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
         if (next)
             *next = start[0];
     }
-    return line;
+    /* The code may write there what it likes: it has not so many lines. */
+    return line <= MAX_CODE_BYTES ? line : 0;
 }
 
 void interpreter_pause(struct interpreter *interpreter, bool pause)

@@ -147,52 +147,79 @@ static bool is_new(const struct listing *before, const struct listed *file)
     return !before->cut || file->changed_ns > before->newest_ns;
 }
 
-static void add_change(struct list *list, const struct listed *file, int change,
-                       struct arena *arena)
+/* What goes into one frame. */
+struct changes {
+    struct list list;
+    struct arena *arena;
+    size_t name_bytes;
+    bool cut;
+};
+
+static struct changes changes_of(size_t most, struct arena *arena)
 {
-    struct workspace_file *changes = list->items;
-    changes[list->count++] = (struct workspace_file){
-        .name = arena_copy(arena, view_of(file->name)),
+    if (most > MAX_ENTRIES)
+        most = MAX_ENTRIES;
+    return (struct changes){
+        .list.items =
+            arena_alloc(arena, (most + 1) * sizeof(struct workspace_file)),
+        .arena = arena,
+    };
+}
+
+static void add_change(struct changes *changes, const struct listed *file,
+                       int change)
+{
+    struct list *list = &changes->list;
+    struct workspace_file *files = list->items;
+    struct view name = view_of(file->name);
+    if (list->count == MAX_ENTRIES ||
+        changes->name_bytes + name.len > MAX_NAME_BYTES_IN_ALL) {
+        changes->cut = true;
+        return;
+    }
+    changes->name_bytes += name.len;
+    files[list->count++] = (struct workspace_file){
+        .name = arena_copy(changes->arena, name),
         .bytes = change == FILE_DELETED ? 0 : file->bytes,
         .change = change,
     };
 }
 
+struct list listing_all(const struct listing *listing, struct arena *arena)
+{
+    struct changes changes = changes_of(listing->count, arena);
+    for (size_t i = 0; i < listing->count; i++)
+        add_change(&changes, &listing->files[i], FILE_SAME);
+    return changes.list;
+}
+
 /* Both are sorted: one pass over the two. */
 struct list listing_changes(const struct listing *before,
-                            const struct listing *after, struct arena *arena)
+                            const struct listing *after, struct arena *arena,
+                            bool *cut)
 {
-    static const struct listing nothing;
-    bool compare = before != NULL;
-    if (!compare)
-        before = &nothing;
-    size_t most = before->count + after->count;
-    struct list list = { 0 };
-    if (most == 0)
-        return list;
-    list.items = arena_alloc(arena, most * sizeof(struct workspace_file));
+    struct changes changes = changes_of(before->count + after->count, arena);
     size_t i = 0, j = 0;
-    while ((i < before->count || j < after->count) &&
-           list.count < MAX_ENTRIES) {
+    while (i < before->count || j < after->count) {
         int order = i == before->count ? 1
                     : j == after->count
                         ? -1
                         : by_name(&before->files[i], &after->files[j]);
         if (order < 0) {
             if (!after->cut)
-                add_change(&list, &before->files[i], FILE_DELETED, arena);
+                add_change(&changes, &before->files[i], FILE_DELETED);
             i++;
         } else if (order > 0) {
             if (is_new(before, &after->files[j]))
-                add_change(&list, &after->files[j],
-                           compare ? FILE_NEW : FILE_SAME, arena);
+                add_change(&changes, &after->files[j], FILE_NEW);
             j++;
         } else {
             int change = change_of(&before->files[i++], &after->files[j]);
             if (change != FILE_SAME)
-                add_change(&list, &after->files[j], change, arena);
+                add_change(&changes, &after->files[j], change);
             j++;
         }
     }
-    return list;
+    *cut = after->cut || changes.cut;
+    return changes.list;
 }

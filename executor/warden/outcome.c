@@ -109,10 +109,14 @@ static void tell_dropped(struct list *bundle, const struct list *dropped,
     plain->value = arena_copy(arena, buf_view(&text));
 }
 
-static const char *why_not(struct running *running, const struct pair *part)
+/* bytes: of the parts that are passed on, with which it has to fit a frame. */
+static const char *why_not(struct running *running, const struct pair *part,
+                           size_t bytes)
 {
     struct image_size size;
     running->display_bytes += part->value.len;
+    if (bytes + part->value.len > MAX_DISPLAY_BYTES)
+        return "a display has 16 MiB at most";
     if (running->display_bytes > MAX_CELL_DISPLAY_BYTES)
         return "a cell displays 64 MiB at most";
     if (wall_wanted("images") && !image_is_sound(part->key, part->value, &size))
@@ -130,12 +134,15 @@ static struct list sound_parts(struct session *session,
     struct list sound = { .items = arena_alloc(arena, room) };
     struct list dropped = { .items = arena_alloc(arena, room) };
     struct pair *in = sound.items, *out = dropped.items;
+    size_t bytes = 0;
     for (size_t i = 0; i < bundle->count; i++) {
-        const char *why = why_not(&session->running, &pairs[i]);
-        if (why == NULL)
+        const char *why = why_not(&session->running, &pairs[i], bytes);
+        if (why == NULL) {
             in[sound.count++] = pairs[i];
-        else
+            bytes += pairs[i].value.len;
+        } else {
             out[dropped.count++] = (struct pair){ pairs[i].key, view_of(why) };
+        }
     }
     if (dropped.count > 0)
         tell_dropped(&sound, &dropped, arena);
@@ -173,29 +180,26 @@ void outcome_done(struct session *session, const struct guest_frame *done)
     installing_missed(session, done->missing);
 }
 
-/* No interpreter: the cell was to run again, and there is none any more. */
-static uint64_t written(const struct session *session, struct view stream)
-{
-    return session->interpreter
-               ? interpreter_written(session->interpreter, stream)
-               : 0;
-}
-
 void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct running *running = &session->running;
     struct cell *cell = &running->cell;
     struct listing after = { 0 };
+    struct list files = { 0 };
+    bool cut = false;
     cell->ms = clock_ms() - running->started_ms;
     if (cell->peak_bytes == 0)
         cell->peak_bytes =
             memory_peak_bytes(interpreter_box(session->interpreter));
-    cell->out_bytes = written(session, VIEW("stdout"));
-    cell->errout_bytes = written(session, VIEW("stderr"));
-    if (!emptied)
+    cell->out_bytes = interpreter_written(session->interpreter, VIEW("stdout"));
+    cell->errout_bytes =
+        interpreter_written(session->interpreter, VIEW("stderr"));
+    if (!emptied) {
         listing_read(&after, session_workspace(session));
-    if (after.cut)
+        files = listing_changes(&session->files, &after, &arena, &cut);
+    }
+    if (cut)
         outcome_note(session, "the workspace has too many files for all of "
                               "them to be looked at: not every change is told");
     struct frame frame = {
@@ -203,8 +207,7 @@ void outcome_say(struct session *session, bool emptied)
         .cell = *cell,
         .picture = running->picture,
         .emptied = emptied || session->emptied,
-        .files = emptied ? (struct list){ 0 }
-                         : listing_changes(&session->files, &after, &arena),
+        .files = files,
     };
     call_say(running->call, &frame);
     session->emptied = false;

@@ -46,7 +46,7 @@ static void serve_list(struct session *session)
     peer_answer(session->first->peer, session->first->frame.ref,
                 (struct frame){
                     .type = FRAME_LISTING,
-                    .files = listing_changes(NULL, &listing, &arena),
+                    .files = listing_all(&listing, &arena),
                 });
     listing_finish(&listing);
     session_pop(session);

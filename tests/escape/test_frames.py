@@ -175,3 +175,30 @@ def test_a_child_that_speaks_in_place_of_its_parent_ends_one_cell_only(attacker)
         if done.result != "1":
             assert done.state == "rolled_back" and done.reason, done
     assert attacker.run("mark").result == "1"
+
+
+def test_a_display_that_fits_no_frame_is_its_own_loss(attacker):
+    """With what the warden adds it is larger than anybody takes."""
+    shown = "import _quern\n_quern.display({'x/y': bytes((17 << 20) - 60)})\n'true'"
+    done = attacker.run(shown, call="c" * 100)
+    assert (done.status, done.state, done.result) == ("ok", "kept", "'true'")
+    assert [list(d) for d in done.displays] == [["text/plain"]]
+    assert "dropped" in str(done.displays[0]["text/plain"])
+
+
+# Where it is, it says itself, and to nobody else.
+TRACE = """
+import signal
+for number in (2, 63): signal.signal(number, signal.SIG_IGN)
+where = f'most recent call first\\n  File "{sys._getframe().f_code.co_filename}"'
+os.write(60, f'{where}, line {2**64 - 1} in f\\n'.encode())
+while True: pass
+"""
+
+
+def test_a_line_that_no_code_has_is_not_told(attacker):
+    attacker.run("mark = 1")
+    done = attacker.run(TRACE, cell_ms=500)
+    assert (done.status, done.state) == ("timeout", "rolled_back"), done
+    assert "at line" not in done.reason
+    assert attacker.run("mark").result == "1"

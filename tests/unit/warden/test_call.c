@@ -157,6 +157,33 @@ static void too_much_output_is_owned_up_to(void **state)
     calls_finish(&calls);
 }
 
+static void hear_type(struct peer *peer, const struct frame *frame)
+{
+    struct listener *listener = (struct listener *)peer;
+    snprintf(listener->heard, sizeof(listener->heard), "%s",
+             frame_type_names[frame->type]);
+}
+
+/* Else who asks again would wait for ever. */
+static void the_end_is_kept_whatever_came_before(void **state)
+{
+    (void)state;
+    struct calls calls = { 0 };
+    struct listener one = listener_make();
+    struct call *call = calls_add(&calls, VIEW("c1"));
+    char *bytes = calloc(1, MAX_PICTURE_BYTES);
+    struct frame done = { .type = FRAME_DONE,
+                          .picture = { bytes, MAX_PICTURE_BYTES } };
+    for (int i = 0; i < 200; i++) /* 50 MiB */
+        say_output(call, (struct view){ bytes, MAX_CHUNK_BYTES });
+    call_say(call, &done);
+    free(bytes);
+    one.peer.send = hear_type;
+    call_attach(call, &one.peer, 9);
+    assert_string_equal(one.heard, "done");
+    calls_finish(&calls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +193,7 @@ int main(void)
         cmocka_unit_test(only_what_is_done_is_forgotten),
         cmocka_unit_test(the_oldest_are_dropped),
         cmocka_unit_test(too_much_output_is_owned_up_to),
+        cmocka_unit_test(the_end_is_kept_whatever_came_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,8 +161,9 @@ static void a_swap_is_never_followed(void **state)
 static struct list changes_since(struct listing *before, struct arena *arena)
 {
     struct listing after = { 0 };
+    bool cut;
     listing_read(&after, workspace);
-    struct list list = listing_changes(before, &after, arena);
+    struct list list = listing_changes(before, &after, arena, &cut);
     listing_finish(before);
     *before = after;
     return list;
@@ -247,6 +248,66 @@ static void of_too_many_files_only_what_is_sure_is_told(void **state)
     listing_finish(&before);
 }
 
+/* Both fit, what differs does not: 3000 of the one and 3000 of the other. */
+static void too_many_changes_are_owned_up_to(void **state)
+{
+    (void)state;
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct listing before = { 0 }, after = { 0 };
+    char name[32], other[32];
+    bool cut = false;
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        write_file(name, "");
+    }
+    listing_read(&before, workspace);
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        snprintf(other, sizeof(other), "b%d", i);
+        assert_int_equal(rename(name, other), 0);
+    }
+    listing_read(&after, workspace);
+    assert_false(before.cut || after.cut);
+    struct list list = listing_changes(&before, &after, &arena, &cut);
+    assert_int_equal(list.count, 4096);
+    assert_true(cut);
+    listing_changes(&after, &after, &arena, &cut);
+    assert_false(cut);
+    listing_finish(&before);
+    listing_finish(&after);
+}
+
+/* The longest that there can be, deleted and made anew under other names. */
+static void names_of_changes_fit_a_frame(void **state)
+{
+    (void)state;
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct listing before = { 0 }, after = { 0 };
+    char name[300], other[300];
+    size_t bytes = 0;
+    bool cut = false;
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof(name), "a%0240d", i);
+        write_file(name, "");
+    }
+    listing_read(&before, workspace);
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof(name), "a%0240d", i);
+        snprintf(other, sizeof(other), "b%0240d", i);
+        assert_int_equal(rename(name, other), 0);
+    }
+    listing_read(&after, workspace);
+    assert_false(before.cut || after.cut);
+    struct list list = listing_changes(&before, &after, &arena, &cut);
+    const struct workspace_file *files = list.items;
+    for (size_t i = 0; i < list.count; i++)
+        bytes += files[i].name.len;
+    assert_true(cut);
+    assert_in_range(bytes, 400 << 10, 512 << 10);
+    listing_finish(&before);
+    listing_finish(&after);
+}
+
 static void depth_is_bounded(void **state)
 {
     (void)state;
@@ -275,6 +336,10 @@ int main(void)
         cmocka_unit_test_teardown(changes_are_found, empty_workspace),
         cmocka_unit_test_teardown(a_listing_is_bounded, empty_workspace),
         cmocka_unit_test_teardown(of_too_many_files_only_what_is_sure_is_told,
+                                  empty_workspace),
+        cmocka_unit_test_teardown(too_many_changes_are_owned_up_to,
+                                  empty_workspace),
+        cmocka_unit_test_teardown(names_of_changes_fit_a_frame,
                                   empty_workspace),
         cmocka_unit_test_teardown(depth_is_bounded, empty_workspace),
     };
