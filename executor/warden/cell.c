@@ -11,6 +11,13 @@ void session_slow_down(struct session *session)
                           peer_lags(session->running.call->peer));
 }
 
+void session_hold(struct session *session)
+{
+    if (session->state == SESSION_RUNNING &&
+        peer_lags(session->running.call->peer))
+        interpreter_pause(session->interpreter, true);
+}
+
 static enum turn sweep(struct session *session)
 {
     session->seen.swept = false;

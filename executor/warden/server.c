@@ -23,7 +23,7 @@ struct conn {
     struct alarm *alarm; /* hello is due; or: look at the input again */
     bool greeted;
     bool lagged;
-    bool stopped; /* not read: too much waits */
+    bool stopped; /* not read: too much waits, or it lags */
     bool broken;  /* to be closed at the next alarm */
 };
 
@@ -87,36 +87,60 @@ static void on_sent(uv_write_t *write, int status)
     struct conn *conn = write->handle->data;
     buf_finish(&sending->bytes);
     free(sending);
-    if (status < 0 || !conn->lagged || backlog(&conn->peer) > 0)
-        return; /* a broken pipe is seen by the reader */
+    if (!conn->alarm || conn->broken)
+        return; /* it is being closed */
+    if (status < 0) {
+        break_conn(conn); /* it may not be read */
+        return;
+    }
+    if (!conn->lagged || backlog(&conn->peer) > 0)
+        return;
     conn->lagged = false;
+    if (conn->stopped)
+        alarm_set(conn->alarm, 0);
     sessions_caught_up(conn->server->sessions);
 }
 
-static void send_frame(struct peer *peer, const struct frame *frame)
+/* Takes the bytes. */
+static void write_bytes(struct conn *conn, struct buf bytes)
 {
-    struct conn *conn = (struct conn *)peer;
-    struct err err;
-    if (conn->broken)
-        return;
+    bool lagged = peer_lags(&conn->peer);
     struct sending *sending = allocate(sizeof(*sending));
     sending->write.data = sending;
-    buf_init(&sending->bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
-    bool encoded = frame_encode(&schema_frame, frame, &sending->bytes, &err);
-    if (!encoded)
-        log_line("frame.refused", NULL, "%s", err.text);
-    uv_buf_t bytes =
-        uv_buf_init(sending->bytes.data, (unsigned int)sending->bytes.len);
-    if (!encoded || uv_write(&sending->write, (uv_stream_t *)&conn->pipe,
-                             &bytes, 1, on_sent) < 0) {
+    sending->bytes = bytes;
+    uv_buf_t part = uv_buf_init(bytes.data, (unsigned int)bytes.len);
+    if (uv_write(&sending->write, (uv_stream_t *)&conn->pipe, &part, 1,
+                 on_sent) < 0) {
         buf_finish(&sending->bytes);
         free(sending);
         break_conn(conn);
         return;
     }
-    conn->lagged |= peer_lags(peer);
-    if (backlog(peer) > MAX_BACKLOG_BYTES)
+    if (backlog(&conn->peer) > MAX_BACKLOG_BYTES)
         break_conn(conn);
+    if (lagged || !peer_lags(&conn->peer))
+        return;
+    conn->lagged = true;
+    sessions_hold(conn->server->sessions);
+}
+
+/* What cannot be said fails for who asked, and for nobody else on that
+ * connection. */
+static void send_frame(struct peer *peer, const struct frame *frame)
+{
+    struct conn *conn = (struct conn *)peer;
+    struct buf bytes;
+    struct err err;
+    if (conn->broken)
+        return;
+    buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
+    if (frame_encode(&schema_frame, frame, &bytes, &err)) {
+        write_bytes(conn, bytes);
+        return;
+    }
+    buf_finish(&bytes);
+    log_line("frame.refused", NULL, "%s", err.text);
+    peer_fail(peer, frame->ref, &err);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -148,13 +172,18 @@ static bool take_frame(struct conn *conn, struct view body, struct err *err)
     return true;
 }
 
-/* Whole frames, until too much waits. */
+/* Who lags asks for nothing more: what it asks for may be megabytes. */
+static bool has_enough(const struct conn *conn)
+{
+    return conn->peer.queued_bytes > MAX_QUEUED_BYTES || peer_lags(&conn->peer);
+}
+
+/* Whole frames, until that is enough. */
 static bool take_frames(struct conn *conn, struct err *err)
 {
     size_t at = 0, total = 0;
     bool good = true;
-    while (good && !conn->broken &&
-           conn->peer.queued_bytes <= MAX_QUEUED_BYTES) {
+    while (good && !conn->broken && !has_enough(conn)) {
         struct view rest = { conn->input.data + at, conn->input.len - at };
         good = frame_length(rest, MAX_FRAME_BYTES, &total, err);
         if (!good || total == 0 || total > rest.len)
@@ -199,7 +228,7 @@ static void look(struct conn *conn)
         break_conn(conn);
         return;
     }
-    conn->stopped = conn->peer.queued_bytes > MAX_QUEUED_BYTES;
+    conn->stopped = has_enough(conn);
     if (conn->stopped)
         uv_read_stop((uv_stream_t *)&conn->pipe);
     else

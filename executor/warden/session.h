@@ -144,6 +144,9 @@ void session_describe(const struct session *session, struct session_info *info);
 void session_ask(struct session *session, struct request *request);
 /* The peer went away: what it asked and was not begun is dropped. */
 void session_leave(struct session *session, struct peer *peer);
+/* If whoever listens to its cell lags, the cell waits. Nothing else happens, so
+ * it may come at any time. */
+void session_hold(struct session *session);
 /* Lets the machine look at what was recorded. It may free the session. */
 void session_run(struct session *session);
 

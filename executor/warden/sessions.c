@@ -170,6 +170,17 @@ void sessions_leave(struct sessions *sessions, struct peer *peer)
     do_to_all(sessions, leave, peer);
 }
 
+static void hold(struct session *session, void *with)
+{
+    (void)with;
+    session_hold(session);
+}
+
+void sessions_hold(struct sessions *sessions)
+{
+    do_to_all(sessions, hold, NULL);
+}
+
 static void run(struct session *session, void *with)
 {
     (void)with;
@@ -192,12 +203,10 @@ void sessions_remove(struct sessions *sessions, struct session *session)
     session_free(session);
 }
 
-static void end(struct session *session, void *sessions)
-{
-    sessions_remove(sessions, session);
-}
-
+/* The end of one may be that of another, which waited for a box. */
 void sessions_finish(struct sessions *sessions)
 {
-    do_to_all(sessions, end, sessions);
+    for (size_t i = 0; i < SESSION_BUCKETS; i++)
+        while (sessions->buckets[i])
+            sessions_remove(sessions, sessions->buckets[i]);
 }

@@ -26,6 +26,8 @@ void sessions_name(struct sessions *sessions);
 void sessions_ask(struct sessions *sessions, struct request *request);
 /* The peer went away. */
 void sessions_leave(struct sessions *sessions, struct peer *peer);
+/* A peer has begun to lag: its sessions wait. */
+void sessions_hold(struct sessions *sessions);
 /* The peer has read what it lagged behind with. */
 void sessions_caught_up(struct sessions *sessions);
 /* Ends them all. */
