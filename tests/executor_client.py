@@ -209,13 +209,14 @@ class Session:
 
 
 class Executor:
-    """quern-executor in a temporary folder, with one connection."""
+    """quern-executor in a temporary folder, with one connection. within: the
+    words of a command that starts it."""
 
-    def __init__(self, *flags, env=None):
+    def __init__(self, *flags, env=None, within=()):
         self.folder = tempfile.mkdtemp(prefix="quern-executor-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.path = os.path.join(self.folder, "socket")
-        args = [binary("quern-executor"), "--socket", self.path, *flags]
+        args = [*within, binary("quern-executor"), "--socket", self.path, *flags]
         self.process = Process(args, env=env).start()
         try:
             self.process.wait_for("executor.ready", timeout=60)

@@ -17,7 +17,12 @@
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
 
-enum { SETTLE_MS = 2000, SIGNALS = 2 };
+enum {
+    SETTLE_MS = 2000,
+    SIGNALS = 2,
+    SESSION_FDS = 19, /* with its box and its snapshot */
+    OWN_FDS = 160,    /* connections, boxes that are empty, and the rest */
+};
 
 static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
 
@@ -117,13 +122,24 @@ static void on_selftest(void *owner, const struct err *err)
     }
 }
 
-/* Each session takes eight descriptors. */
-static void raise_limits(void)
+/* No more sessions than there are descriptors for: one for which there are
+ * none would not be refused, but wait. */
+static void fit_descriptors(struct settings *settings)
 {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
+    uint64_t each = SESSION_FDS + (settings->hosts != NULL);
+    uint64_t own = OWN_FDS + settings->ready * each;
+    uint64_t most = files.rlim_cur > own ? (files.rlim_cur - own) / each : 0;
+    if (settings->sessions <= most)
+        return;
+    settings->sessions = most > 0 ? most : 1;
+    log_line("executor.fewer", NULL,
+             "%llu sessions at once: the limit of open files is %llu",
+             (unsigned long long)settings->sessions,
+             (unsigned long long)files.rlim_cur);
 }
 
 static bool prepare(struct warden *warden, struct err *err)
@@ -240,7 +256,7 @@ int main(int argc, char **argv)
         return status;
     }
     signal(SIGPIPE, SIG_IGN);
-    raise_limits();
+    fit_descriptors(&warden.settings);
     if (!prepare(&warden, &err)) {
         fprintf(stderr, "quern-executor: %s\n", err.text);
         settings_finish(&warden.settings);

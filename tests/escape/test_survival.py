@@ -1,6 +1,7 @@
 """Parts of the executor die: sessions that need not, do not; the others say so."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -190,6 +191,21 @@ def test_there_are_no_more_sessions_than_allowed():
         assert failed.value.error["retryable"]
         first.close()
         assert executor.open("c").run("1").result == "1"
+
+
+def test_there_are_no_more_sessions_than_descriptors():
+    few = ["prlimit", "--nofile=400:400"]
+    with Executor("--profile", "bare", "--ready", "1", within=few) as executor:
+        (line,) = [s for s in executor.process.text().splitlines() if "fewer" in s]
+        most = int(json.loads(line)["text"].split()[0])
+        assert most > 5
+        sessions = [executor.open(f"s{i}") for i in range(most)]
+        refs = [s.start("x = 1; x") for s in sessions]
+        for session, (ref, _) in zip(sessions, refs):
+            assert session.finish(ref).result == "1"
+            assert session.run("x").result == "1", "with a snapshot each"
+        with pytest.raises(Failed, match=f"at most {most}"):
+            executor.open("one-more")
 
 
 def test_an_idle_session_ends():
