@@ -229,6 +229,9 @@ static void act(unsigned int what, size_t much)
         if (much == 'x') {
             ask((struct frame){ .type = FRAME_CLOSE, .ref = NO_RUN });
             consumer.closed = true;
+        } else if (guest_find(false)) {
+            guest_trace(guest_find(false), consumer.done + 1,
+                        UINT64_MAX >> much % 64);
         }
     }
 }

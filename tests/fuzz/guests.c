@@ -41,6 +41,7 @@ struct install {
 
 static struct zygote zygote;
 static struct install *installs;
+static struct box_wish *wishes;
 
 /* --------------------------------------------------------------- processes */
 
@@ -61,15 +62,15 @@ void process_spare(int pidfd, bool spare)
     (void)spare;
 }
 
-static struct guest *guest_new(int channel, int out, int process)
+static struct guest *guest_new(int channel, int out, int trace, int process)
 {
     struct guest *guest = NULL;
-    MUST(channel >= 0 && process >= 0);
+    MUST(channel >= 0 && trace >= 0 && process >= 0);
     for (size_t i = 0; i < GUESTS && !guest; i++)
         if (world.guests[i].channel < 0)
             guest = &world.guests[i];
     MUST(guest != NULL);
-    *guest = (struct guest){ .channel = channel, .out = out };
+    *guest = (struct guest){ .channel = channel, .out = out, .trace = trace };
     guest->process = process;
     buf_init(&guest->heard, 2 * (size_t)MAX_FRAME_BYTES);
     return guest;
@@ -89,6 +90,7 @@ void guest_die(struct guest *guest)
     close(guest->process);
     close_fd(&guest->channel);
     close_fd(&guest->out);
+    close_fd(&guest->trace);
     buf_finish(&guest->heard);
 }
 
@@ -98,7 +100,7 @@ void guests_finish(void)
         if (world.guests[i].channel >= 0)
             guest_die(&world.guests[i]);
     alarm_free(zygote.pace);
-    MUST(!zygote.wanted && !installs);
+    MUST(!zygote.wanted && !installs && !wishes);
     zygote = (struct zygote){ 0 };
 }
 
@@ -116,7 +118,8 @@ static void on_pace(void *owner)
     int process = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct guest *guest =
         guest_new(fcntl(birth->ends[0], F_DUPFD_CLOEXEC, 0),
-                  fcntl(birth->ends[1], F_DUPFD_CLOEXEC, 0), process);
+                  fcntl(birth->ends[1], F_DUPFD_CLOEXEC, 0),
+                  fcntl(birth->ends[3], F_DUPFD_CLOEXEC, 0), process);
     fcntl(guest->out, F_SETFL, O_NONBLOCK);
     birth->pid = ++world.births;
     birth->on_born(birth->owner, fcntl(process, F_DUPFD_CLOEXEC, 0));
@@ -181,8 +184,14 @@ static void on_answer(void *owner)
 
 bool boxes_take(struct boxes *boxes, struct box_wish *wish)
 {
-    struct box *box = allocate(sizeof(*box));
     (void)boxes;
+    if (world.boxless) {
+        wish->waiting = true;
+        wish->next = wishes;
+        wishes = wish;
+        return false;
+    }
+    struct box *box = allocate(sizeof(*box));
     snprintf(box->folder, sizeof(box->folder), "/dev/shm/quern-fuzz-XXXXXX");
     MUST(mkdtemp(box->folder) != NULL);
     box->workspace = open(box->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -195,8 +204,24 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
 
 void boxes_forget(struct boxes *boxes, struct box_wish *wish)
 {
+    struct box_wish **link = &wishes;
     (void)boxes;
+    while (*link != wish)
+        link = &(*link)->next;
+    *link = wish->next;
     wish->waiting = false;
+}
+
+/* One is to be made in the place of another, which fails. */
+static void refuse_wishes(void)
+{
+    while (wishes) {
+        struct box_wish *wish = wishes;
+        wishes = wish->next;
+        wish->waiting = false;
+        err_set(&wish->err, ERR_RETRY, "session_failed", "there is no box");
+        wish->on_answer(wish->owner);
+    }
 }
 
 static int remove_one(const char *path, const struct stat *status, int type,
@@ -216,6 +241,7 @@ void box_release(struct box *box)
     close(box->workspace);
     MUST(nftw(box->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
     free(box);
+    refuse_wishes();
 }
 
 void box_use(struct box *box, struct box_events events)
@@ -373,13 +399,22 @@ void guest_print(struct guest *guest, struct view bytes)
         return; /* the pipe is full, and we do not wait */
 }
 
+void guest_trace(struct guest *guest, uint64_t cell, uint64_t line)
+{
+    dprintf(guest->trace,
+            "Current thread (most recent call first):\n"
+            "  File \"<cell-%llu>\", line %llu in f\n",
+            (unsigned long long)cell, (unsigned long long)line);
+}
+
 /* A fork of it: it has the same streams, and says so with its own pidfd. */
 static void park(struct guest *guest, int channel)
 {
     static const struct guest_frame ready = { .type = GUEST_READY };
     int process = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int out = fcntl(guest->out, F_DUPFD_CLOEXEC, 0);
-    struct guest *child = guest_new(channel, out, process);
+    int trace = fcntl(guest->trace, F_DUPFD_CLOEXEC, 0);
+    struct guest *child = guest_new(channel, out, trace, process);
     child->parked = true;
     say(child, &ready, process);
     guest_say(guest, &ready);

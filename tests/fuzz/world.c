@@ -217,6 +217,7 @@ void world_begin(void)
         world.guests[i] = (struct guest){ .channel = -1 };
     world.nonces = world.births = 0;
     world.hungry = world.dirty = world.silent = world.packages = false;
+    world.boxless = false;
 }
 
 void world_end(void)

@@ -16,6 +16,7 @@ enum { GUESTS = 64, WAITS_MS = 1000 };
 struct guest {   /* a process in a box, as the warden sees it */
     int channel; /* -1: it is free */
     int out;
+    int trace;
     int process; /* stands for its pidfd: readable when it has ended */
     struct buf heard;
     bool parked; /* a snapshot that waits */
@@ -32,6 +33,7 @@ struct world {
     bool dirty;  /* sweeps do not end all */
     bool silent; /* guests do not answer by themselves */
     bool packages;
+    bool boxless; /* who asks for a box waits, until one is given back */
 };
 extern struct world world;
 
@@ -47,6 +49,8 @@ struct guest *guest_find(bool parked);
 void guest_write(struct guest *guest, struct view bytes, int passenger);
 void guest_say(struct guest *guest, const struct guest_frame *frame);
 void guest_print(struct guest *guest, struct view bytes);
+/* Where its code is, so it says. */
+void guest_trace(struct guest *guest, uint64_t cell, uint64_t line);
 void guest_die(struct guest *guest);
 /* Reads what it was sent, and does what a good one does unless it is silent:
  * ends cells at once, but for code that begins with "wait"; parks. True:

@@ -1,3 +1,5 @@
-foreach(module call files hierarchy image loop output place settings)
+foreach(module call files hierarchy image loop output place server session
+    settings)
   unit_test(warden/${module} executor_warden)
 endforeach()
+target_sources(test_warden_session PRIVATE fuzz/world.c fuzz/guests.c)
