@@ -150,8 +150,10 @@ def test_a_session_outlives_its_connection(executor):
     first = executor.connect()
     session = first.open("survivor")
     session.run("x = 5")
-    _, call = session.start("import time; time.sleep(0.3); x += 1; x")
-    time.sleep(0.1)
+    ref, call = session.start(
+        "import time; print('begun', flush=True); time.sleep(0.3); x += 1; x"
+    )
+    assert first.answer(ref)["data"] == b"begun\n"
     first.close()
     second = executor.connect()
     session = second.open("survivor")

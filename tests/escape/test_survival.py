@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import EMPTY, READY
+from conftest import EMPTY, READY, answers
 from executor_client import Executor, Failed
 from servers import binary, wait_until
 
@@ -105,7 +105,7 @@ def test_a_session_whose_box_dies_says_so(executor):
             os.kill(box, signal.SIGKILL)
     done = session.finish(ref)
     assert (done.status, done.state) == ("crashed", "lost")
-    assert session.run("1 + 1").result == "2"
+    assert answers(session), "though it may have got one that was to be killed"
     session.close()
 
 
