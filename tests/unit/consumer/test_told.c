@@ -51,7 +51,7 @@ static void names_come_before_reasons(void **state)
           "not saved: n0, n1, n2, n3" },
     };
     struct pair pairs[8];
-    char names[8][4];
+    char names[8][24];
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
