@@ -204,10 +204,13 @@ def test_text_far_away_does_not_blow_up_the_image(one):
     assert sizes(cell) == [(640, 480)]
 
 
-def test_too_many_pixels_get_fewer_dots(one):
-    cell = one(PLOT + "plt.figure(figsize=(200, 200), dpi=100)\nplt.plot([1, 2])")
-    width, height = sizes(cell)[0]
-    assert width * height <= 16 << 20
+@pytest.mark.parametrize("inches", [200, 600])
+def test_too_many_pixels_get_fewer_dots(one, inches):
+    memory = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)\n"
+    figure = f"plt.figure(figsize=({inches}, {inches}), dpi=100)\nplt.plot([1, 2])"
+    cell = one(memory + PLOT + figure)
+    (size,) = sizes(cell)
+    assert size[0] * size[1] <= 16 << 20 and cell.err == ""
     assert "dpi lowered from 100" in cell.displays[0]["text/plain"].decode()
 
 

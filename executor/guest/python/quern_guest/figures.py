@@ -7,6 +7,7 @@ choosing another backend changes nothing: libraries and scripts that do so mean
 the screen that they had.
 """
 
+import contextlib
 import hashlib
 import io
 import math
@@ -127,13 +128,14 @@ def _moving(animation):
     dpi = _bounded_dpi(width, height, figure.dpi, MAX_MOVING_PIXELS // MAX_FRAMES)
     if dpi < figure.dpi:
         note = f" [its frames have {dpi:g} dpi, not {figure.dpi:g}]"
-    animation._init_draw()
-    for number, data in enumerate(animation.new_saved_frame_seq()):
-        if number == MAX_FRAMES:
-            note += f" [only its first {MAX_FRAMES} frames are shown]"
-            break
-        animation._draw_next_frame(data, blit=False)
-        frames.append(_pixels(figure, dpi))
+    with _drawn_with(figure, dpi):
+        animation._init_draw()
+        for number, data in enumerate(animation.new_saved_frame_seq()):
+            if number == MAX_FRAMES:
+                note += f" [only its first {MAX_FRAMES} frames are shown]"
+                break
+            animation._draw_next_frame(data, blit=False)
+            frames.append(_pixels(figure.canvas))
     if not frames:
         return {}, ""
     gif = io.BytesIO()
@@ -143,10 +145,19 @@ def _moving(animation):
     return {"image/gif": gif.getvalue()}, note
 
 
-def _pixels(figure, dpi):
-    raw = io.BytesIO()
-    figure.canvas.print_figure(raw, format="png", dpi=dpi)
-    return Image.open(raw).convert("P", palette=Image.Palette.ADAPTIVE)
+def _pixels(canvas):
+    """Of what has just been drawn."""
+    drawn = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
+    return drawn.convert("P", palette=Image.Palette.ADAPTIVE)
+
+
+@contextlib.contextmanager
+def _drawn_with(figure, dpi):
+    asked, figure.dpi = figure.dpi, dpi
+    try:
+        yield
+    finally:
+        figure.dpi = asked
 
 
 def _as_agg(figure):
@@ -157,8 +168,11 @@ def _as_agg(figure):
 def render(figure):
     """Gives the PNG, and a note when it is not as it was asked for."""
     _as_agg(figure)
-    box = _tight_box(figure)
-    width, height = box.size if box else figure.get_size_inches()
+    width, height = figure.get_size_inches()
+    with _drawn_with(figure, _bounded_dpi(width, height, figure.dpi)):
+        box = _tight_box(figure)
+    if box:
+        width, height = box.size
     dpi = _bounded_dpi(width, height, figure.dpi)
     note = ""
     if dpi < figure.dpi:
