@@ -508,7 +508,8 @@ def test_packages_cannot_be_installed_and_that_is_said(one):
 
 def test_large_values_are_cut_and_said_so(one):
     for code, total in (
-        ("'a' * 10**7", "10,000,000 items"),
+        ("'a' * 10**7", "10,000,000 characters in all"),
+        ("b'a' * 10**7", "10,000,000 bytes in all"),
         ("list(range(10**6))", "1,000,000 items"),
         ("dict.fromkeys(range(10**6))", "1,000,000 items"),
         (
@@ -518,6 +519,7 @@ def test_large_values_are_cut_and_said_so(one):
     ):
         cell = one(code)
         assert total in cell.result and len(cell.result) <= 32 << 10
+        assert cell.result.count(" in all") == 1
     cell = one("raise ValueError('v' * 10**6)")
     assert len(cell.value) <= 16 << 10 and len(cell.traceback) <= 32 << 10
     assert cell.traceback.startswith("Traceback")

@@ -6,7 +6,7 @@ import _quern
 
 MAX_TEXT_BYTES = _quern.MAX_OBSERVATION_BYTES
 MAX_ITEMS = MAX_TEXT_BYTES  # an item takes more than one byte: never all shown
-TEXTS = (str, bytes, bytearray)
+TEXTS = {str: "characters", bytes: "bytes", bytearray: "bytes"}
 BRACKETS = {
     dict: ("{", "}"),
     frozenset: ("frozenset({", "})"),
@@ -37,7 +37,8 @@ def show(value):
     try:
         if not _is_large(value):
             return clip(repr(value))
-        return _head(value, f"\n[... {len(value):,} items in all]")
+        what = TEXTS.get(type(value), "items")
+        return _head(value, f"\n[... {len(value):,} {what} in all]")
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -68,7 +69,8 @@ def _head(value, note):
         text.write(piece)
         size += len(piece)
         if size > MAX_TEXT_BYTES:
-            return clip(text.getvalue(), MAX_TEXT_BYTES - len(note)) + note
+            data = text.getvalue().encode("utf-8", "backslashreplace")
+            return data[: MAX_TEXT_BYTES - len(note)].decode("utf-8", "ignore") + note
     return text.getvalue()  # it holds itself, but that is shown as ...
 
 
