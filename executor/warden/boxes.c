@@ -14,6 +14,7 @@
 #include "executor/warden/folder.h"
 #include "executor/warden/log.h"
 #include "executor/warden/network.h"
+#include "executor/warden/orphans.h"
 #include "executor/warden/spawn.h"
 #include "executor/warden/wire.h"
 
@@ -65,6 +66,7 @@ struct boxes {
     struct network *network; /* NULL: boxes have none */
     struct box_wish *wishes;
     struct alarm *retry;
+    struct orphans *orphans;
     bool resting; /* after a failure, until retry */
     bool have_proc;
     size_t dying; /* killed, but not dead yet */
@@ -130,6 +132,7 @@ static void kill_box(struct box *box)
     folder_remove(box->folder);
     packages_remove(box->boxes->loop, box->packages);
     if (!box->init) {
+        orphans_look(box->boxes->orphans); /* it has not said who it is */
         cgroup_free(box->cgroup);
         free(box);
         return;
@@ -417,6 +420,7 @@ struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
     boxes->cgroups = cgroups;
     boxes->packages = packages;
     boxes->retry = alarm_new(loop, on_retry, boxes);
+    boxes->orphans = orphans_new(loop);
     if (settings->hosts)
         boxes->network = network_new(loop, settings);
     refill(boxes);
@@ -431,6 +435,7 @@ void boxes_free(struct boxes *boxes)
         kill_box(boxes->own);
     network_free(boxes->network);
     alarm_free(boxes->retry);
+    orphans_free(boxes->orphans);
     boxes->freed = true;
     free_when_done(boxes);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "executor/warden/log.h"
+#include "executor/warden/orphans.h"
 #include "executor/warden/spawn.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
@@ -20,8 +21,6 @@ enum {
     ANSWER_MS = 30000,
     RESTART_MS = 500,
     RETRY_MS = 30000, /* to try to renew one again that is there */
-    LOOK_MS = 200,    /* for orphans */
-    MAX_LOOKS = 20,
     READ_BYTES = 4096,
     MAX_WORD_FRAME_BYTES = 64 << 10,
     PID_BUCKETS = 1024,
@@ -53,9 +52,7 @@ struct zygote {
     bool due;            /* an answer */
     struct birth *living[PID_BUCKETS];
     uint64_t numbers;
-    struct alarm *looking;
-    unsigned int looks;
-    pid_t zombie; /* that the last look saw */
+    struct orphans *orphans;
     void (*on_up)(void *owner);
     void *owner;
 };
@@ -97,34 +94,11 @@ static void unlink_birth(struct birth **link, const struct birth *birth)
 
 /* ------------------------------------------------------------ up and down */
 
-/* An interpreter that was born while its zygote died is our child now, and
- * nobody knows of it; its box cannot end while it is a zombie. Whoever is
- * known is waited for at once, so a zombie that two looks see is nobody's. */
-static void on_look(void *owner)
-{
-    struct zygote *zygote = owner;
-    siginfo_t info = { 0 };
-    waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid > 0 && info.si_pid == zygote->zombie) {
-        waitpid(info.si_pid, NULL, WNOHANG);
-        zygote->looks = 0;
-    }
-    zygote->zombie = info.si_pid;
-    if (++zygote->looks < MAX_LOOKS)
-        alarm_set(zygote->looking, LOOK_MS);
-}
-
 static void release(struct parent *parent)
 {
     buf_finish(&parent->input);
     close_fd(&parent->passenger);
     free(parent);
-}
-
-static void look_for_orphans(struct zygote *zygote)
-{
-    zygote->looks = 0;
-    alarm_set(zygote->looking, LOOK_MS);
 }
 
 /* It may hang, and then it does not see that its channel is closed. */
@@ -156,7 +130,7 @@ static void go_down(struct parent *parent, const char *why)
     if (!forks)
         return;
     answer_came(zygote);
-    look_for_orphans(zygote);
+    orphans_look(zygote->orphans); /* its box cannot end while it is a zombie */
     if (zygote->asked)
         answer_asked(zygote, 0, -1);
 }
@@ -171,7 +145,7 @@ static void succeed(struct zygote *zygote)
     zygote->now = zygote->next;
     zygote->next = NULL;
     zygote->forks = 0;
-    look_for_orphans(zygote);
+    orphans_look(zygote->orphans);
     alarm_set(zygote->loading, zygote->settings->renew_ms);
     log_line("zygote.up", profile_names[zygote->profile], "number %llu",
              (unsigned long long)++zygote->generation);
@@ -327,7 +301,7 @@ struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings,
     zygote->profile = profile;
     zygote->on_up = on_up;
     zygote->owner = owner;
-    zygote->looking = alarm_new(loop, on_look, zygote);
+    zygote->orphans = orphans_new(loop);
     zygote->answer = alarm_new(loop, on_no_answer, zygote);
     zygote->loading = alarm_new(loop, on_loading, zygote);
     load_next(zygote);
@@ -342,7 +316,7 @@ void zygote_free(struct zygote *zygote)
     end_parent(zygote->next);
     alarm_free(zygote->answer);
     alarm_free(zygote->loading);
-    alarm_free(zygote->looking);
+    orphans_free(zygote->orphans);
     free(zygote);
 }
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -107,6 +108,39 @@ def test_a_session_whose_box_dies_says_so(executor):
     assert (done.status, done.state) == ("crashed", "lost")
     assert answers(session), "though it may have got one that was to be killed"
     session.close()
+
+
+# While there is that file, the first process of a box ends before it has said who
+# it is: a child of the warden, as of quern-box.
+FAILING_BOX = """#!/usr/bin/python3 -I
+import ctypes, os, sys
+CLONE, CLONE_PARENT, SIGCHLD = 56, 0x8000, 17
+if os.path.exists({broken!r}):
+    ctypes.CDLL(None).syscall(CLONE, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
+    os._exit(1)
+os.execv({box!r}, [{box!r}, *sys.argv[1:]])
+"""
+
+
+def test_nobody_is_left_of_boxes_that_failed():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path, broken = os.path.join(folder, "quern-box"), os.path.join(folder, "broken")
+        with open(path, "w") as file:
+            file.write(FAILING_BOX.format(broken=broken, box=binary("quern-box")))
+        os.chmod(path, 0o755)
+        with Executor("--profile", "bare", "--box", path) as executor:
+            time.sleep(5)  # until nobody looks for what a new zygote may have left
+            open(broken, "w").close()
+            executor.open("a").close()  # a box is to be made in the place of its own
+            wait_until(
+                lambda: executor.process.text().count("box.failed") > 4,
+                timeout=60,
+                what="boxes fail",
+            )
+            os.unlink(broken)
+            pid = executor.process.pid
+            wait_until(lambda: not children(pid, "quern-box", "Z"), what="no zombie")
 
 
 def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):

@@ -1,0 +1,46 @@
+/* orphans.c - children of ours that nobody knows of, waited for. */
+#include "executor/warden/orphans.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+enum { LOOK_MS = 200, MAX_LOOKS = 20 };
+
+struct orphans {
+    struct alarm *alarm;
+    unsigned int looks;
+    pid_t zombie; /* that the last look saw */
+};
+
+static void on_look(void *owner)
+{
+    struct orphans *orphans = owner;
+    siginfo_t info = { 0 };
+    waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid > 0 && info.si_pid == orphans->zombie) {
+        waitpid(info.si_pid, NULL, WNOHANG);
+        orphans->looks = 0;
+    }
+    orphans->zombie = info.si_pid;
+    if (++orphans->looks < MAX_LOOKS)
+        alarm_set(orphans->alarm, LOOK_MS);
+}
+
+struct orphans *orphans_new(uv_loop_t *loop)
+{
+    struct orphans *orphans = allocate(sizeof(*orphans));
+    orphans->alarm = alarm_new(loop, on_look, orphans);
+    return orphans;
+}
+
+void orphans_free(struct orphans *orphans)
+{
+    alarm_free(orphans->alarm);
+    free(orphans);
+}
+
+void orphans_look(struct orphans *orphans)
+{
+    orphans->looks = 0;
+    alarm_set(orphans->alarm, LOOK_MS);
+}

@@ -1,0 +1,19 @@
+/* orphans.h - children of ours that nobody knows of, waited for.
+ *
+ * A box may fail before it has said who its init is; an interpreter is born
+ * while its zygote dies. Whoever is known is waited for at once, so a zombie
+ * that two looks see is nobody's. */
+#ifndef EXECUTOR_WARDEN_ORPHANS_H
+#define EXECUTOR_WARDEN_ORPHANS_H
+
+#include "executor/warden/loop.h"
+
+struct orphans;
+
+struct orphans *orphans_new(uv_loop_t *loop);
+void orphans_free(struct orphans *orphans);
+
+/* There may be one, now or in a few seconds. */
+void orphans_look(struct orphans *orphans);
+
+#endif
