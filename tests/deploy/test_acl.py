@@ -91,6 +91,15 @@ def test_producer_submits_and_cancels(producer):
     assert len(producer.call("XRANGE", f"{ROOT}events:{job}", "-", "+")) == 2
 
 
+def test_producer_submits_into_a_session(producer):
+    """Where jobs stand in line from then on."""
+    for _ in range(2):
+        job, answer = producer.submit("tenant", "t", "session", "s")
+        assert answer == [job.encode(), b"created"]
+        assert producer.call("ZRANGE", f"{ROOT}line:t/s", -1, -1) == [job.encode()]
+        assert producer.transition("cancel", job) == b"cancelled"
+
+
 def test_producer_brings_and_fetches_files(producer):
     assert producer.call("SET", BLOB, "bytes", "EX", 60)
     assert producer.call("GET", BLOB) == b"bytes"
