@@ -15,7 +15,7 @@ CGROUPS = "{line.split(':')[2] for line in open('/proc/self/cgroup').read().spli
 PIDFD = "signal.pidfd_send_signal(os.pidfd_open({}), 9)"
 # Landlock keeps signals inside since Linux 6.12. Before, init has no ear for them.
 SCOPES = ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1) >= 6
-UNHEARD = "PermissionError" if SCOPES else "''"
+UNHEARD = "PermissionError" if SCOPES else ""
 DEVICES = repr(
     ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom"]
 )
