@@ -20,7 +20,7 @@ time.sleep(60)
 """
 # How it ends, the code, its limit, the status that is told.
 ENDS = [
-    ("deadline", "sum(range(10**12))", 100, "timeout"),
+    ("deadline", "sum(range(10**12))", 500, "timeout"),
     ("out of memory", HUNGRY, 0, "memory"),
     ("segmentation fault", "import ctypes; ctypes.string_at(0)", 0, "crashed"),
     ("os._exit", "import os; os._exit(1)", 0, "crashed"),

@@ -138,9 +138,9 @@ ENDLESS = [
 @pytest.mark.parametrize("name, code, state", ENDLESS, ids=[r[0] for r in ENDLESS])
 def test_deadline(attacker, name, code, state):
     attacker.run("kept = 7")
-    done = attacker.run("print('begun', flush=True)\n" + code, cell_ms=300)
+    done = attacker.run("print('begun', flush=True)\n" + code, cell_ms=900)
     assert (done.status, done.state) == ("timeout", state), done
-    assert "0.3 s" in done.reason
+    assert "0.9 s" in done.reason
     assert done.stdout == "begun\n", "what it had said is not lost"
     assert attacker.run("kept").result == "7"
 
