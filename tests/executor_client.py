@@ -22,6 +22,9 @@ import msgpack
 from servers import Process, binary, wait_until
 
 
+PATIENCE_S = 120  # longer than any cell of a test may run on a busy machine
+
+
 def pack(frame):
     body = msgpack.packb({"v": 1, **frame}, use_bin_type=True)
     return struct.pack(">I", len(body)) + body
@@ -41,7 +44,7 @@ class Connection:
     def __init__(self, path, hello=True):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
-        self.socket.settimeout(30)
+        self.socket.settimeout(PATIENCE_S)
         self.refs = itertools.count(1)
         self.bytes = b""
         self.waiting = defaultdict(list)
