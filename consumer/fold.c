@@ -11,63 +11,127 @@ enum {
 
 void fold_init(struct fold *fold, size_t max)
 {
-    *fold = (struct fold){ 0 };
+    *fold = (struct fold){ .count = 1 };
     excerpt_init(&fold->kept, max);
-    buf_init(&fold->line, LINE_BYTES + 4);
+    for (size_t i = 0; i < FOLD_ROWS; i++)
+        buf_init(&fold->rows[i].text, LINE_BYTES);
 }
 
 void fold_finish(struct fold *fold)
 {
     excerpt_finish(&fold->kept);
-    buf_finish(&fold->line);
+    for (size_t i = 0; i < FOLD_ROWS; i++)
+        buf_finish(&fold->rows[i].text);
 }
 
-static void keep_line(struct fold *fold)
+/* ------------------------------------------------------------------- rows */
+
+static struct fold_row *row_at(struct fold *fold, size_t at)
 {
-    excerpt_add(&fold->kept, buf_view(&fold->line));
-    buf_clear(&fold->line);
+    return &fold->rows[(fold->first + at) % FOLD_ROWS];
 }
 
-static void end_line(struct fold *fold)
+static struct fold_row *current(struct fold *fold)
 {
-    keep_line(fold);
-    fold->long_line = false;
+    return row_at(fold, fold->at);
+}
+
+static void keep_text(struct fold *fold, struct fold_row *row)
+{
+    excerpt_add(&fold->kept, buf_view(&row->text));
+    buf_clear(&row->text);
+}
+
+static void keep_first(struct fold *fold)
+{
+    struct fold_row *row = row_at(fold, 0);
+    keep_text(fold, row);
+    excerpt_add(&fold->kept, row->windows ? VIEW("\r\n") : VIEW("\n"));
+    row->windows = row->begun = false;
+    fold->first = (fold->first + 1) % FOLD_ROWS;
+    fold->count--;
+    fold->at--;
+}
+
+/* Nothing can be drawn over any more. */
+static void keep_all(struct fold *fold)
+{
+    fold->at = fold->count - 1;
+    while (fold->count > 1)
+        keep_first(fold);
+    keep_text(fold, current(fold));
+    current(fold)->begun = false;
 }
 
 static void add(struct fold *fold, struct view text)
 {
-    if (fold->line.len + text.len > LINE_BYTES) {
-        keep_line(fold);
-        fold->long_line = true;
+    struct fold_row *row = current(fold);
+    if (row->text.len + text.len > LINE_BYTES) {
+        while (fold->at > 0)
+            keep_first(fold);
+        keep_text(fold, row);
+        row->begun = true;
     }
     if (text.len > LINE_BYTES)
         excerpt_add(&fold->kept, text);
     else
-        buf_add(&fold->line, text);
+        buf_add(&row->text, text);
 }
 
 /* What follows is drawn over the line, as far as that can still be done. */
-static void draw_over(struct fold *fold)
+static void erase(struct fold *fold)
 {
-    fold->returned = false;
-    if (fold->line.len == 0 && !fold->long_line)
+    struct fold_row *row = current(fold);
+    fold->returned = fold->over = false;
+    if (row->text.len == 0 && !row->begun)
         return;
     fold->changed = true;
-    if (fold->long_line) {
-        add(fold, VIEW("\n"));
-        end_line(fold);
+    if (row->begun) {
+        keep_text(fold, row);
+        excerpt_add(&fold->kept, VIEW("\n"));
+        row->begun = false;
     }
-    buf_clear(&fold->line);
+    buf_clear(&row->text);
+}
+
+static void make_room(struct fold *fold)
+{
+    if (fold->returned || fold->over)
+        erase(fold);
+}
+
+/* To the next line, which is there already when the cursor had gone up. */
+static void go_down(struct fold *fold)
+{
+    current(fold)->windows |= fold->returned;
+    fold->returned = false;
+    fold->over = fold->at + 1 < fold->count;
+    if (!fold->over) {
+        if (fold->count == FOLD_ROWS)
+            keep_first(fold);
+        fold->count++;
+    }
+    fold->at++;
+}
+
+static void go_up(struct fold *fold, size_t rows)
+{
+    fold->at -= rows < fold->at ? rows : fold->at;
+    fold->returned = false;
+    fold->over = true;
 }
 
 static void take_back(struct fold *fold)
 {
-    size_t len = fold->line.len;
-    while (len > 0 && ((unsigned char)fold->line.data[--len] & 0xc0) == 0x80)
+    struct buf *text = &current(fold)->text;
+    size_t len = text->len;
+    while (len > 0 && ((unsigned char)text->data[--len] & 0xc0) == 0x80)
         ;
-    buf_truncate(&fold->line, len);
+    buf_truncate(text, len);
     fold->changed = true;
 }
+
+/* ------------------------------------------------------------------ bytes */
 
 /* U+2400 and on: the pictures of the control characters. */
 static void add_picture(struct fold *fold, unsigned char byte)
@@ -81,9 +145,7 @@ static void add_picture(struct fold *fold, unsigned char byte)
 static void take_control(struct fold *fold, unsigned char byte)
 {
     if (byte == '\n') {
-        add(fold, fold->returned ? VIEW("\r\n") : VIEW("\n"));
-        fold->returned = false;
-        end_line(fold);
+        go_down(fold);
         return;
     }
     if (byte == '\r') {
@@ -96,8 +158,7 @@ static void take_control(struct fold *fold, unsigned char byte)
         fold->changed = true;
         return;
     }
-    if (fold->returned)
-        draw_over(fold);
+    make_room(fold);
     if (byte == '\b')
         take_back(fold);
     else if (byte == '\t')
@@ -106,12 +167,30 @@ static void take_control(struct fold *fold, unsigned char byte)
         add_picture(fold, byte);
 }
 
+/* ESC [ argument letter: what bars draw with has its effect, all else none. */
+static void take_command(struct fold *fold, unsigned char letter)
+{
+    enum { WHOLE_LINE = 2 };
+    if (letter == 'A')
+        go_up(fold, fold->argument ? fold->argument : 1);
+    else if (letter == 'K' && fold->argument == WHOLE_LINE)
+        erase(fold);
+    else if (letter == 'K' && fold->argument == 0)
+        make_room(fold);
+}
+
+static void take_argument(struct fold *fold, unsigned char byte)
+{
+    if (byte >= '0' && byte <= '9' && fold->argument < FOLD_ROWS)
+        fold->argument = 10 * fold->argument + byte - '0';
+}
+
 /* Inside an escape sequence: nothing of it is shown. */
 static void take_escape(struct fold *fold, unsigned char byte)
 {
     switch (fold->state) {
     case FOLD_ESCAPE:
-        fold->string = 0;
+        fold->string = fold->argument = 0;
         if (byte == '[')
             fold->state = FOLD_CONTROL;
         else if (byte == ']' || byte == 'P' || byte == 'X' || byte == '^' ||
@@ -121,8 +200,11 @@ static void take_escape(struct fold *fold, unsigned char byte)
             fold->state = FOLD_TEXT;
         break;
     case FOLD_CONTROL:
-        if (byte < 0x20 || byte > 0x3f)
+        take_argument(fold, byte);
+        if (byte < 0x20 || byte > 0x3f) {
             fold->state = FOLD_TEXT;
+            take_command(fold, byte);
+        }
         break;
     case FOLD_STRING:
         if (byte == ESC)
@@ -151,8 +233,7 @@ void fold_add(struct fold *fold, struct view bytes)
                is_plain((unsigned char)bytes.data[end]))
             end++;
         if (end > at) {
-            if (fold->returned)
-                draw_over(fold);
+            make_room(fold);
             add(fold, (struct view){ bytes.data + at, end - at });
             at = end;
             continue;
@@ -168,9 +249,9 @@ void fold_add(struct fold *fold, struct view bytes)
 bool fold_print(struct fold *fold, struct buf *out, size_t max)
 {
     CLEANUP(buf_finish) struct buf all;
-    if (fold->returned)
+    if (fold->returned && !fold->changed)
         add(fold, VIEW("\r"));
-    end_line(fold);
+    keep_all(fold);
     buf_init(&all, fold->kept.max * 4);
     excerpt_print(&fold->kept, &all);
     bool same = !fold->changed && fold->kept.total <= fold->kept.max &&

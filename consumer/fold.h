@@ -1,9 +1,10 @@
 /* fold.h - a stream as a terminal would leave it, to be read as text.
  *
- * Escape sequences are gone; of a line that was drawn over (\r, a progress
- * bar's), its last state stands; \b takes a character back; other control
- * characters are shown by their pictures (U+2400 ...). Head and tail of that
- * are kept, however much comes. Bytes come in any pieces. */
+ * Escape sequences are gone; of a line that was drawn over, a progress bar's,
+ * its last state stands: by \r, or by going up to it (ESC [ A), as bars below
+ * one another do, up to FOLD_ROWS lines. \b takes a character back; other
+ * control characters are shown by their pictures (U+2400 ...). Head and tail of
+ * that are kept, however much comes. Bytes come in any pieces. */
 #ifndef CONSUMER_FOLD_H
 #define CONSUMER_FOLD_H
 
@@ -17,14 +18,25 @@ enum fold_state {
     FOLD_STRING_END, /* after the ESC of that */
 };
 
+enum { FOLD_ROWS = 8 };
+
+/* A line that may still be drawn over. */
+struct fold_row {
+    struct buf text;
+    bool windows; /* it ends in \r\n */
+    bool begun;   /* it is long: its start has gone to kept, and stays */
+};
+
 struct fold {
     struct excerpt kept;
-    struct buf line; /* the one that may still be drawn over */
+    struct fold_row rows[FOLD_ROWS]; /* the last ones; first is above */
+    size_t first, count, at;         /* a ring; at: the row of the cursor */
     enum fold_state state;
-    size_t string;  /* bytes since FOLD_STRING: a stray ESC ] is no end */
-    bool returned;  /* the last byte was a \r */
-    bool long_line; /* its start has gone to kept: it stays */
-    bool changed;   /* nor is what is kept */
+    size_t string;   /* bytes since FOLD_STRING: a stray ESC ] is no end */
+    size_t argument; /* of FOLD_CONTROL, the first one */
+    bool returned;   /* the last byte was a \r */
+    bool over;       /* nor does what comes follow what its line has */
+    bool changed;    /* what is kept is not what came */
 };
 
 /* max: bytes that are kept. */

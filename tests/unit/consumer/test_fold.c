@@ -38,6 +38,25 @@ static const struct {
     { "a title without an end costs its line", VIEW_INIT("\x1b]0;title\ntext"),
       "\ntext", false },
     { "an escape at the very end", VIEW_INIT("a\x1b"), "a", false },
+    { "bars below one another, as tqdm draws them",
+      VIEW_INIT("\rall 0%\n\rpart 1%\x1b[A\n\rpart 9%\x1b[A\rall 50%"
+                "\n\rpart 2%\x1b[A\n\rpart 8%\x1b[A\rall 100%\n\nok\n"),
+      "all 100%\npart 8%\nok\n", false },
+    { "a bar that is taken away when it is over",
+      VIEW_INIT("\rall 0%\n\rpart 1%\x1b[A\n\r   \x1b[A\rall 9%\nok"),
+      "all 9%\nok", false },
+    { "lines that are erased first, as rich does",
+      VIEW_INIT("a 1%\nb 1%\r\x1b[2K\x1b[1A\x1b[2Ka 2%\nb 2%\n"),
+      "a 2%\nb 2%\n", false },
+    { "the rest of a line is erased", VIEW_INIT("50%\r\x1b[K9%"), "9%", false },
+    { "what is there is not erased by that", VIEW_INIT("50%\x1b[K!"), "50%!",
+      false },
+    { "up and down again", VIEW_INIT("a\nb\x1b[A\nc"), "a\nc", false },
+    { "no further up than to the first line",
+      VIEW_INIT("a\nb\nc\x1b[99A\rd\n\n\ne"), "d\nb\nc\ne", false },
+    { "nor to one that is too far back",
+      VIEW_INIT("1\n2\n3\n4\n5\n6\n7\n8\n9\x1b[8Ax"),
+      "1\nx\n3\n4\n5\n6\n7\n8\n9", false },
     { "backspace takes a character back", VIEW_INIT("a\xc3\xa9\bb\b\b\b\bc"),
       "c", false },
     { "NUL and bell are shown", VIEW_INIT("a\0b\a\x7f"),
@@ -88,6 +107,7 @@ static void test_much(void **state)
         { "lines", VIEW("012345678\n"), KEPT, true },
         { "returns", VIEW("\r\r\r\r\r\r\r\r\r\r"), 1, false },
         { "a title", VIEW("\x1b]01234567"), KEPT, false },
+        { "two bars", VIEW("\r1\n\r2\x1b[A"), 3, false },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
