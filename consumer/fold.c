@@ -246,6 +246,15 @@ void fold_add(struct fold *fold, struct view bytes)
     }
 }
 
+void fold_skip(struct fold *fold, size_t bytes)
+{
+    keep_all(fold);
+    excerpt_skip(&fold->kept, bytes);
+    fold->state = FOLD_TEXT;
+    fold->returned = fold->over = false;
+    fold->changed = true;
+}
+
 bool fold_print(struct fold *fold, struct buf *out, size_t max)
 {
     CLEANUP(buf_finish) struct buf all;

@@ -43,6 +43,8 @@ struct fold {
 void fold_init(struct fold *fold, size_t max);
 void fold_finish(struct fold *fold);
 void fold_add(struct fold *fold, struct view bytes);
+/* So many did not come. */
+void fold_skip(struct fold *fold, size_t bytes);
 
 /* Appends what is kept, clean, with the gap stated, in at most max bytes.
  * False: it is not, byte for byte, what came. Nothing may come after. */

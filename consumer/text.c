@@ -118,11 +118,12 @@ void excerpt_clear(struct excerpt *excerpt)
 
 void excerpt_add(struct excerpt *excerpt, struct view bytes)
 {
-    size_t room = excerpt->head.max - excerpt->head.len;
+    size_t room = excerpt->lost ? 0 : excerpt->head.max - excerpt->head.len;
     size_t into_head = bytes.len < room ? bytes.len : room;
     buf_append(&excerpt->head, bytes.data, into_head);
     size_t ring = excerpt->max / 2;
-    size_t behind = excerpt->total + into_head - excerpt->head.len;
+    size_t behind =
+        excerpt->total + into_head - excerpt->head.len - excerpt->lost;
     excerpt->total += bytes.len;
     bytes.data += into_head;
     bytes.len -= into_head;
@@ -135,18 +136,25 @@ void excerpt_add(struct excerpt *excerpt, struct view bytes)
         excerpt->tail[(behind + i) % ring] = bytes.data[i];
 }
 
+void excerpt_skip(struct excerpt *excerpt, size_t bytes)
+{
+    excerpt->total += bytes;
+    excerpt->lost = excerpt->total - excerpt->head.len;
+}
+
 void excerpt_print(const struct excerpt *excerpt, struct buf *out)
 {
     size_t ring = excerpt->max / 2;
-    size_t behind = excerpt->total - excerpt->head.len;
+    size_t behind = excerpt->total - excerpt->head.len - excerpt->lost;
     size_t kept = behind < ring ? behind : ring;
+    size_t gap = excerpt->lost + behind - kept;
     CLEANUP(buf_finish) struct buf raw;
     buf_init(&raw, excerpt->max);
     buf_add(&raw, buf_view(&excerpt->head));
-    if (behind > kept) {
+    if (gap > 0) {
         text_add_clean(out, buf_view(&raw));
         buf_clear(&raw);
-        add_gap(out, behind - kept);
+        add_gap(out, gap);
     }
     for (size_t i = 0; i < kept; i++)
         buf_append(&raw, &excerpt->tail[(behind - kept + i) % ring], 1);

@@ -24,8 +24,9 @@ void text_add_clipped(struct buf *out, struct view text, size_t max);
 
 /* The head and the tail of a stream that may never end. */
 struct excerpt {
-    size_t max; /* half of it head, half of it tail */
-    size_t total;
+    size_t max;   /* half of it head, half of it tail */
+    size_t total; /* bytes of the stream */
+    size_t lost;  /* of these between head and tail, before the last gap */
     struct buf head;
     char *tail; /* a ring */
 };
@@ -34,6 +35,8 @@ void excerpt_init(struct excerpt *excerpt, size_t max);
 void excerpt_finish(struct excerpt *excerpt);
 void excerpt_clear(struct excerpt *excerpt);
 void excerpt_add(struct excerpt *excerpt, struct view bytes);
+/* So many did not come: what follows is the tail. */
+void excerpt_skip(struct excerpt *excerpt, size_t bytes);
 /* Appends what is there, clean, with the gap stated. */
 void excerpt_print(const struct excerpt *excerpt, struct buf *out);
 

@@ -130,6 +130,7 @@ class Session:
         """All that a run puts out, until it is done. on_tool(name, arguments)
         gives the values of what its code calls."""
         out = {"stdout": b"", "stderr": b""}
+        ends = {}  # of more than is passed on: (offset, the last bytes)
         displays = []
         restarts = 0
         while True:
@@ -138,6 +139,8 @@ class Session:
                 out = {"stdout": b"", "stderr": b""}
                 displays = []
                 restarts += 1
+            elif frame["type"] == "output" and "offset" in frame:
+                ends[frame["stream"]] = (frame["offset"], frame["data"])
             elif frame["type"] == "output":
                 out[frame["stream"]] += frame.get("data", b"")
             elif frame["type"] == "display":
@@ -162,6 +165,7 @@ class Session:
             stdout=out["stdout"].decode(errors="backslashreplace"),
             stderr=out["stderr"].decode(errors="backslashreplace"),
             raw=out,
+            ends=ends,
             displays=displays,
             restarts=restarts,
             files={f["name"]: f.get("change", "same") for f in frame.get("files", [])},

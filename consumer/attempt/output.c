@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/attempt/blob.h"
+#include "consumer/consumer.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -181,7 +182,8 @@ static void keep(struct output *output, struct output_stream *stream,
     stream->torn = true;
 }
 
-void output_stream(struct output *output, struct view name, struct view bytes)
+void output_stream(struct output *output, struct view name, uint64_t offset,
+                   struct view bytes)
 {
     size_t index = view_is(name, stream_names[1]);
     struct output_stream *stream = &output->streams[index];
@@ -189,9 +191,13 @@ void output_stream(struct output *output, struct view name, struct view bytes)
     stream->skip -= skip;
     bytes.data += skip;
     bytes.len -= skip;
+    bool gap = bytes.len > 0 && offset > stream->seen;
+    if (gap)
+        fold_skip(&stream->fold, offset - stream->seen);
     stream->seen += bytes.len;
     fold_add(&stream->fold, bytes);
-    keep(output, stream, bytes);
+    if (!gap)
+        keep(output, stream, bytes);
     tell(output, index, bytes);
 }
 
@@ -205,14 +211,21 @@ static struct view settle_stream(struct output *output, size_t index,
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_STREAM_BYTES);
     bool same = fold_print(&stream->fold, &text, MAX_STREAM_BYTES);
+    char why[128];
     if (*all < stream->seen)
         *all = stream->seen;
-    if (*all > stream->seen)
-        output_note(output, name,
-                    "only its beginning was kept, it is too long");
-    if (!same && stream->torn)
-        output_note(output, name, "shown in part, the rest was not kept");
-    else if (!same)
+    if (!same && stream->torn) {
+        snprintf(why, sizeof(why),
+                 "shown in part, the rest is not kept: cells that run have %d "
+                 "MiB together",
+                 CONSUMER_STREAM_BYTES >> 20);
+        output_note(output, name, why);
+    } else if (*all > stream->whole.len) {
+        snprintf(why, sizeof(why), "of its %llu bytes the first %zu are kept",
+                 (unsigned long long)*all, stream->whole.len);
+        output_note(output, name, why);
+    }
+    if (!same && !stream->torn)
         *blob = output_blob(output, buf_view(&stream->whole));
     forget_whole(output, stream);
     return arena_copy(&output->arena, buf_view(&text));

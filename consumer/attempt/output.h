@@ -71,7 +71,9 @@ void output_begin(struct output *output, struct view call,
 void output_start(struct output *output, bool again);
 /* Something has come. */
 bool output_any(const struct output *output);
-void output_stream(struct output *output, struct view name, struct view bytes);
+/* offset: of bytes in the stream, when some before them are left out. */
+void output_stream(struct output *output, struct view name, uint64_t offset,
+                   struct view bytes);
 void output_display(struct output *output, const struct list *bundle);
 /* The end of the cell; files: of struct workspace_file. emptied: those that
  * cells had written were lost. */

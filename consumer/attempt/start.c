@@ -254,10 +254,10 @@ static void on_session_past(void *owner, struct view call)
     inner_rerun(owner, call);
 }
 
-static void on_session_output(void *owner, struct view stream,
+static void on_session_output(void *owner, struct view stream, uint64_t offset,
                               struct view bytes)
 {
-    output_stream(&((struct attempt *)owner)->output, stream, bytes);
+    output_stream(&((struct attempt *)owner)->output, stream, offset, bytes);
 }
 
 static void on_session_display(void *owner, const struct list *bundle)

@@ -33,9 +33,9 @@ static void add_stream(struct buf *out, const char *title, struct view text,
     add_part(out, title, text, max);
     if (blob.len > 0 && (all > text.len || text.len > max))
         buf_printf(out,
-                   "[%s was %llu bytes. The user gets all of it; you see its "
-                   "beginning and its end. To see more, print only the part "
-                   "that you need.]\n",
+                   "[%s was %llu bytes. You see its beginning and its end; "
+                   "the user gets it as a file. To see more, print only the "
+                   "part that you need.]\n",
                    title, (unsigned long long)all);
 }
 

@@ -68,7 +68,9 @@ struct session_events {
      * the same run, whose first part was seen before; else what came is void.
      */
     void (*on_start)(void *owner, bool again);
-    void (*on_output)(void *owner, struct view stream, struct view bytes);
+    /* offset: of bytes in the stream, when some before them are left out. */
+    void (*on_output)(void *owner, struct view stream, uint64_t offset,
+                      struct view bytes);
     void (*on_display)(void *owner, const struct list *bundle);
     /* The code of a call asks for a tool (borrowed), until session_answer().
      * past: an earlier cell, which runs again. */

@@ -141,7 +141,8 @@ static void on_running(void *owner, const struct frame *frame)
     if (frame == NULL)
         return;
     if (frame->type == FRAME_OUTPUT) {
-        session->events.on_output(session->owner, frame->stream, frame->data);
+        session->events.on_output(session->owner, frame->stream, frame->offset,
+                                  frame->data);
     } else if (frame->type == FRAME_DISPLAY) {
         session->events.on_display(session->owner, &frame->bundle);
     } else if (frame->type == FRAME_RESTART) {

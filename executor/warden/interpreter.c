@@ -10,7 +10,6 @@
 
 #include "executor/box/walls.h"
 #include "executor/warden/memory.h"
-#include "executor/warden/output.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
@@ -51,6 +50,15 @@ static void drain(struct interpreter *interpreter)
         output_drain(&interpreter->streams[i]);
 }
 
+/* The cell is over. */
+static void end_streams(struct interpreter *interpreter)
+{
+    for (size_t i = 0; interpreter->running && i < STREAMS; i++)
+        output_tell_end(&interpreter->streams[i]);
+    interpreter->running = false;
+    listen_to_streams(interpreter);
+}
+
 static void keep(struct interpreter *interpreter, pid_t pids[BOX_KEPT])
 {
     pids[0] = interpreter->runner ? runner_pid(interpreter->runner) : 0;
@@ -59,20 +67,20 @@ static void keep(struct interpreter *interpreter, pid_t pids[BOX_KEPT])
 
 /* ------------------------------------------------------ what its runners do */
 
-static void on_output(void *owner, struct view stream, struct view bytes)
+static void on_output(void *owner, struct view stream, uint64_t offset,
+                      struct view bytes)
 {
     struct interpreter *interpreter = owner;
-    interpreter->events.on_output(interpreter->events.owner, stream, bytes);
+    interpreter->events.on_output(interpreter->events.owner, stream, offset,
+                                  bytes);
 }
 
 static void on_frame(void *owner, const struct guest_frame *frame)
 {
     struct interpreter *interpreter = owner;
     drain(interpreter);
-    if (frame->type == GUEST_DONE) {
-        interpreter->running = false;
-        listen_to_streams(interpreter);
-    }
+    if (frame->type == GUEST_DONE)
+        end_streams(interpreter);
     interpreter->events.on_frame(interpreter->events.owner, frame);
 }
 
@@ -117,9 +125,8 @@ static void on_dead(void *owner, struct runner *runner)
         interpreter_drop_snapshot(interpreter);
     } else {
         drain(interpreter);
-        interpreter->running = false;
+        end_streams(interpreter);
         interpreter->ready = false;
-        listen_to_streams(interpreter);
         snprintf(interpreter->cause, sizeof(interpreter->cause), "%s",
                  runner_cause(runner));
         if (interpreter->events.on_dead)

@@ -14,6 +14,7 @@
 #ifndef EXECUTOR_WARDEN_INTERPRETER_H
 #define EXECUTOR_WARDEN_INTERPRETER_H
 
+#include "executor/warden/output.h"
 #include "executor/warden/runner.h"
 
 struct interpreter;
@@ -21,7 +22,7 @@ struct interpreter;
 struct interpreter_events {
     void (*on_ready)(void *owner); /* born, or back */
     /* During a cell: what it puts out. stream: stdout, stderr. */
-    void (*on_output)(void *owner, struct view stream, struct view bytes);
+    output_bytes *on_output;
     void (*on_frame)(void *owner, const struct guest_frame *frame);
     /* interpreter_park() is done: there is a snapshot, or why not. */
     void (*on_parked)(void *owner, const char *failure);

@@ -2,12 +2,45 @@
 #include "executor/warden/output.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "executor/box/walls.h"
 
 enum { READ_BYTES = 64 << 10 }; /* a pipe, as the kernel makes them */
+
+/* Of bytes that have just been counted. */
+static void keep_end(struct output *output, struct view bytes)
+{
+    uint64_t start = output->written - bytes.len;
+    size_t skip =
+        bytes.len > OUTPUT_END_BYTES ? bytes.len - OUTPUT_END_BYTES : 0;
+    if (!output->end)
+        output->end = allocate(OUTPUT_END_BYTES);
+    for (size_t at = skip, len; at < bytes.len; at += len) {
+        size_t to = (start + at) % OUTPUT_END_BYTES;
+        len = OUTPUT_END_BYTES - to;
+        if (len > bytes.len - at)
+            len = bytes.len - at;
+        memcpy(output->end + to, bytes.data + at, len);
+    }
+}
+
+static void pass_on(struct output *output, struct view bytes)
+{
+    size_t most = wall_wanted("bounds") ? OUTPUT_MAX_BYTES : SIZE_MAX;
+    size_t room = output->written < most ? most - (size_t)output->written : 0;
+    size_t now = bytes.len < room ? bytes.len : room;
+    struct view rest = { bytes.data + now, bytes.len - now };
+    output->written += bytes.len;
+    if (now > 0)
+        output->on_bytes(output->owner, output->stream, 0,
+                         (struct view){ bytes.data, now });
+    if (rest.len > 0)
+        keep_end(output, rest);
+}
 
 /* One read. Gives how many bytes came. */
 static size_t read_some(struct output *output, bool drop)
@@ -19,17 +52,9 @@ static size_t read_some(struct output *output, bool drop)
             watch_want(output->pipe, 0); /* nobody has it open any more */
         return 0;
     }
-    size_t len = (size_t)got;
-    uint64_t before = output->written;
     if (!drop)
-        output->written += len;
-    size_t most = wall_wanted("bounds") ? OUTPUT_MAX_BYTES : SIZE_MAX;
-    if (!drop && before < most) {
-        size_t room = most - (size_t)before;
-        struct view view = { bytes, len < room ? len : room };
-        output->on_bytes(output->owner, output->stream, view);
-    }
-    return len;
+        pass_on(output, (struct view){ bytes, (size_t)got });
+    return (size_t)got;
 }
 
 static void on_readable(void *owner, int events)
@@ -39,10 +64,7 @@ static void on_readable(void *owner, int events)
 }
 
 void output_init(struct output *output, uv_loop_t *loop, int fd,
-                 struct view stream,
-                 void (*on_bytes)(void *owner, struct view stream,
-                                  struct view bytes),
-                 void *owner)
+                 struct view stream, output_bytes *on_bytes, void *owner)
 {
     output->pipe = watch_new(loop, fd, on_readable, output);
     output->stream = stream;
@@ -54,6 +76,8 @@ void output_finish(struct output *output)
 {
     watch_free(output->pipe);
     output->pipe = NULL;
+    free(output->end);
+    output->end = NULL;
 }
 
 void output_listen(struct output *output, bool on)
@@ -79,8 +103,26 @@ void output_drain(struct output *output)
     empty(output, false);
 }
 
+void output_tell_end(struct output *output)
+{
+    char bytes[OUTPUT_END_BYTES];
+    uint64_t beyond = output->written - OUTPUT_MAX_BYTES;
+    if (!output->end)
+        return;
+    size_t len = beyond < sizeof(bytes) ? (size_t)beyond : sizeof(bytes);
+    uint64_t offset = output->written - len;
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = output->end[(offset + i) % OUTPUT_END_BYTES];
+    free(output->end);
+    output->end = NULL;
+    output->on_bytes(output->owner, output->stream, offset,
+                     (struct view){ bytes, len });
+}
+
 void output_restart(struct output *output)
 {
     empty(output, true);
+    free(output->end);
+    output->end = NULL;
     output->written = 0;
 }

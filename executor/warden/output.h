@@ -1,26 +1,36 @@
-/* output.h - what a session writes to stdout or stderr: a pipe, drained. */
+/* output.h - what a session writes to stdout or stderr: a pipe, drained.
+ *
+ * Passed on as it comes up to a maximum; then it is counted, and only its end
+ * follows, when the cell is over: whoever writes much says what matters last.
+ */
 #ifndef EXECUTOR_WARDEN_OUTPUT_H
 #define EXECUTOR_WARDEN_OUTPUT_H
 
 #include "executor/warden/loop.h"
 #include "schemas/message/view.h"
 
-enum { OUTPUT_MAX_BYTES = 8 << 20 }; /* of one cell, passed on */
+enum {
+    OUTPUT_MAX_BYTES = 8 << 20,  /* of one cell, passed on as it comes */
+    OUTPUT_END_BYTES = 16 << 10, /* and the last of what comes after those */
+};
+
+/* offset: of bytes in the stream, where some before them are left out; else
+ * 0. */
+typedef void output_bytes(void *owner, struct view stream, uint64_t offset,
+                          struct view bytes);
 
 struct output {
     struct watch *pipe;
     struct view stream;
     uint64_t written; /* in this cell: passed on or dropped */
-    void (*on_bytes)(void *owner, struct view stream, struct view bytes);
+    char *end;        /* the last beyond the maximum, a ring; NULL: no such */
+    output_bytes *on_bytes;
     void *owner;
 };
 
 /* Takes fd. */
 void output_init(struct output *output, uv_loop_t *loop, int fd,
-                 struct view stream,
-                 void (*on_bytes)(void *owner, struct view stream,
-                                  struct view bytes),
-                 void *owner);
+                 struct view stream, output_bytes *on_bytes, void *owner);
 void output_finish(struct output *output); /* accepts a zeroed one */
 
 /* Bytes come by themselves while it listens. */
@@ -28,6 +38,8 @@ void output_listen(struct output *output, bool on);
 /* All that was written before this call. A writer that never stops is not
  * followed. */
 void output_drain(struct output *output);
+/* The cell is over: the end of what was more than is passed on. */
+void output_tell_end(struct output *output);
 /* A cell begins: drops what came between cells. */
 void output_restart(struct output *output);
 

@@ -171,11 +171,13 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     }
 }
 
-static void on_output(void *owner, struct view stream, struct view bytes)
+static void on_output(void *owner, struct view stream, uint64_t offset,
+                      struct view bytes)
 {
     struct session *session = owner;
     struct frame frame = {
         .type = FRAME_OUTPUT,
+        .offset = offset,
         .stream = stream,
         .data = bytes,
     };

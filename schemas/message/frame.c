@@ -74,7 +74,9 @@ static const struct field frame_fields[] = {
          "put, get: the file; tool: its name"),
     BYTES(frame, data, 0, MAX_TOOL_BYTES,
           "put, output, chunk; tool, answer: JSON"),
-    UINT(frame, offset, 0, MAX_NUMBER, "Of data in the file"),
+    UINT(frame, offset, 0, MAX_NUMBER,
+         "put, chunk: of data in the file; output: in the stream, where some "
+         "before it is left out"),
     BOOL(frame, last, 0, "Nothing follows data"),
     BOOL(frame, fresh, 0,
          "opened: nothing has run in it; done: it ran just now"),

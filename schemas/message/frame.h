@@ -41,7 +41,8 @@ enum frame_type {
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, lacks, version */
     FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
-    FRAME_OUTPUT,  /* call, stream, data */
+    FRAME_OUTPUT,  /* call, stream, data; with offset: some before it is left
+                      out */
     FRAME_DISPLAY, /* call, bundle */
     FRAME_RESTART, /* call: it runs again from where it began; what it put out
                       so far is void */

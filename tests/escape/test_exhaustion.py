@@ -145,11 +145,20 @@ def test_deadline(attacker, name, code, state):
     assert attacker.run("kept").result == "7"
 
 
+GIGABYTE = """
+b = bytes(65536)
+for i in range(16383): os.write(1, b)
+n = os.write(1, b[:-7] + b'the end')
+"""
+
+
 def test_a_gigabyte_of_output_costs_nobody_memory(executor, attacker):
-    done = attacker.run("b = bytes(65536)\nfor i in range(16384): os.write(1, b)")
+    done = attacker.run(GIGABYTE)
     assert done.status == "ok"
     assert done.stdout_bytes == 1 << 30
     assert len(done.raw["stdout"]) == 8 << 20
+    offset, end = done.ends["stdout"]
+    assert offset + len(end) == 1 << 30 and end.endswith(b"\0the end")
     with open(f"/proc/{executor.process.pid}/status") as status:
         peak = next(int(s.split()[1]) for s in status if s.startswith("VmHWM"))
     assert peak < 200 << 10, "KiB of the warden"

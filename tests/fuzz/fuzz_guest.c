@@ -61,6 +61,19 @@ static void check_tool(const struct frame *frame)
     MUST(++consumer.open_calls <= MAX_OPEN_QUESTIONS);
 }
 
+static void check_output(const struct frame *frame)
+{
+    uint64_t *bytes = &consumer.out_bytes[view_is(frame->stream, "stderr")];
+    MUST(frame->type == FRAME_OUTPUT);
+    if (frame->offset > 0) {
+        MUST(*bytes == OUTPUT_MAX_BYTES && frame->offset >= *bytes);
+        MUST(frame->data.len <= OUTPUT_END_BYTES);
+    }
+    *bytes += frame->data.len;
+    MUST(*bytes <= OUTPUT_MAX_BYTES + OUTPUT_END_BYTES);
+    MUST(frame->offset > 0 || *bytes <= OUTPUT_MAX_BYTES);
+}
+
 static void hear(struct peer *peer, const struct frame *frame)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_FRAME_BYTES + 4 };
@@ -83,9 +96,7 @@ static void hear(struct peer *peer, const struct frame *frame)
         consumer.displays = consumer.open_calls = consumer.call =
             consumer.out_bytes[0] = consumer.out_bytes[1] = 0;
     else
-        MUST(frame->type == FRAME_OUTPUT &&
-             (consumer.out_bytes[view_is(frame->stream, "stderr")] +=
-              frame->data.len) <= OUTPUT_MAX_BYTES);
+        check_output(frame);
 }
 
 static size_t backlog(const struct peer *peer)

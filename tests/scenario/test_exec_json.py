@@ -222,8 +222,39 @@ def test_more_than_is_passed_on_is_counted_and_said(stack, one):
     code = "import os\nfor _ in range(20): os.write(1, b'x' * (1 << 20))\nprint('end')"
     cell = one(code)
     assert cell["stdout_bytes"] == (20 << 20) + 4
-    assert "only its beginning" in cell["notes"]
-    assert len(blob(stack, cell["stdout_blob"])) == 8 << 20
+    assert cell["notes"] == "[stdout: of its 20971524 bytes the first 8388608 are kept]\n"
+    assert blob(stack, cell["stdout_blob"]) == b"x" * (8 << 20)
+    assert cell["stdout"].endswith("xxend\n"), "what was said last is seen"
+    left_out = int(re.search(r"(\d+) bytes left out", cell["stdout"])[1])
+    assert cell["stdout"].count("x") + 4 + left_out == cell["stdout_bytes"]
+
+
+GIGABYTE = """
+import resource
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+# %%
+line = 'x' * 1023
+for _ in range(1 << 20): print(line)
+# %%
+peak() - before
+"""
+
+
+def peak_kib(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(s.split()[1]) for s in status if s.startswith("VmHWM"))
+
+
+def test_a_gigabyte_of_output_costs_nobody_memory(stack, run):
+    ours = [stack.executor, *stack.consumers]
+    before = [peak_kib(process) for process in ours]
+    first, flood, last = run(GIGABYTE)
+    assert flood["stdout_bytes"] == 1 << 30
+    assert len(flood["stdout"]) <= 16 << 10
+    assert int(last["result"]) < 64 << 10, "KiB of the code's own process"
+    for process, kib in zip(ours, before):
+        assert peak_kib(process) - kib < 200 << 10, process.args[0]
 
 
 # --- displays and files

@@ -145,12 +145,40 @@ static void test_gap_of_any_length(void **state)
     }
 }
 
+/* What did not come is no part of a line, nor of an escape sequence. */
+static void test_gap(void **state)
+{
+    static const struct {
+        const char *before, *after, *text;
+    } gaps[] = {
+        { "a\n", "b\n", "a\n\n[... 9 bytes left out ...]\nb\n" },
+        { "50%\r", "99%\r100%", "50%\n[... 9 bytes left out ...]\n100%" },
+        { "a\x1b[", "31m", "a\n[... 9 bytes left out ...]\n31m" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+        struct fold fold;
+        struct buf text;
+        fold_init(&fold, KEPT);
+        buf_init(&text, KEPT);
+        fold_add(&fold, view_of(gaps[i].before));
+        fold_skip(&fold, 9);
+        fold_add(&fold, view_of(gaps[i].after));
+        assert_false(fold_print(&fold, &text, KEPT));
+        if (!view_is(buf_view(&text), gaps[i].text))
+            fail_msg("row %zu: \"%.*s\"", i, VIEW_ARG(buf_view(&text)));
+        buf_finish(&text);
+        fold_finish(&fold);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_much),
         cmocka_unit_test(test_gap_of_any_length),
+        cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

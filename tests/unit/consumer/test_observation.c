@@ -62,8 +62,8 @@ static const struct {
       { .cell = { .out = { "a\nz\n", 4 },
                   .out_bytes = 9000,
                   .out_blob = { "00", 2 } } },
-      "stdout:\na\nz\n[stdout was 9000 bytes. The user gets all of it; you "
-      "see its beginning and its end. To see more, print only the part that "
+      "stdout:\na\nz\n[stdout was 9000 bytes. You see its beginning and its "
+      "end; the user gets it as a file. To see more, print only the part that "
       "you need.]\n" },
     { "what was dropped",
       { .cell = { .out = { "a\n", 2 }, .notes = { "[x: dropped]\n", 13 } } },

@@ -124,6 +124,36 @@ static void test_excerpt(void **state)
     }
 }
 
+static void test_excerpt_with_a_gap(void **state)
+{
+    static const struct {
+        const char *what, *before, *after, *text;
+    } rows[] = {
+        { "a tail that fills its place", "abcdefghijklmnop", "0123456789ABC",
+          "abcdefghij\n[... 109 bytes left out ...]\n3456789ABC" },
+        { "a short one", "abcdefghijklmnopqrstuvwxyz", "123",
+          "abcdefghij\n[... 116 bytes left out ...]\n123" },
+        { "a head that was not full", "abc", "1234567890ABCDE",
+          "abc\n[... 105 bytes left out ...]\n67890ABCDE" },
+        { "nothing else", "", "1", "\n[... 100 bytes left out ...]\n1" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct excerpt excerpt;
+        struct buf out;
+        excerpt_init(&excerpt, 20);
+        excerpt_add(&excerpt, view_of(rows[i].before));
+        excerpt_skip(&excerpt, 100);
+        for (const char *byte = rows[i].after; *byte; byte++)
+            excerpt_add(&excerpt, (struct view){ byte, 1 });
+        buf_init(&out, 200);
+        excerpt_print(&excerpt, &out);
+        expect(rows[i].what, &out, rows[i].text);
+        buf_finish(&out);
+        excerpt_finish(&excerpt);
+    }
+}
+
 static void test_excerpt_of_little(void **state)
 {
     (void)state;
@@ -151,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_unfinished),
         cmocka_unit_test(test_clipped),
         cmocka_unit_test(test_excerpt),
+        cmocka_unit_test(test_excerpt_with_a_gap),
         cmocka_unit_test(test_excerpt_of_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
