@@ -35,6 +35,10 @@ struct listing {
 void listing_read(struct listing *listing, int workspace);
 void listing_finish(struct listing *listing);
 
+/* A file changed just now: were it changed again at once, nothing would tell.
+ * The kernel's clock for that goes in ticks of some milliseconds. */
+bool listing_is_fresh(const struct listing *listing);
+
 /* What is there, of struct workspace_file. The list and its names live in the
  * arena. */
 struct list listing_all(const struct listing *listing, struct arena *arena);

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "executor/warden/files.h"
+#include "executor/warden/loop.h"
 
 enum {
     MAX_ENTRIES = 4096, /* looked at, folders included */
     MAX_DEPTH = 16,
     MAX_NAME_BYTES_IN_ALL = 512 << 10, /* they go into one frame */
+    MAX_TICK_NS = 20000000,
 };
 
 struct walk {
@@ -131,6 +133,13 @@ void listing_finish(struct listing *listing)
         free(listing->files[i].name);
     free(listing->files);
     *listing = (struct listing){ 0 };
+}
+
+/* What lies further ahead was changed before the clock was set back. */
+bool listing_is_fresh(const struct listing *listing)
+{
+    int64_t ahead_ns = listing->newest_ns - clock_files_ns();
+    return ahead_ns >= 0 && ahead_ns < MAX_TICK_NS;
 }
 
 static int change_of(const struct listed *before, const struct listed *after)

@@ -2,6 +2,7 @@
 #include "executor/warden/loop.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 struct watch {
@@ -30,6 +31,13 @@ void *allocate(size_t size)
 uint64_t clock_ms(void)
 {
     return uv_hrtime() / 1000000;
+}
+
+int64_t clock_files_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -35,4 +35,8 @@ void *allocate(size_t size);
 /* Milliseconds of a clock that only goes forward. */
 uint64_t clock_ms(void);
 
+/* Nanoseconds since 1970 of the clock that files are timed by, which goes in
+ * ticks of some milliseconds. */
+int64_t clock_files_ns(void);
+
 #endif

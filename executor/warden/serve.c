@@ -106,8 +106,6 @@ static enum turn serve_run(struct session *session)
         frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
     struct call *call = calls_add(&session->calls, frame->call);
     call_attach(call, session->first->peer, frame->ref);
-    if (session->files_stale)
-        listing_read(&session->files, session_workspace(session));
     outcome_begin(session, call, limit_ms);
     keep_asked(&session->running, frame);
     session->running.last = frame->last;

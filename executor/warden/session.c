@@ -177,8 +177,8 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
     struct session *session = owner;
     struct frame frame = {
         .type = FRAME_OUTPUT,
-        .offset = offset,
         .stream = stream,
+        .offset = offset,
         .data = bytes,
     };
     call_say(session->running.call, &frame);
@@ -203,6 +203,10 @@ static void trace_growth(struct session *session)
 static void on_measure(void *owner)
 {
     struct session *session = owner;
+    if (session->state == SESSION_IDLE) { /* it waited for a tick */
+        session_run(session);
+        return;
+    }
     if (!(TO(session->state) &
           (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) | TO(SESSION_PARKING))))
         return; /* nothing in it runs */
@@ -388,6 +392,21 @@ static enum turn step_opening(struct session *session)
     return session->wish.box ? be_born(session) : find_interpreter(session);
 }
 
+/* What a cell changes in the very tick of the clock in which its files were
+ * looked at would look as if it had not. */
+static bool waits_for_tick(struct session *session)
+{
+    if (session->first->frame.type != FRAME_RUN)
+        return false;
+    if (session->files_stale)
+        listing_read(&session->files, session_workspace(session));
+    session->files_stale = false;
+    if (!listing_is_fresh(&session->files))
+        return false;
+    alarm_set(session->measuring, 1);
+    return true;
+}
+
 static enum turn step_idle(struct session *session)
 {
     if (session->seen.closing)
@@ -397,7 +416,7 @@ static enum turn step_idle(struct session *session)
     if (session->running.call)
         return session_begin_cell(session); /* again */
     if (session->first && session->interpreter)
-        return session_serve(session);
+        return waits_for_tick(session) ? WAIT : session_serve(session);
     if (session->first) {
         session_enter(session, SESSION_OPENING);
         return AGAIN;

@@ -69,6 +69,17 @@ def test_changes_of_a_cell(attacker):
     assert attacker.run("os.remove('given.csv')").files == {"given.csv": "deleted"}
 
 
+def test_a_change_is_seen_however_soon_it_comes(attacker):
+    """Of the same size, within a tick of the clock that files are timed by."""
+    attacker.run("n = open('f', 'w').write('0')")
+    refs = [
+        attacker.start(f"n = open('f', 'w').write('{i % 10}')")[0]
+        for i in range(1, 40)
+    ]
+    seen = [attacker.finish(ref).files for ref in refs]
+    assert seen == [{"f": "changed"}] * len(refs)
+
+
 def test_files_outlive_the_interpreter_that_made_them(attacker):
     attacker.run("n = open('f', 'w').write('1')")
     done = attacker.run("n = open('g', 'w').write('22')\nos._exit(1)")

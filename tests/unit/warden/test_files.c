@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "executor/warden/files.h"
+#include "executor/warden/loop.h"
 #include "schemas/message/limits.h"
 
 static char folder[] = "/tmp/quern-files-XXXXXX";
@@ -308,6 +309,29 @@ static void names_of_changes_fit_a_frame(void **state)
     listing_finish(&after);
 }
 
+static void what_was_changed_just_now_is_fresh(void **state)
+{
+    static const int64_t ms = 1000000;
+    static const struct {
+        const char *what;
+        int64_t ahead_ns;
+        bool fresh;
+    } rows[] = {
+        { "a second ago", -1000 * ms, false },
+        { "ahead of the clock, which goes in ticks", 15 * ms, true },
+        { "before the clock was set back", 3600000 * ms, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct listing listing = { .newest_ns =
+                                       clock_files_ns() + rows[i].ahead_ns };
+        if (listing_is_fresh(&listing) != rows[i].fresh)
+            fail_msg("%s", rows[i].what);
+    }
+    struct listing nothing = { 0 };
+    assert_false(listing_is_fresh(&nothing));
+}
+
 static void depth_is_bounded(void **state)
 {
     (void)state;
@@ -341,6 +365,7 @@ int main(void)
                                   empty_workspace),
         cmocka_unit_test_teardown(names_of_changes_fit_a_frame,
                                   empty_workspace),
+        cmocka_unit_test(what_was_changed_just_now_is_fresh),
         cmocka_unit_test_teardown(depth_is_bounded, empty_workspace),
     };
     return cmocka_run_group_tests(tests, make_workspace, remove_workspace);
