@@ -17,6 +17,9 @@ enum turn {
 };
 
 enum {
+    /* From KeyboardInterrupt to SIGKILL: subprocess.run() waits for 250 ms for
+     * its child, and all is to be over half a second after a cell's limit. */
+    GRACE_MS = 300,
     MEASURE_MS = 50, /* between two looks at the memory */
     SEND_MS = 60000, /* for one piece of a file */
 };

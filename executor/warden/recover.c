@@ -171,12 +171,14 @@ static const char *what_happened(const struct session *session, char *text,
         snprintf(text, size, "after the cell %s", cause);
     else if (running->stop == STOP_LIMIT)
         snprintf(text, size,
-                 "it ran longer than its limit of %.1f s, did not react to "
-                 "KeyboardInterrupt and was killed",
-                 limit);
+                 "it ran longer than its limit of %.1f s, did not end within "
+                 "%d ms of KeyboardInterrupt and was killed",
+                 limit, GRACE_MS);
     else if (running->stop == STOP_ASKED)
         snprintf(text, size,
-                 "it did not react to KeyboardInterrupt and was killed");
+                 "it did not end within %d ms of KeyboardInterrupt and was "
+                 "killed",
+                 GRACE_MS);
     else if (running->stop == STOP_MEMORY)
         snprintf(
             text, size,

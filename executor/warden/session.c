@@ -15,7 +15,6 @@
 
 enum {
     OPEN_MS = 60000, /* the first one waits for all imports of Python */
-    GRACE_MS = 250,  /* from KeyboardInterrupt to SIGKILL */
     TRACE_MS = 20,   /* to say which line it is at: it takes memory meanwhile */
     KILL_MS = 5000,
     SWEEP_MS = 3000,

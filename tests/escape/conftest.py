@@ -166,12 +166,14 @@ def attacker(executor, neighbour, request):
 def pytest_terminal_summary(terminalreporter):
     """What was tried, by name."""
     held = [
-        report.nodeid.split("::")[-1]
+        report
         for report in terminalreporter.stats.get("passed", [])
         if report.when == "call"
     ]
-    for name in held:
-        terminalreporter.write_line(f"held: {name}")
+    for report in held:
+        told = "".join(f": {text}" for _, text in report.user_properties)
+        name = report.nodeid.split("::")[-1]
+        terminalreporter.write_line(f"held: {name}{told}")
     failed = len(terminalreporter.stats.get("failed", []))
     skipped = len(terminalreporter.stats.get("skipped", []))
     terminalreporter.write_line(

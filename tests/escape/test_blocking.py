@@ -112,11 +112,13 @@ display('shown')
 
 
 @pytest.mark.parametrize("name, before, code", BLOCKING, ids=[r[0] for r in BLOCKING])
-def test_it_ends(attacker, name, before, code):
+def test_it_ends(attacker, record_property, name, before, code):
     prepared = attacker.run(before + "\nmark = 'before'")
     assert prepared.status == "ok", prepared
     done = attacker.run(SHOW + code, cell_ms=LIMIT_MS)
     assert done.status in ("timeout", "memory"), done
+    late = f"{done.ms - LIMIT_MS} ms after its limit, {done.state}"
+    record_property("told", late)
     assert done.ms <= LIMIT_MS + PROMISE_MS + LOADED_MS, done.reason
     assert done.stdout == "begun\n", "what it had said is not lost"
     assert len(done.displays) == 1, "nor what it had shown"
