@@ -105,6 +105,28 @@ def test_what_it_may_say(attacker, name, code, end):
     assert attacker.run("mark").result == "1"
 
 
+# As much as a frame may have, which with a few words more is too much for the
+# consumer's: the connection is all sessions'.
+LARGE = """
+def put(length, kind='big'):
+    return b'\\xc6' + length.to_bytes(4, kind)
+body = frame(type='display', nonce=nonce)[4:]
+body = bytes([body[0] + 1]) + body[1:] + b'\\xa6bundle\\x81\\xa3a/b'
+left = (17 << 20) - len(body) - 5
+data = (17 << 20).to_bytes(4, 'big') + body + put(left) + bytes(left)
+while data: data = data[os.write(3, data):]
+"""
+
+
+def test_a_display_that_fills_a_frame_hurts_nobody(attacker):
+    code = NONCE + LARGE + "'true'"
+    done = attacker.run(code, call="c" * 128, cell_ms=20000)
+    assert (done.status, done.result) == ("ok", "'true'"), done
+    assert done.displays == [
+        {"text/plain": "[a/b dropped: a display has 16 MiB at most]"}
+    ]
+
+
 CALLS = """
 for i in {numbers}:
     say(type='tool', number=i, name='add', data='{{}}')
