@@ -28,6 +28,7 @@ from names import Refused
 OUT = 3
 HERE = pathlib.Path(__file__).parent
 WATCH_SECONDS = 0.2
+WORK_FACTOR = 4  # wheels beside what is in them, and what pip makes of them
 TOLD = 4  # packages that the sentence names; the log has them all
 SOURCES = (  # of pip's own settings: files that it has to read
     "PIP_CERT",
@@ -58,15 +59,15 @@ def read_arguments():
 
 
 def watch(work, limit):
-    """Ends all of it when the work takes more than it may."""
+    """Ends all of it when the work takes more than it may. limit: a session's."""
     while True:
         time.sleep(WATCH_SECONDS)
         try:
             taken = store.bytes_in(work)
         except OSError:
             continue  # it is changing
-        if taken > limit:
-            say("failed that is more than a session may have of packages")
+        if taken > WORK_FACTOR * limit:
+            say("failed", store.too_much(limit))
             os._exit(1)
 
 
@@ -137,7 +138,7 @@ def install(arguments, requirements):
         tree, size = shelf.find(wheel.sha256) or shelf.add(wheel)
         total += size
         if total > arguments.bytes:
-            raise Refused("that is more than a session may have of packages")
+            raise Refused(store.too_much(arguments.bytes))
         store.link(tree, into)
         say("wheel", wheel.name, wheel.version, wheel.sha256)
     shelf.prune()
@@ -167,7 +168,7 @@ def main():
     os.environ["TMPDIR"] = arguments.work
     os.environ.setdefault("HOME", arguments.work)
     threading.Thread(
-        target=watch, args=(arguments.work, 4 * arguments.bytes), daemon=True
+        target=watch, args=(arguments.work, arguments.bytes), daemon=True
     ).start()
     try:
         requirements = requested(arguments)

@@ -91,7 +91,7 @@ def unpack(archive, wheel, folder, limit):
             continue
         own_info |= target.partition("/")[0].endswith(".dist-info")
         mode = 0o555 if info.external_attr >> 16 & 0o111 else 0o444
-        total += write(archive, info, os.path.join(folder, target), mode, limit - total)
+        total = write(archive, info, os.path.join(folder, target), mode, total, limit)
     if not own_info:
         raise Refused(f"the wheel of {wheel.name} has no metadata")
     return total
@@ -122,20 +122,23 @@ def place(info, wheel):
     return name
 
 
-def write(archive, info, path, mode, limit):
+def write(archive, info, path, mode, total, limit):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    size = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with (
         archive.open(info) as source,
         open(os.open(path, flags, mode), "wb") as target,
     ):
         while chunk := source.read(CHUNK):
-            size += len(chunk)
-            if size > limit:
-                raise Refused("that is more than a session may have of packages")
+            total += len(chunk)
+            if total > limit:
+                raise Refused(too_much(limit))
             target.write(chunk)
-    return size
+    return total
+
+
+def too_much(limit):
+    return f"that is more than a session may have of packages, {limit >> 20} MiB"
 
 
 def bytes_in(folder):

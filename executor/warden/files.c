@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,11 +39,43 @@ static bool refuse(struct err *err, const char *path, const char *why)
                    why);
 }
 
+/* What the kernel says, in words of ours where its own would not help. */
+static bool refuse_errno(struct err *err, int workspace, const char *path)
+{
+    struct statfs space;
+    char full[96];
+    switch (errno) {
+    case ELOOP:
+        return refuse(err, path, "it is a symbolic link, or lies behind one");
+    case EXDEV:
+        return refuse(err, path, "it lies outside of the workspace");
+    case ENXIO:
+        return refuse(err, path, "it is no regular file");
+    case ENOSPC:
+        if (fstatfs(workspace, &space) < 0)
+            break;
+        snprintf(full, sizeof(full),
+                 "the session's disk is full, %llu MiB or %llu files: delete "
+                 "some",
+                 (unsigned long long)space.f_blocks *
+                         (unsigned long long)space.f_bsize >>
+                     20,
+                 (unsigned long long)space.f_files);
+        return refuse(err, path, full);
+    default:
+        break;
+    }
+    return refuse(err, path, strerror(errno));
+}
+
 static bool copy_path(struct view name, char path[PATH_MAX], struct err *err)
 {
     if (name.len == 0 || name.len >= PATH_MAX ||
         memchr(name.data, '\0', name.len))
-        return refuse(err, "", "its name is empty, too long or has a NUL");
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "a file's name of %zu bytes: must be 1 to %d, none of "
+                       "them NUL",
+                       name.len, PATH_MAX - 1);
     memcpy(path, name.data, name.len);
     path[name.len] = '\0';
     return true;
@@ -88,20 +121,20 @@ bool files_put(int workspace, struct view name, uint64_t offset,
                        "file \"%.80s\": more than %d bytes", path,
                        MAX_FILE_BYTES);
     if (offset == 0 && !make_folders(workspace, path))
-        return refuse(err, path, strerror(errno));
+        return refuse_errno(err, workspace, path);
     CLEANUP(close_fd)
     int fd =
         open_beneath(workspace, path, O_WRONLY | (offset == 0 ? O_CREAT : 0));
     if (fd < 0)
-        return refuse(err, path, strerror(errno));
+        return refuse_errno(err, workspace, path);
     if (!regular(fd, &status))
         return refuse(err, path, "it is there already and no regular file");
     if (offset == 0 && ftruncate(fd, 0) < 0)
-        return refuse(err, path, strerror(errno));
+        return refuse_errno(err, workspace, path);
     while (data.len > 0) {
         ssize_t written = pwrite(fd, data.data, data.len, (off_t)offset);
         if (written <= 0)
-            return refuse(err, path, strerror(errno));
+            return refuse_errno(err, workspace, path);
         data.data += written;
         data.len -= (size_t)written;
         offset += (uint64_t)written;
@@ -118,7 +151,7 @@ bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
         return false;
     CLEANUP(close_fd) int opened = open_beneath(workspace, path, O_RDONLY);
     if (opened < 0)
-        return refuse(err, path, strerror(errno));
+        return refuse_errno(err, workspace, path);
     if (!regular(opened, &status))
         return refuse(err, path, "it is no regular file");
     if (status.st_size > MAX_FILE_BYTES)

@@ -19,6 +19,11 @@ bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
 
 /* What is in a workspace: regular files, not those whose name, or whose
  * folder's name, begins with a dot or is __pycache__. */
+enum {
+    LISTING_ENTRIES = 4096, /* looked at, folders included */
+    LISTING_DEPTH = 16,
+    LISTING_NAME_BYTES = 512 << 10, /* they go into one frame */
+};
 struct listing {
     struct listed {
         char *name;

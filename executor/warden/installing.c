@@ -119,9 +119,15 @@ enum turn step_installing(struct session *session)
         return finish_installing(session);
     if (!session->seen.late && !session->seen.interrupt)
         return WAIT;
-    outcome_note(session, "installing what brings the module %s %s",
-                 session->running.missing,
-                 session->seen.late ? "took too long" : "was interrupted");
+    if (session->seen.late)
+        outcome_note(session,
+                     "installing what brings the module %s took longer than "
+                     "%d s",
+                     session->running.missing, INSTALL_MS / 1000);
+    else
+        outcome_note(session,
+                     "installing what brings the module %s was interrupted",
+                     session->running.missing);
     return session_settle(session);
 }
 
@@ -161,14 +167,15 @@ static bool refuse(const struct session *session,
     if (!session->sessions->packages ||
         !box_packages(interpreter_box(session->interpreter)))
         return err_set(err, ERR_REJECT, "no_packages",
-                       "this executor installs none");
+                       "this executor installs no packages");
     if (frame->data.len == 0 || frame->data.len > MAX_REQUEST_BYTES)
         return err_set(err, ERR_REJECT, "too_large",
                        "a request of %zu bytes, must be 1 to %d",
                        frame->data.len, MAX_REQUEST_BYTES);
     if (session->install)
         return err_set(err, ERR_RETRY, "too_many_open",
-                       "another installation goes on");
+                       "another installation goes on, one at a time: ask "
+                       "again when it is over");
     return session->running.installs < MAX_INSTALLS ||
            err_set(err, ERR_REJECT, "too_many_calls",
                    "more than %d installations in one cell", MAX_INSTALLS);

@@ -11,12 +11,7 @@
 #include "executor/warden/files.h"
 #include "executor/warden/loop.h"
 
-enum {
-    MAX_ENTRIES = 4096, /* looked at, folders included */
-    MAX_DEPTH = 16,
-    MAX_NAME_BYTES_IN_ALL = 512 << 10, /* they go into one frame */
-    MAX_TICK_NS = 20000000,
-};
+enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */
 
 struct walk {
     struct listing *listing;
@@ -33,7 +28,7 @@ static void add_file(struct walk *walk, const struct stat *status)
 {
     struct listing *listing = walk->listing;
     size_t len = strlen(walk->path);
-    if (listing->name_bytes + len > MAX_NAME_BYTES_IN_ALL) {
+    if (listing->name_bytes + len > LISTING_NAME_BYTES) {
         listing->cut = true;
         return;
     }
@@ -93,14 +88,14 @@ static void read_entry(struct walk *walk, int folder, size_t len,
 static void read_folder(struct walk *walk, int fd, unsigned int depth)
 {
     size_t len = strlen(walk->path);
-    DIR *folder = depth > MAX_DEPTH ? NULL : fdopendir(fd);
+    DIR *folder = depth > LISTING_DEPTH ? NULL : fdopendir(fd);
     if (!folder) {
         walk->listing->cut = true;
         close(fd);
         return;
     }
     for (struct dirent *entry; (entry = readdir(folder));) {
-        if (++walk->entries > MAX_ENTRIES) {
+        if (++walk->entries > LISTING_ENTRIES) {
             walk->listing->cut = true;
             break;
         }
@@ -166,8 +161,8 @@ struct changes {
 
 static struct changes changes_of(size_t most, struct arena *arena)
 {
-    if (most > MAX_ENTRIES)
-        most = MAX_ENTRIES;
+    if (most > LISTING_ENTRIES)
+        most = LISTING_ENTRIES;
     return (struct changes){
         .list.items =
             arena_alloc(arena, (most + 1) * sizeof(struct workspace_file)),
@@ -181,8 +176,8 @@ static void add_change(struct changes *changes, const struct listed *file,
     struct list *list = &changes->list;
     struct workspace_file *files = list->items;
     struct view name = view_of(file->name);
-    if (list->count == MAX_ENTRIES ||
-        changes->name_bytes + name.len > MAX_NAME_BYTES_IN_ALL) {
+    if (list->count == LISTING_ENTRIES ||
+        changes->name_bytes + name.len > LISTING_NAME_BYTES) {
         changes->cut = true;
         return;
     }

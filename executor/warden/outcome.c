@@ -200,8 +200,10 @@ void outcome_say(struct session *session, bool emptied)
         files = listing_changes(&session->files, &after, &arena, &cut);
     }
     if (cut)
-        outcome_note(session, "the workspace has too many files for all of "
-                              "them to be looked at: not every change is told");
+        outcome_note(session,
+                     "not every change of the workspace is told: of at most %d "
+                     "files and folders, %d deep, with %d KiB of names",
+                     LISTING_ENTRIES, LISTING_DEPTH, LISTING_NAME_BYTES >> 10);
     struct frame frame = {
         .type = FRAME_DONE,
         .cell = *cell,

@@ -226,7 +226,7 @@ static bool take_next(struct runner *runner)
         return false;
     }
     if (++runner->heard > MAX_FRAMES && wall_wanted("bounds")) {
-        die(runner, "it flooded its channel");
+        die(runner, "it sent more than %d frames in one cell", MAX_FRAMES);
         return false;
     }
     take_frame(runner, &frame);

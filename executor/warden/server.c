@@ -255,6 +255,16 @@ static void relieved(struct peer *peer)
 
 /* ------------------------------------------------------------- connecting */
 
+static void turn_away(struct conn *conn)
+{
+    struct err err;
+    err_set(&err, ERR_RETRY, "executor_unavailable",
+            "more than %d connections at once", MAX_CONNECTIONS);
+    log_line("connection.refused", NULL, "%s", err.text);
+    peer_fail(&conn->peer, 0, &err);
+    break_conn(conn);
+}
+
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct server *server = listener->data;
@@ -270,9 +280,12 @@ static void on_connection(uv_stream_t *listener, int status)
     conn->next = server->conns;
     server->conns = conn;
     server->count++;
-    if (uv_accept(listener, (uv_stream_t *)&conn->pipe) < 0 ||
-        server->count > MAX_CONNECTIONS) {
+    if (uv_accept(listener, (uv_stream_t *)&conn->pipe) < 0) {
         close_conn(conn);
+        return;
+    }
+    if (server->count > MAX_CONNECTIONS) {
+        turn_away(conn);
         return;
     }
     alarm_set(conn->alarm, HELLO_MS);

@@ -78,7 +78,8 @@ static struct session *open_session(struct sessions *sessions,
     enum profile profile = sessions->settings->profile;
     if (!name_is_valid(frame->session)) {
         err_set(err, ERR_REJECT, "bad_field",
-                "session: 1 to %d of A-Z a-z 0-9 . _ -", MAX_NAME_BYTES);
+                "session: \"%.*s\", must be 1 to %d of A-Z a-z 0-9 . _ -",
+                VIEW_ARG(view_head(frame->session, 64)), MAX_NAME_BYTES);
         return NULL;
     }
     if (frame->profile.len > 0 && !profile_read(frame->profile, &profile)) {
@@ -89,7 +90,9 @@ static struct session *open_session(struct sessions *sessions,
     }
     if (sessions->count >= sessions->settings->sessions) {
         err_set(err, ERR_RETRY, "session_failed",
-                "%zu sessions are open, at most %llu", sessions->count,
+                "%zu sessions are open, at most %llu: close one, or start the "
+                "executor with more (--sessions)",
+                sessions->count,
                 (unsigned long long)sessions->settings->sessions);
         return NULL;
     }

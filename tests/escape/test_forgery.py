@@ -6,7 +6,7 @@ import time
 
 import msgpack
 import pytest
-from executor_client import Failed, pack
+from executor_client import Failed, pack, wait_until
 
 FORGE = """
 def frame(**members):
@@ -68,19 +68,23 @@ def test_closed_streams_are_repaired(attacker):
 
 
 HEAD = "b'\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR' + "
+UNSOUND = "it is not what it says, or has too many pixels"
 IMAGES = [
     ("no image at all", "b'not a png'"),
     ("a bomb of pixels", HEAD + "b'\\x7f\\xff\\xff\\xff' * 2 + bytes(64)"),
     ("an image without width", HEAD + "bytes(80)"),
 ]
+DISPLAY = "import _quern\n_quern.display({})"
 
 
 @pytest.mark.parametrize("name, image", IMAGES, ids=[r[0] for r in IMAGES])
 def test_an_unsound_image_is_not_passed_on(attacker, name, image):
-    done = attacker.run(f"import _quern\n_quern.display({{'image/png': {image}}})")
-    assert done.status == "ok", done.error
-    assert [list(d) for d in done.displays] == [["text/plain"]]
-    assert "dropped" in str(done.displays[0]["text/plain"])
+    note = f"[image/png dropped: {UNSOUND}]"
+    done = attacker.run(DISPLAY.format(f"{{'image/png': {image}}}"))
+    assert done.displays == [{"text/plain": note}], done
+    bundle = f"{{'image/png': {image}, 'text/plain': b'x', 'a/b': b'y'}}"
+    done = attacker.run(DISPLAY.format(bundle))
+    assert done.displays == [{"text/plain": "x\n" + note, "a/b": "y"}], done
 
 
 HELLO = pack({"type": "hello", "ref": 1})
@@ -116,6 +120,31 @@ def test_garbage_closes_its_connection_only(executor, neighbour, name, data):
     assert last["type"] == "failed"
     assert last["error"]["message"]
     assert neighbour.run("mine + 1").result == "42"
+
+
+def is_let_in(executor):
+    try:
+        executor.connect().close()
+    except (EOFError, Failed):
+        return False
+    return True
+
+
+def test_connections_are_counted(executor, neighbour):
+    """Those that are too many are told so; the others stay."""
+    held = []
+    try:
+        while len(held) < 100:
+            held.append(socket.socket(socket.AF_UNIX))
+            held[-1].connect(executor.path)
+        last = [*read_frames(held[-1])]
+        assert [f["error"]["code"] for f in last] == ["executor_unavailable"]
+        assert "more than 64 connections" in last[0]["error"]["message"]
+        assert neighbour.run("mine + 1").result == "42"
+    finally:
+        for connection in held:
+            connection.close()
+    wait_until(lambda: is_let_in(executor), what="there is room again")
 
 
 def test_a_silent_connection_is_closed(executor):

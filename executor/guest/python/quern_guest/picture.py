@@ -197,7 +197,7 @@ def install(packages):
     wanted = sorted(set(packages) - set(installed()))
     if not wanted:
         return {}
-    why = "this executor installs none"
+    why = "this executor installs no packages"
     if os.path.isdir(missing.PACKAGES):
         code, sentence, _ = _quern.ask("install", "", "\n".join(wanted).encode())
         missing.look_again()
