@@ -150,6 +150,42 @@ def test_no_secret_of_the_environment_gets_in():
         assert done.result == "False" or done.error["name"] == "PermissionError"
 
 
+def status_of(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file)
+
+
+def zygote_of(warden):
+    """The one that is in no box."""
+    (pid,) = (
+        pid
+        for pid in descendants(warden)
+        if "quern-guest" in name_of(pid) and len(status_of(pid)["NSpid"].split()) == 1
+    )
+    return pid
+
+
+def test_warden_and_zygote_hold_nothing_that_is_worth_taking():
+    with Executor("--profile", "bare", env={"OPENAI_API_KEY": "secret"}) as executor:
+        executor.open("a").run("1")
+        warden = executor.process.pid
+        zygote = zygote_of(warden)
+        for pid in (warden, zygote):
+            status = status_of(pid)
+            assert status["Uid"].split()[0] != "0", "an ordinary user"
+            assert {int(status[c], 16) for c in ("CapEff", "CapPrm", "CapInh")} == {0}
+            assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "not dumpable"
+        if os.geteuid() == 0:  # nobody else may look
+            with open(f"/proc/{zygote}/environ", "rb") as environ:
+                assert b"secret" not in environ.read()
+            log = os.readlink(f"/proc/{warden}/fd/2")
+            fds = f"/proc/{zygote}/fd"
+            held = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
+            held = [what for what in held if what not in ("/dev/null", log)]
+            kinds = sorted(what.split("[")[0] for what in held)
+            assert kinds == ["anon_inode:", "socket:"], "signals, its channel"
+
+
 def test_insecure_works_and_says_so_everywhere():
     with Executor("--profile", "bare", "--insecure") as executor:
         assert executor.connection.welcome["isolation"].startswith("insecure")
