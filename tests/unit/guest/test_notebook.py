@@ -241,8 +241,7 @@ RAISED = [
         "a program of %run",
         ["%%writefile p.py\ndef f():\n    1/0\nf()", "%run p.py"],
         "ZeroDivisionError",
-        "line 1, in <module>\n    get_ipython().run_line_magic('run', 'p.py')\n"
-        '  File "p.py", line 3, in <module>\n    f()\n',
+        '  File "p.py", line 3, in <module>\n    f()',
     ),
     ("a folder that is not there", ["%cd -"], "FileNotFoundError", "'-'"),
     ("Out", ["1", "Out[1]"], "NameError", "the last three values, _, __ and ___"),
@@ -267,6 +266,7 @@ def test_raises(one, cells, name, told):
     cell = one(*cells)
     assert (cell.status, cell.name) == ("error", name)
     assert told in cell.traceback
+    assert "runpy" not in cell.traceback
     assert "quern_guest" not in cell.traceback
 
 
