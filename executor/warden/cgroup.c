@@ -33,15 +33,17 @@ struct cgroup {
     uint64_t kills_before; /* this cell */
 };
 
-/* One controller is called differently by the versions. */
+/* One controller is called differently by the versions. Who has one thread goes
+ * in by the door of threads where there is one: by that of processes it waits
+ * for every processor to have been through the scheduler. */
 static const struct names {
-    const char *limit, *swap, *kills, *peak;
+    const char *limit, *swap, *kills, *peak, *door;
     bool swap_is_sum; /* of memory and swap */
 } names[] = {
     [1] = { "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
-            "memory.oom_control", "memory.max_usage_in_bytes", true },
+            "memory.oom_control", "memory.max_usage_in_bytes", "tasks", true },
     [2] = { "memory.max", "memory.swap.max", "memory.events", "memory.peak",
-            false },
+            "cgroup.procs", false },
 };
 
 /* -------------------------------------------------------------------- all */
@@ -242,9 +244,10 @@ static int open_door(const struct cgroup *cgroup, size_t number)
     char name[64];
     if (!cgroup || number >= cgroup->all->count)
         return open("/dev/null", O_WRONLY | O_CLOEXEC);
-    snprintf(name, sizeof(name), "%s/cgroup.procs", cgroup->name);
-    return openat(cgroup->all->places[number].folder, name,
-                  O_WRONLY | O_CLOEXEC);
+    const struct place *place = &cgroup->all->places[number];
+    snprintf(name, sizeof(name), "%s/%s", cgroup->name,
+             names[place->version].door);
+    return openat(place->folder, name, O_WRONLY | O_CLOEXEC);
 }
 
 bool cgroup_doors(const struct cgroup *cgroup, int doors[CGROUP_DOORS])
