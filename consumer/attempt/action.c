@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "consumer/attempt/attempt.h"
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 
 static enum turn refuse(struct attempt *attempt, const char *code,
                         const char *format, ...)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 #include "consumer/log.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 #include "consumer/consumer.h"
 #include "schemas/message/limits.h"
 

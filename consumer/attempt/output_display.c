@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/attempt/blob.h"
 #include "consumer/attempt/output.h"
+#include "consumer/blob.h"
 #include "schemas/message/limits.h"
 
 enum { TEXT_BYTES = 4 << 10 };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/attempt/blob.h"
 #include "consumer/attempt/output.h"
+#include "consumer/blob.h"
 #include "schemas/message/limits.h"
 
 enum { PATHS_BYTES = 64 << 10 }; /* of one cell, in its record */

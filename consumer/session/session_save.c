@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 #include "consumer/session/session_step.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 
 #define JPEG "\xff\xd8\xff\xe0\x00\x04JF\xff\xc4\x00\x02"
 #define PNG "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

@@ -1,5 +1,5 @@
 /* blob.c - bytes that are too large for a message: stored under their hash. */
-#include "consumer/attempt/blob.h"
+#include "consumer/blob.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
