@@ -9,7 +9,7 @@
  *   interp_wake     in that copy, before it does anything else
  *
  * What Python itself must do is in python/quern_guest; the module _quern is
- * its way back: display(), enter(), release(), leave(). */
+ * its way back: display(), drawing(), enter(), release(), leave(). */
 #ifndef EXECUTOR_GUEST_INTERP_H
 #define EXECUTOR_GUEST_INTERP_H
 

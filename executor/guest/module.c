@@ -83,6 +83,27 @@ static PyObject *display(PyObject *module, PyObject *bundle)
     Py_RETURN_NONE;
 }
 
+static PyObject *tell(enum guest_type type)
+{
+    struct err err;
+
+    if (!runner_tell(type, &err))
+        return PyErr_Format(PyExc_RuntimeError, "%s", err.text);
+    Py_RETURN_NONE;
+}
+
+static PyObject *figure(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    return tell(GUEST_FIGURE);
+}
+
+static PyObject *drawing(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    return tell(GUEST_DRAWING);
+}
+
 /* As target.update(source), but it looks before it writes, and takes no
  * references: pages stay shared with the snapshot. */
 static PyObject *restore(PyObject *module, PyObject *arguments)
@@ -144,7 +165,9 @@ static PyMethodDef methods[] = {
     { "ask", ask, METH_VARARGS,
       "ask(kind, name, data): waits; (code and sentence of an error, data)." },
     { "display", display, METH_O, "Shows {media type: bytes}." },
+    { "drawing", drawing, METH_NOARGS, "The code has ended, not the cell." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
+    { "figure", figure, METH_NOARGS, "The cell has opened its first." },
     { "release", release, METH_NOARGS, "It raised: the reserve is free." },
     { "leave", leave, METH_NOARGS, "It has ended." },
     { "restore", restore, METH_VARARGS, "target.update(source)." },

@@ -209,17 +209,23 @@ _Noreturn void runner_run(const struct guest_frame *fork, bool online,
     _exit(EXIT_SUCCESS); /* nothing of the cells runs any more */
 }
 
-bool runner_display(struct list bundle, struct err *err)
+static bool tell(struct guest_frame *frame, struct err *err)
 {
-    struct guest_frame frame = {
-        .type = GUEST_DISPLAY,
-        .nonce = runner.nonce,
-        .bundle = bundle,
-    };
-
+    frame->nonce = runner.nonce;
     if (!runner.nonce || getpid() != runner.pid)
         return true;
-    return channel_write(CHANNEL_FD, &frame, -1, err);
+    return channel_write(CHANNEL_FD, frame, -1, err);
+}
+
+bool runner_display(struct list bundle, struct err *err)
+{
+    return tell(
+        &(struct guest_frame){ .type = GUEST_DISPLAY, .bundle = bundle }, err);
+}
+
+bool runner_tell(enum guest_type type, struct err *err)
+{
+    return tell(&(struct guest_frame){ .type = (int)type }, err);
 }
 
 static bool may_ask(struct err *err)

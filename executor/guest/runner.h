@@ -16,6 +16,8 @@ _Noreturn void runner_run(const struct guest_frame *fork, bool online,
 /* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From
  * another process, or between cells, nothing is sent. */
 bool runner_display(struct list bundle, struct err *err);
+/* The same for what has no more to it: GUEST_FIGURE, GUEST_DRAWING. */
+bool runner_tell(enum guest_type type, struct err *err);
 
 /* Asks for something in the middle of a cell (GUEST_TOOL, GUEST_INSTALL) and
  * waits, with Python's lock let go: from any thread, many at once. answer is

@@ -32,10 +32,21 @@ static enum turn sweep(struct session *session)
 static enum turn stop(struct session *session, enum stop stop)
 {
     session->running.stop = stop;
+    session->running.drew |= session->seen.drawing;
     interpreter_trace(session->interpreter);
     if (stop != STOP_MEMORY)
         interpreter_interrupt(session->interpreter);
     session_enter(session, SESSION_STOPPING);
+    interpreter_pause(session->interpreter, false);
+    return AGAIN;
+}
+
+/* Its time is over, but its code has ended: what it has to show is wanted. */
+static enum turn draw(struct session *session, enum stop stop)
+{
+    session->running.stop = stop;
+    session->running.drew = true;
+    session_enter(session, SESSION_DRAWING);
     interpreter_pause(session->interpreter, false);
     return AGAIN;
 }
@@ -60,7 +71,8 @@ enum turn step_running(struct session *session)
         return session_kill(session);
     }
     if (session->seen.late && !tool_goes_on(session) && wall_wanted("deadline"))
-        return stop(session, STOP_LIMIT);
+        return session->seen.drawing ? draw(session, STOP_LIMIT)
+                                     : stop(session, STOP_LIMIT);
     session_slow_down(session);
     return WAIT;
 }
@@ -89,7 +101,22 @@ enum turn step_stopping(struct session *session)
         session->running.stop = STOP_MEMORY;
         return session_kill(session);
     }
+    if (session->seen.drawing && !session->running.drew && !memory)
+        return draw(session, session->running.stop);
     return session->seen.late ? session_kill(session) : WAIT;
+}
+
+enum turn step_drawing(struct session *session)
+{
+    if (session->seen.closing)
+        return session_end(session);
+    if (session->seen.dead)
+        return session_kill(session);
+    if (session->seen.done)
+        return stopped(session);
+    if (session->seen.memory)
+        return stop(session, STOP_MEMORY);
+    return session->seen.late ? stop(session, session->running.stop) : WAIT;
 }
 
 enum turn step_sweeping(struct session *session)

@@ -2,7 +2,7 @@
  *
  *   session.c  the table, what happens is recorded, idle and opening
  *   serve.c    requests in order; sending
- *   cell.c     running, stopping, sweeping
+ *   cell.c     running, stopping, drawing, sweeping
  *   recover.c  killing, parking
  *   installing.c  packages that a cell lacks
  *   outcome.c  what became of a cell */
@@ -20,6 +20,10 @@ enum {
     /* From KeyboardInterrupt to SIGKILL: subprocess.run() waits for 250 ms for
      * its child, and all is to be over half a second after a cell's limit. */
     GRACE_MS = 300,
+    /* For the figures of a cell whose time is over but whose code has ended;
+     * and then in place of the grace, as one line is drawn in one piece. */
+    DRAW_MS = 2000,
+    DRAWN_MS = 1000,
     MEASURE_MS = 50, /* between two looks at the memory */
     SEND_MS = 60000, /* for one piece of a file */
 };
@@ -27,6 +31,8 @@ enum {
 /* The only way from state to state: checks it, sets the deadline. */
 void session_enter(struct session *session, enum session_state next);
 enum turn session_end(struct session *session);
+/* From KeyboardInterrupt to SIGKILL. */
+uint64_t session_grace_ms(const struct session *session);
 
 /* The first request is done with; or: it failed. */
 void session_pop(struct session *session);
@@ -45,6 +51,7 @@ int session_workspace(const struct session *session);
 enum turn step_sending(struct session *session);
 enum turn step_running(struct session *session);
 enum turn step_stopping(struct session *session);
+enum turn step_drawing(struct session *session);
 enum turn step_sweeping(struct session *session);
 enum turn step_killing(struct session *session);
 enum turn step_parking(struct session *session);

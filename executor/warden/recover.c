@@ -162,6 +162,7 @@ static const char *what_happened(const struct session *session, char *text,
 {
     const struct running *running = &session->running;
     double limit = (double)running->limit_ms / 1000;
+    unsigned long long grace_ms = session_grace_ms(session);
     const char *cause = session->blame
                             ? session->blame
                             : interpreter_cause(session->interpreter);
@@ -172,13 +173,13 @@ static const char *what_happened(const struct session *session, char *text,
     else if (running->stop == STOP_LIMIT)
         snprintf(text, size,
                  "it ran longer than its limit of %.1f s, did not end within "
-                 "%d ms of KeyboardInterrupt and was killed",
-                 limit, GRACE_MS);
+                 "%llu ms of KeyboardInterrupt and was killed",
+                 limit, grace_ms);
     else if (running->stop == STOP_ASKED)
         snprintf(text, size,
-                 "it did not end within %d ms of KeyboardInterrupt and was "
+                 "it did not end within %llu ms of KeyboardInterrupt and was "
                  "killed",
-                 GRACE_MS);
+                 grace_ms);
     else if (running->stop == STOP_MEMORY)
         snprintf(
             text, size,
@@ -258,6 +259,8 @@ static void tell(struct session *session, bool back)
                  (unsigned long long)running->cell.line);
     outcome_set(session, status_of(session), state, "%s%s; %s", what, line,
                 now);
+    if (running->figures && !session->seen.done)
+        outcome_note(session, "figures that it had not shown are lost");
     log_outcome(session);
     outcome_say(session, !back);
 }

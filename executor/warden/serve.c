@@ -86,7 +86,7 @@ enum turn session_begin_cell(struct session *session)
     struct err err;
     /* Asked for while it was to run again. */
     bool interrupt = running->times > 0 && session->seen.interrupt;
-    running->again = false;
+    running->again = running->figures = running->drew = false;
     running->times++;
     session->seen = (struct session_seen){ .interrupt = interrupt };
     session_enter(session, SESSION_RUNNING);

@@ -30,6 +30,11 @@ static const struct rule table[SESSION_STATES];
 
 #define TO(state) (1u << (state))
 
+uint64_t session_grace_ms(const struct session *session)
+{
+    return session->running.drew ? DRAWN_MS : GRACE_MS;
+}
+
 static uint64_t deadline_ms(const struct session *session)
 {
     switch (session->state) {
@@ -38,7 +43,10 @@ static uint64_t deadline_ms(const struct session *session)
     case SESSION_RUNNING:
         return session->running.limit_ms;
     case SESSION_STOPPING:
-        return session->running.stop == STOP_MEMORY ? TRACE_MS : GRACE_MS;
+        return session->running.stop == STOP_MEMORY ? TRACE_MS
+                                                    : session_grace_ms(session);
+    case SESSION_DRAWING:
+        return DRAW_MS;
     case SESSION_KILLING:
         return KILL_MS;
     case SESSION_SWEEPING:
@@ -163,6 +171,11 @@ static void on_frame(void *owner, const struct guest_frame *frame)
         session_run(session);
     } else if (frame->type == GUEST_INSTALL) {
         installing_asked(session, frame);
+    } else if (frame->type == GUEST_FIGURE) {
+        session->running.figures = true;
+    } else if (frame->type == GUEST_DRAWING) {
+        session->seen.drawing = true;
+        session_run(session);
     } else if (frame->type == GUEST_DONE) {
         outcome_done(session, frame);
         session->seen.done = true;
@@ -206,8 +219,8 @@ static void on_measure(void *owner)
         session_run(session);
         return;
     }
-    if (!(TO(session->state) &
-          (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) | TO(SESSION_PARKING))))
+    if (!(TO(session->state) & (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) |
+                                TO(SESSION_DRAWING) | TO(SESSION_PARKING))))
         return; /* nothing in it runs */
     alarm_set(session->measuring, MEASURE_MS);
     look_at_memory(session);
@@ -439,12 +452,17 @@ static const struct rule table[SESSION_STATES] = {
                        step_idle },
     [SESSION_RUNNING] = { "running",
                           TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
-                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                              TO(SESSION_DRAWING) | TO(SESSION_KILLING) |
+                              TO(SESSION_ENDED),
                           step_running },
     [SESSION_STOPPING] = { "stopping",
-                           TO(SESSION_SWEEPING) | TO(SESSION_KILLING) |
-                               TO(SESSION_ENDED),
+                           TO(SESSION_SWEEPING) | TO(SESSION_DRAWING) |
+                               TO(SESSION_KILLING) | TO(SESSION_ENDED),
                            step_stopping },
+    [SESSION_DRAWING] = { "drawing",
+                          TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
+                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                          step_drawing },
     [SESSION_KILLING] = { "killing",
                           TO(SESSION_OPENING) | TO(SESSION_IDLE) |
                               TO(SESSION_PARKING),

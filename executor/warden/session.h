@@ -12,9 +12,11 @@
  *     `------- OPENING <------------------'
  *   (no interpreter yet, or not any more)
  *
- * From PARKING it comes to IDLE through CLEARING: what a fork's own hooks have
- * started is swept. Between SWEEPING and its outcome a cell may be INSTALLING
- * what it lacks, and then go back through KILLING to run again.
+ * From RUNNING, and once from STOPPING, it may come to DRAWING: the code has
+ * ended, and its figures have a while more; if that is not enough, it is
+ * STOPPING. From PARKING it comes to IDLE through CLEARING: what a fork's own
+ * hooks have started is swept. Between SWEEPING and its outcome a cell may be
+ * INSTALLING what it lacks, and then go back through KILLING to run again.
  *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
@@ -35,6 +37,7 @@ enum session_state {
     SESSION_IDLE,
     SESSION_RUNNING,
     SESSION_STOPPING,   /* interrupted: it has a moment to end by itself */
+    SESSION_DRAWING,    /* its time is over, but it has only figures to draw */
     SESSION_KILLING,    /* what runs is ended, the snapshot takes its place */
     SESSION_SWEEPING,   /* the cell is over; what it left behind is ended */
     SESSION_PARKING,    /* a snapshot is made */
@@ -47,10 +50,11 @@ enum session_state {
 
 /* What callbacks record and steps look at. */
 struct session_seen {
-    bool late;  /* the state's deadline has passed */
-    bool dead;  /* the interpreter ended */
-    bool done;  /* it said that the cell is over */
-    bool swept; /* init has ended the strays; clean: all of them */
+    bool late;    /* the state's deadline has passed */
+    bool dead;    /* the interpreter ended */
+    bool drawing; /* it said that the code is over */
+    bool done;    /* it said that the cell is over */
+    bool swept;   /* init has ended the strays; clean: all of them */
     bool clean;
     bool parked;    /* there is a snapshot, or it could not be made */
     bool memory;    /* the box takes more than it may */
@@ -87,6 +91,8 @@ struct running {
     uint64_t install_number; /* of the one that goes on */
     bool last;               /* nothing will follow it: no snapshot is made */
     bool again;              /* it is to run again once that is possible */
+    bool figures;            /* it has opened some */
+    bool drew;               /* it had its time for drawing them */
     unsigned int times;      /* that it was begun */
 };
 

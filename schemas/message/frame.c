@@ -12,8 +12,8 @@ const char *const frame_type_names[] = {
 };
 
 const char *const guest_type_names[] = {
-    "cell",    "snapshot", "answer", "ready",  "display", "tool",
-    "install", "done",     "fork",   "forked", "exited",  NULL,
+    "cell",   "snapshot", "answer", "ready", "display", "tool",   "install",
+    "figure", "drawing",  "done",   "fork",  "forked",  "exited", NULL,
 };
 
 static const char *const task_names[] = { "code", "save", "restore", NULL };

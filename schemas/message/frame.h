@@ -132,6 +132,8 @@ enum guest_type {
     GUEST_DISPLAY, /* nonce, bundle */
     GUEST_TOOL,    /* nonce, number, name, data: JSON arguments */
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
+    GUEST_FIGURE,  /* nonce: a figure is open, the first of the cell */
+    GUEST_DRAWING, /* nonce: the code has ended, what is open is drawn */
     GUEST_DONE,    /* nonce, status, result, error, missing, picture */
     /* warden to zygote; the descriptors of enum fork_fd ride along */
     GUEST_FORK, /* number: the box; limits; awaited: by a session */

@@ -121,6 +121,17 @@ signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
 while True: pass
 """
 
+DRAW = """
+import _quern
+while True:
+    try:
+        while True:
+            _quern.drawing()
+            time.sleep(0.01)
+    except BaseException:
+        pass
+"""
+
 # name, code, what becomes of the state
 ENDLESS = [
     ("a loop in Python", "while True: pass", "kept"),
@@ -130,6 +141,7 @@ ENDLESS = [
     ("SIGINT ignored", IGNORE, "rolled_back"),
     ("all signals masked", MASK, "rolled_back"),
     ("KeyboardInterrupt swallowed", SWALLOW, "rolled_back"),
+    ("a loop that says it draws", DRAW, "rolled_back"),
     ("SIGSTOP", "os.kill(os.getpid(), 19)", "rolled_back"),
     ("a child that stops its parent", STOP_PARENT, "rolled_back"),
 ]

@@ -173,7 +173,8 @@ static void say_known(struct guest *guest, size_t which)
     struct guest_frame frame = { .nonce = world.nonces, .number = which };
     static const int types[] = { GUEST_DONE,    GUEST_DISPLAY, GUEST_TOOL,
                                  GUEST_INSTALL, GUEST_READY,   GUEST_EXITED };
-    frame.type = types[which % 6];
+    static const int words[] = { GUEST_FIGURE, GUEST_DRAWING };
+    frame.type = which < 240 ? types[which % 6] : words[which % 2];
     frame.bundle = bundles[which / 6 % 2];
     frame.status = (int)(which % 4);
     frame.name = VIEW("tool");

@@ -44,6 +44,7 @@ def fake_quern(displays):
     module.ask = lambda kind, name, data: ("", "", data)
     module.display = displays.append
     module.enter = module.release = module.leave = lambda: None
+    module.figure = module.drawing = lambda: None
     module.restore = dict.update
     return module
 

@@ -96,6 +96,7 @@ class Session:
         self.ready = receive(self.channel)
         self.ready_ms = (time.perf_counter() - self.started) * 1e3
         self.number = 0
+        self.heard = []  # the types of what came of the cell
 
     def _pipe(self, name):
         read, write = os.pipe()
@@ -115,17 +116,20 @@ class Session:
 
     def start(self, code):
         self.number += 1
+        self.heard = []
         frame = {"type": "cell", "nonce": self.number + 1000, "number": self.number}
         send(self.channel, {**frame, "code": code})
 
-    def outcome(self):
+    def outcome(self, until="done"):
         """(frame done, or None when the session died; displays)"""
         displays = []
         while frame := receive(self.channel):
             assert frame["nonce"] == self.number + 1000
-            if frame["type"] == "done":
+            self.heard.append(frame["type"])
+            if frame["type"] == "display":
+                displays.append(frame["bundle"])
+            if frame["type"] == until:
                 break
-            displays.append(frame["bundle"])
         return frame, displays
 
     def run(self, code):

@@ -85,6 +85,109 @@ def test_a_figure(session):
     assert [display["image/png"][:4] for display in displays] == [b"\x89PNG"] * 2
 
 
+# Figures that take that long, whatever the machine; the first time, at least.
+SLOW = """
+import matplotlib.artist, matplotlib.pyplot as plt, time
+class Slow(matplotlib.artist.Artist):
+    def __init__(self, seconds, always=True):
+        super().__init__()
+        self.seconds, self.always = seconds, always
+    def draw(self, renderer):
+        seconds = self.seconds
+        self.seconds = seconds if self.always else 0
+        time.sleep(seconds)
+def slow(*args):
+    plt.figure().add_artist(Slow(*args))
+"""
+QUICK = "plt.figure()\nplt.plot([1, 2])\n"
+LOOP = "while True: time.sleep(0.01)"
+
+# What happens, the code, what it says before it is interrupted, how it ends,
+# what it says in all, what it owns up to.
+STOPPED = [
+    (
+        "a figure that is open is drawn",
+        QUICK + LOOP,
+        "figure",
+        "KeyboardInterrupt",
+        ["figure", "drawing", "display", "done"],
+        b"",
+    ),
+    (
+        "without one nothing is",
+        "display(1)\n" + LOOP,
+        "display",
+        "KeyboardInterrupt",
+        ["display", "done"],
+        b"",
+    ),
+    (
+        "nor with one that is closed",
+        QUICK + "plt.close()\n" + LOOP,
+        "figure",
+        "KeyboardInterrupt",
+        ["figure", "done"],
+        b"",
+    ),
+    (
+        "of several the first is told, and all are drawn",
+        QUICK + QUICK + LOOP,
+        "figure",
+        "KeyboardInterrupt",
+        ["figure", "drawing", "display", "display", "done"],
+        b"",
+    ),
+    (
+        "what show() was drawing is drawn again, what it had shown is not",
+        QUICK + "slow(60, False)\nplt.show()",
+        "display",
+        "KeyboardInterrupt",
+        ["figure", "display", "drawing", "display", "done"],
+        b"",
+    ),
+    (
+        "drawing may be interrupted, too",
+        QUICK + "slow(60)\nslow(60)\nplt.figure()",
+        "display",
+        "KeyboardInterrupt",
+        ["figure", "drawing", "display", "done"],
+        b"2 figures were not drawn: the cell was stopped\n",
+    ),
+    (
+        "the code's own exception is what is told",
+        "slow(60)\n1 / 0",
+        "drawing",
+        "ZeroDivisionError",
+        ["figure", "drawing", "done"],
+        b"1 figure was not drawn: the cell was stopped\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "code, until, name, heard, owned",
+    [row[1:] for row in STOPPED],
+    ids=[row[0] for row in STOPPED],
+)
+def test_figures_of_a_cell_that_is_stopped(session, code, until, name, heard, owned):
+    assert status(done(session, SLOW)) == "ok"
+    session.start(code)
+    session.outcome(until=until)
+    time.sleep(0.3)  # so that it is in the midst of what follows
+    interrupt(session)
+    frame, _displays = session.outcome()
+    assert (frame["error"]["name"], session.heard) == (name, heard)
+    session.hears(owned, "stderr")
+    assert session.said["stderr"] == owned
+    assert done(session, "plt.get_fignums()")["result"] == "[]"
+
+
+def test_a_process_that_a_cell_forked_says_nothing_of_figures(session):
+    done(session, SLOW)
+    done(session, "import os\nif os.fork(): os.wait()\n" + QUICK)
+    assert session.heard == ["figure", "drawing", "display", "done"]
+
+
 def test_the_environment_is_ours_alone(session):
     frame = done(session, "import os\nsorted(set(os.environ))")
     assert "SECRET" not in frame["result"]

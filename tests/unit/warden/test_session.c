@@ -19,8 +19,8 @@ enum { RUN = 1, OTHER = 2 }; /* refs */
 /* Writes down what it hears of a run: "display(text/plain) done(ok) ". */
 static struct {
     struct peer peer; /* first */
-    char heard[256];
-    uint64_t line;
+    char heard[256], reason[512];
+    uint64_t line, ms;
 } consumer;
 
 static struct view detail(const struct frame *frame)
@@ -46,6 +46,9 @@ static void hear(struct peer *peer, const struct frame *frame)
     if (frame->ref != RUN)
         return;
     consumer.line = frame->cell.line;
+    consumer.ms = frame->cell.ms;
+    snprintf(consumer.reason, sizeof(consumer.reason), "%.*s",
+             VIEW_ARG(frame->cell.reason));
     snprintf(consumer.heard + len, sizeof(consumer.heard) - len, "%s(%.*s) ",
              frame_type_names[frame->type], VIEW_ARG(detail(frame)));
 }
@@ -192,6 +195,111 @@ static void a_display_fits_into_a_frame(void **state)
     }
 }
 
+struct word { /* of the guest, that long after its cell was begun */
+    uint64_t at_ms;
+    int type, status;
+};
+
+static void say_word(const struct word *word)
+{
+    static const struct pair part = { VIEW_INIT("a/b"), VIEW_INIT("x") };
+    guest_say(guest_find(false), &(struct guest_frame){
+                                     .type = word->type,
+                                     .nonce = world.nonces,
+                                     .status = word->status,
+                                     .bundle = { (void *)(uintptr_t)&part, 1 },
+                                 });
+}
+
+/* The limit is a second, and a cell that obeys is told so at once. */
+static void what_is_drawn_has_its_time(void **state)
+{
+    static const struct {
+        const char *name;
+        struct word words[4]; /* up to the first without type */
+        const char *heard, *reason;
+        uint64_t ms;
+    } rows[] = {
+        { "it does not obey", { { 0 } }, "done(timeout) ", "killed", 1300 },
+        { "it obeys",
+          { { 1100, GUEST_DONE, CELL_INTERRUPTED } },
+          "done(timeout) ",
+          "variables are kept",
+          1100 },
+        { "it obeys, and draws for longer than the grace",
+          { { 1100, GUEST_DRAWING, 0 },
+            { 2900, GUEST_DISPLAY, 0 },
+            { 3000, GUEST_DONE, CELL_INTERRUPTED } },
+          "display(a/b) done(timeout) ",
+          "variables are kept",
+          3000 },
+        { "it obeys, draws for ever, and obeys again",
+          { { 1100, GUEST_DRAWING, 0 },
+            { 4000, GUEST_DONE, CELL_INTERRUPTED } },
+          "done(timeout) ",
+          "variables are kept",
+          4000 },
+        { "it draws for ever, and does not obey",
+          { { 1100, GUEST_DRAWING, 0 } },
+          "done(timeout) ",
+          "within 1000 ms of KeyboardInterrupt",
+          4100 },
+        { "it says time and again that it draws",
+          { { 1100, GUEST_DRAWING, 0 },
+            { 3050, GUEST_DRAWING, 0 },
+            { 3200, GUEST_DRAWING, 0 } },
+          "done(timeout) ",
+          "killed",
+          4100 },
+        { "it draws when its time is over",
+          { { 900, GUEST_DRAWING, 0 }, { 2900, GUEST_DONE, CELL_OK } },
+          "done(ok) ",
+          "",
+          2900 },
+        { "it lies, and goes on",
+          { { 100, GUEST_DRAWING, 0 } },
+          "done(timeout) ",
+          "killed",
+          4000 },
+        { "it is killed with a figure open",
+          { { 100, GUEST_FIGURE, 0 } },
+          "done(timeout) ",
+          "figures that it had not shown are lost",
+          1300 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct word *word = rows[i].words;
+        uint64_t now_ms = 0;
+        end_the_world(state);
+        open_a_session(state);
+        run_a_cell();
+        for (; word->type != 0; now_ms = word->at_ms, word++) {
+            world_advance(word->at_ms - now_ms);
+            say_word(word);
+        }
+        world_advance((uint64_t)9 * WAITS_MS);
+        if (strcmp(consumer.heard, rows[i].heard) != 0 ||
+            consumer.ms != rows[i].ms ||
+            strstr(consumer.reason, rows[i].reason) == NULL)
+            fail_msg("%s: %s after %llu ms: %s", rows[i].name, consumer.heard,
+                     (unsigned long long)consumer.ms, consumer.reason);
+    }
+}
+
+/* Who is interrupted while it draws has no more time for that. */
+static void an_interrupt_ends_the_drawing(void **state)
+{
+    static const struct word drawing = { .type = GUEST_DRAWING };
+    (void)state;
+    run_a_cell();
+    say_word(&drawing);
+    world_settle();
+    ask((struct frame){ .type = FRAME_INTERRUPT, .ref = OTHER });
+    world_advance((uint64_t)9 * WAITS_MS);
+    assert_string_equal(consumer.heard, "done(interrupted) ");
+    assert_int_equal(consumer.ms, 1000);
+}
+
 /* Not only one that runs can be interrupted: between its two runs, too. */
 static void a_cell_that_is_to_run_again_is_interrupted(void **state)
 {
@@ -255,6 +363,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_line_is_one_that_there_may_be),
         TEST(a_display_fits_into_a_frame),
+        TEST(what_is_drawn_has_its_time),
+        TEST(an_interrupt_ends_the_drawing),
         TEST(a_cell_that_is_to_run_again_is_interrupted),
         TEST(an_interrupt_does_not_outlive_its_cell),
         TEST(all_end_though_some_end_by_others),

@@ -1,7 +1,8 @@
 """figures.py - a matplotlib backend: every figure of a cell is shown, once.
 
 show() shows all open figures in order and closes them; figures that are open
-when the cell ends are shown then, also after an exception. A figure is shown
+when the cell ends are shown then, also after an exception, and within a bound
+of time when the cell's own is over: the warden is told. A figure is shown
 again only when it looks different. There is no window, hence no warning, and
 choosing another backend changes nothing: libraries and scripts that do so mean
 the screen that they had.
@@ -14,6 +15,7 @@ import math
 import sys
 import weakref
 
+import _quern
 import matplotlib
 from matplotlib import pyplot
 from matplotlib._pylab_helpers import Gcf
@@ -33,9 +35,17 @@ MAX_MOVING_PIXELS = 32 << 20  # of all its frames; a hundred of matplotlib's own
 PADDING = 0.1  # inches around what is drawn
 
 _shown = weakref.WeakKeyDictionary()  # figure: what it looked like
+_told = False  # that the cell has one open
 
 
 class FigureManager(FigureManagerBase):
+    def __init__(self, canvas, num):
+        global _told
+        super().__init__(canvas, num)
+        if not _told:
+            _quern.figure()
+            _told = True
+
     def show(self):
         emit(self.canvas.figure)
 
@@ -55,23 +65,40 @@ def show(*, block=None):
             emit(manager.canvas.figure)
         except Exception as error:
             failed = failed or error
-    pyplot.close("all")
+        Gcf.destroy(manager)
     if failed:
         raise failed
 
 
 def start():
+    global _told
     _shown.clear()
+    _told = False
 
 
 def finish():
     if not Gcf.figs:
         return
+    failed = sys.exception()  # of the cell's code
     try:
+        _quern.drawing()
         show()
+    except KeyboardInterrupt:
+        _give_up()
+        if not failed:
+            raise
     except Exception as error:
         what = text.describe(error)
         print(f"A figure could not be drawn: {what}", file=sys.stderr)
+
+
+def _give_up():
+    """It takes too long, or nobody wants them any more."""
+    count = sum(not _is_empty(manager.canvas.figure) for manager in _managers())
+    pyplot.close("all")
+    are = "figure was" if count == 1 else "figures were"
+    if count:
+        print(f"{count} {are} not drawn: the cell was stopped", file=sys.stderr)
 
 
 def _managers():
@@ -86,7 +113,7 @@ def emit(value):
     """A figure, or an animation and with it its figure."""
     animation = value if isinstance(value, Animation) else None
     figure = animation._fig if animation else value
-    if len(figure.get_children()) <= 1:  # its background: nothing is drawn
+    if _is_empty(figure):
         return
     if display.is_full():
         display.emit({})
@@ -97,9 +124,13 @@ def emit(value):
     digest = hashlib.sha256(data).digest()
     if _shown.get(figure) == digest and not moving:
         return
-    _shown[figure] = digest
     about = {"text/plain": text.show(figure) + note + cut}
     display.emit({**about, **moving, "image/png": data, **_chart(figure)})
+    _shown[figure] = digest  # last: one that is interrupted is drawn again
+
+
+def _is_empty(figure):
+    return len(figure.get_children()) <= 1  # its background: nothing is drawn
 
 
 def _chart(figure):
