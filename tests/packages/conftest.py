@@ -38,3 +38,11 @@ def installing(scratch, source, *flags, env=None):
             assert executor.stop() == 0
         left = sorted(p.name for p in pathlib.Path(store).iterdir())
         assert left in (["lock", "wheels"], []), "nothing stays but the wheels"
+
+
+@pytest.fixture
+def session(executor, request):
+    """Of the test's own, in the executor of its module."""
+    session = executor.open(f"s-{abs(hash(request.node.name))}")
+    yield session
+    session.close()

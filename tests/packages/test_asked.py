@@ -18,13 +18,6 @@ def executor(scratch):
         yield executor
 
 
-@pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s-{abs(hash(request.node.name))}")
-    yield session
-    session.close()
-
-
 LINES = [
     "%pip install quern_pure",
     "!pip install -q quern-pure",

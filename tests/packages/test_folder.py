@@ -46,13 +46,6 @@ def executor(scratch):
         yield executor
 
 
-@pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s-{abs(hash(request.node.name))}")
-    yield session
-    session.close()
-
-
 def test_a_missing_module_is_installed_and_the_cell_runs_again(session):
     session.run("x = [1]\ny = 1")
     done = session.run("x.append(2); y += 1; print('once')\nimport quern_pure\n(x, y)")

@@ -1,52 +1,34 @@
 """Packages from an index, with a list of what may be asked for."""
 
 import hashlib
-import http.server
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 from conftest import QUIET, installing
 from executor_client import Executor, wait_until
 from servers import SOURCE
+from web import Web
 from wheels import wheel
 
 
-class Index:
-    """The simple API (PEP 503), on loopback."""
+class Index(Web):
+    """The simple API (PEP 503)."""
 
     def __init__(self, folder):
+        super().__init__()
         self.folder = folder
-        self.asked = []
         self.changed = {}  # file: other bytes than the hash is of
-        self.hang = threading.Event()
-        index = self
+        self.env = {"PIP_INDEX_URL": f"{self.url}/simple"}
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                index.asked.append(self.path)
-                kind, name = self.path.strip("/").split("/")
-                if name == "quern-slow":
-                    index.hang.wait(60)
-                body = index.page(name) if kind == "simple" else index.file(name)
-                self.send_response(200 if body else 404)
-                self.send_header(
-                    "Content-Type",
-                    "text/html" if kind == "simple" else "application/octet-stream",
-                )
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        port = self.server.server_address[1]
-        self.env = {"PIP_INDEX_URL": f"http://127.0.0.1:{port}/simple"}
+    def answer(self, asked):
+        kind, name = asked.path.strip("/").split("/")
+        if kind == "simple":
+            data, form = self.page(name), "text/html"
+        else:
+            data, form = self.file(name), "application/octet-stream"
+        return 200 if data else 404, data, {"Content-Type": form}
 
     def page(self, name):
         links = ""
@@ -58,11 +40,6 @@ class Index:
 
     def file(self, name):
         return self.changed.get(name) or (self.folder / name).read_bytes()
-
-    def close(self):
-        self.hang.set()
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +55,8 @@ def index(scratch):
     wheel(folder, "quern_banned", {"quern_banned.py": "n = 3\n"})
     wheel(folder, "quern_changed", {"quern_changed.py": "n = 4\n"})
     wheel(folder, "quern_slow", {"quern_slow.py": "n = 5\n"})
-    index = Index(folder)
-    yield index
-    index.close()
+    with Index(folder) as index:
+        yield index
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +73,6 @@ def executor(scratch, index):
         yield executor
 
 
-@pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s-{abs(hash(request.node.name))}")
-    yield session
-    session.close()
-
-
 def test_what_is_allowed_comes_with_what_it_needs(session, executor, index):
     done = session.run("import quern_asked\nquern_asked.quern_needed.n")
     assert (done.status, done.result) == ("ok", "2")
@@ -114,11 +83,11 @@ def test_what_is_allowed_comes_with_what_it_needs(session, executor, index):
 
 
 def test_what_is_not_allowed_is_not_even_asked_for(session, index):
-    before = list(index.asked)
+    before = index.seen.copy()
     done = session.run("import quern_banned")
     assert "quern-banned is not on this executor's list of packages" in done.reason
     assert session.run("import quern_needed").status == "error", "only along with it"
-    assert index.asked == before
+    assert index.seen == before
 
 
 def test_what_the_index_does_not_have(session):
@@ -140,7 +109,7 @@ def test_another_file_than_the_index_promised(session, index, executor):
 def test_it_can_be_interrupted_while_it_waits(session, index, executor):
     session.run("x = 1")
     ref, _ = session.start("x = 2\nimport quern_slow")
-    wait_until(lambda: "/simple/quern-slow/" in index.asked)
+    wait_until(lambda: index.seen["/simple/quern-slow/"])
     session.interrupt()
     done = session.finish(ref)
     assert done.status == "error"
@@ -150,10 +119,10 @@ def test_it_can_be_interrupted_while_it_waits(session, index, executor):
 
 
 def test_a_session_can_be_closed_while_it_waits(executor, index):
-    index.asked.clear()
+    index.seen.clear()
     session = executor.open("closed")
     session.start("import quern_slow")
-    wait_until(lambda: "/simple/quern-slow/" in index.asked)
+    wait_until(lambda: index.seen["/simple/quern-slow/"])
     session.close()
     assert executor.open("closed").fresh
 

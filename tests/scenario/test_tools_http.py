@@ -6,12 +6,11 @@ import os
 import signal
 import tempfile
 import threading
-from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from servers import wait_until
 from stack import Stack, call_of
+from web import Web
 
 PARAMETERS = {
     "type": "object",
@@ -23,56 +22,23 @@ PARAMETERS = {
 }
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.answer(None)
-
-    def do_POST(self):
-        self.answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def answer(self, body):
-        web = self.server
-        web.seen[self.path] += 1
-        web.asked.append((self.command, self.path, dict(self.headers), body))
-        if "/slow" in self.path:
-            web.let_go.wait(20)
-        status, text = 200, json.dumps({"path": self.path})
-        if "/broken" in self.path:
-            status, text = 503, "the index is closed"
-        elif "/locked" in self.path:
-            status, text = 401, f"who is {self.headers['Authorization']}?"
-        elif "/text" in self.path:
-            text = "just text, 中文"
-        elif "/large" in self.path:
-            text = json.dumps("x" * 100_000)
-        elif "/away" in self.path:
-            status, text = 302, ""
-        elif body:
-            text = body.decode()
-        data = text.encode()
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", f"{web.url}/elsewhere")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+class Tools(Web):
+    def answer(self, asked):
+        key = asked.headers.get("Authorization")
+        answers = {
+            "/broken": (503, b"the index is closed", {}),
+            "/locked": (401, f"who is {key}?".encode(), {}),
+            "/text": (200, "just text, 中文".encode(), {}),
+            "/large": (200, json.dumps("x" * 100_000).encode(), {}),
+            "/away": (302, b"", {"Location": f"{self.url}/elsewhere"}),
+        }
+        return answers.get(asked.path.partition("?")[0]) or super().answer(asked)
 
 
 @pytest.fixture
 def web():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    server.seen, server.asked = Counter(), []
-    server.let_go = threading.Event()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.let_go.set()
-    server.shutdown()
-    server.server_close()
+    with Tools() as web:
+        yield web
 
 
 def catalog(web):
@@ -138,7 +104,7 @@ def test_code_calls_tools(stack, web):
     for _, code, shown in GIVES:
         result = run(stack, code)
         assert result["cells"][0].get("result") == shown, result
-    key = web.asked[0][2]["Authorization"]
+    key = web.asked[0].headers["Authorization"]
     assert key == "Bearer s3cret"
 
 
