@@ -1,9 +1,11 @@
-"""What the tests of the transitions share, and those of the command."""
+"""What the tests of the transitions share, those of the command, and those of
+sessions."""
 
 import signal
 
 import pytest
 from command import Command
+from hosts import hosts
 from library import Library
 from servers import RedisServer
 from standin import PNG, ROOT, SHA, StandIn
@@ -64,3 +66,18 @@ def consumer(redis):
 @pytest.fixture
 def quern(server, tmp_path):
     return Command(server.url, tmp_path)
+
+
+# --- sessions: two hosts, for all tests of a module
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with hosts("a", "b") as made:
+        yield made
+
+
+@pytest.fixture
+def name(request):
+    """A session of the test's own."""
+    return f"s-{abs(hash(request.node.name))}"

@@ -1,24 +1,10 @@
 """Sessions that outlive their jobs and their host: made again, jobs in turn,
 deaths."""
 
-import pytest
 from held_redis import HeldRedis
 from hosts import hosts, record
 from servers import wait_until
-from stack import ROOT, call_of
-
-
-@pytest.fixture(scope="module")
-def pair():
-    with hosts("a", "b") as made:
-        yield made
-
-
-@pytest.fixture
-def name(request):
-    """A session of the test's own."""
-    return f"s-{abs(hash(request.node.name))}"
-
+from stack import ROOT
 
 # ------------------------------------------------------------- another host
 
@@ -95,21 +81,13 @@ def test_tenants_have_their_own(pair, name):
 
 
 def test_the_model_is_told(name):
-    code = ["x", "x + 1"]
-    script = {
-        "replies": [
-            {"tool_calls": [call_of(code[0])]},
-            {"tool_calls": [call_of(code[1], "c2")]},
-            {"content": "done"},
-        ]
-    }
     with hosts("a", "b") as (a, b):
         a.cell("x = 41\ng = (1 for _ in [1])", session=name)
         a.kill()
         job = b.stack.submit(queue="b", session=name, prompt="```python\nx\n```")
         result = b.stack.result(job)
         told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
-        assert told and "The session was restored" in told[0], script
+        assert told and "The session was restored" in told[0], result
         assert "not saved: g (" in told[0] and "41" in told[0]
 
 

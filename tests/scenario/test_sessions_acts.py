@@ -4,20 +4,8 @@ import time
 
 import msgpack
 import pytest
-from hosts import hosts, record
+from hosts import record
 from stack import job_id
-
-
-@pytest.fixture(scope="module")
-def pair():
-    with hosts("a", "b") as made:
-        yield made
-
-
-@pytest.fixture
-def name(request):
-    """A session of the test's own."""
-    return f"s-{abs(hash(request.node.name))}"
 
 
 def test_a_fork_begins_as_the_other_is_and_goes_its_own_way(pair, name):

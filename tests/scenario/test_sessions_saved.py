@@ -8,18 +8,6 @@ from servers import wait_until
 from stack import ROOT
 
 
-@pytest.fixture(scope="module")
-def pair():
-    with hosts("a", "b") as made:
-        yield made
-
-
-@pytest.fixture
-def name(request):
-    """A session of the test's own."""
-    return f"s-{abs(hash(request.node.name))}"
-
-
 def test_what_no_host_has_and_nobody_saved_is_lost_and_said_so():
     with hosts("a", "b", save_sessions="off") as (a, b):
         a.cell("x = 1")
