@@ -74,21 +74,11 @@ static void greet(size_t who)
 
 static void check_frames(struct buf *heard)
 {
-    for (;;) {
-        CLEANUP(arena_finish) struct arena arena = { 0 };
-        struct frame frame;
-        struct view bytes = buf_view(heard);
-        struct err err;
-        size_t total;
-        MUST(frame_length(bytes, MAX_FRAME_BYTES, &total, &err));
-        if (total == 0 || total > bytes.len)
-            return;
-        struct view body = { bytes.data + FRAME_HEADER_BYTES,
-                             total - FRAME_HEADER_BYTES };
-        MUST(message_decode(&schema_frame, body, &frame, &arena, &err));
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct frame frame;
+    while (frame_take(heard, &schema_frame, &frame, &arena)) {
         MUST(frame.type >= FRAME_WELCOME);
         MUST(frame.type != FRAME_FAILED || frame.error.message.len > 0);
-        buf_drop(heard, total);
     }
 }
 

@@ -435,25 +435,14 @@ static void obey(struct guest *guest, const struct guest_frame *frame,
     }
 }
 
-/* What the warden sends is well-formed; of a silent one nothing comes. */
+/* Of a silent one nothing comes. */
 static void take_heard(struct guest *guest, int *passenger)
 {
-    for (;;) {
-        CLEANUP(arena_finish) struct arena arena = { 0 };
-        struct guest_frame frame;
-        struct view bytes = buf_view(&guest->heard);
-        struct err err;
-        size_t total;
-        MUST(frame_length(bytes, MAX_FRAME_BYTES, &total, &err));
-        if (total == 0 || total > bytes.len)
-            return;
-        struct view body = { bytes.data + FRAME_HEADER_BYTES,
-                             total - FRAME_HEADER_BYTES };
-        MUST(message_decode(&schema_guest_frame, body, &frame, &arena, &err));
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct guest_frame frame;
+    while (frame_take(&guest->heard, &schema_guest_frame, &frame, &arena))
         if (!world.silent)
             obey(guest, &frame, passenger);
-        buf_drop(&guest->heard, total);
-    }
 }
 
 /* 0: nothing came. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "executor/warden/log.h"
+#include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_TURNS = 20000 }; /* more is a loop without an end */
@@ -234,4 +235,20 @@ void world_end(void)
     world_settle();
     MUST(!alarms && !watches);
     MUST(uv_loop_close(&world.loop) == 0);
+}
+
+bool frame_take(struct buf *heard, const struct schema *schema, void *frame,
+                struct arena *arena)
+{
+    struct err err;
+    size_t total;
+    MUST(frame_length(buf_view(heard), MAX_FRAME_BYTES, &total, &err));
+    if (total == 0 || total > heard->len)
+        return false;
+    struct view body = { heard->data + FRAME_HEADER_BYTES,
+                         total - FRAME_HEADER_BYTES };
+    body = arena_copy(arena, body);
+    MUST(message_decode(schema, body, frame, arena, &err));
+    buf_drop(heard, total);
+    return true;
 }

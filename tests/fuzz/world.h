@@ -44,6 +44,11 @@ void world_end(void);
 void world_settle(void);
 void world_advance(uint64_t ms);
 
+/* The first whole frame of what was heard from the warden, which says nothing
+ * that is not well-formed; into the arena. False: there is none. */
+bool frame_take(struct buf *heard, const struct schema *schema, void *frame,
+                struct arena *arena);
+
 /* The youngest that lives: a runner, or (parked) a snapshot. NULL: none. */
 struct guest *guest_find(bool parked);
 void guest_write(struct guest *guest, struct view bytes, int passenger);
