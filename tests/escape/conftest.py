@@ -21,6 +21,37 @@ mine = 41
 open('secret.txt', 'w').write('of the neighbour')
 open('/dev/shm/secret.shm', 'w').write('of the neighbour')
 """
+# Is there an end to the processes of a session?
+FORKS = """
+import os, time
+n = 0
+try:
+    while n < 200:
+        if os.fork() == 0:
+            time.sleep(5)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    pass
+n < 70
+"""
+# Who lives in the box but for init and us, in the end: the snapshot, and strays.
+OTHERS = """
+def others():
+    found = []
+    for pid in sorted(int(p) for p in os.listdir('/proc') if p.isdigit()):
+        try:
+            state = open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()[0]
+        except OSError:
+            continue
+        if pid not in (1, os.getpid()) and state != 'Z':
+            found.append(pid)
+    return found
+for _ in range(500):
+    if len(others()) == 1: break
+    time.sleep(0.02)  # the snapshot before this one is ending
+"""
+TOOLS = '[{"name": "add", "parameters": {"type": "object", "properties": {}}}]'
 EMPTY, READY = 2, 4  # boxes, and interpreters in boxes, that stand ready
 PROCESSES = 1 + EMPTY + 2 * READY  # with the zygote and each box's init
 WARDEN_MIB = 256  # resident, whatever is done to it

@@ -4,6 +4,7 @@ import os
 
 import pytest
 from cgroups import own_folders
+from conftest import FORKS
 from executor_client import Executor
 from servers import Process, binary, wait_until
 
@@ -134,21 +135,6 @@ def test_what_waits_in_sockets_is_counted(flags):
         else:
             assert (done.status, done.state) == ("memory", "rolled_back"), done
         assert session.run("kept").result == "7"
-
-
-FORKS = """
-import os, time
-n = 0
-try:
-    while n < 200:
-        if os.fork() == 0:
-            time.sleep(5)
-            os._exit(0)
-        n += 1
-except BlockingIOError:
-    pass
-n < 70
-"""
 
 
 @pytest.mark.parametrize("flags", [[], OFF], ids=["standing", "missing"])

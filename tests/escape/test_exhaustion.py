@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from conftest import OTHERS
 from executor_client import Executor
 
 FORKS = """
@@ -217,21 +218,6 @@ STRAYS = [
     ("one that hops from pid to pid", HOPPING),
     ("one that holds stdout", HOLDING),
 ]
-ALIVE = """
-def alive(pid):
-    try:
-        with open(f'/proc/{pid}/stat') as stat:
-            return stat.read().rsplit(')')[1].split()[0] != 'Z'
-    except OSError:
-        return False
-def others():
-    pids = [int(p) for p in os.listdir('/proc') if p.isdigit()]
-    return len([p for p in pids if p not in (1, os.getpid()) and alive(p)])
-for _ in range(100):
-    if others() == 1: break
-    time.sleep(0.02)  # the snapshot before this one is ending
-others()
-"""
 
 
 @pytest.mark.parametrize("name, code", STRAYS, ids=[r[0] for r in STRAYS])
@@ -241,6 +227,6 @@ def test_strays_do_not_outlive_the_cell(attacker, name, code):
     assert done.status == "ok", done.error
     assert time.monotonic() - started < 20
     if done.state == "kept":
-        assert attacker.run(ALIVE).result == "1", "the snapshot"
+        assert attacker.run(OTHERS + "len(others())").result == "1", "the snapshot"
     else:
         assert "could not be ended" in done.reason

@@ -110,6 +110,19 @@ def test_a_large_file_waits_for_the_cell_that_runs(attacker):
     assert attacker.get("large") == data
 
 
+def get_while_it_changes(attacker, path):
+    """Often; what is there is its own file, or there is none."""
+    seen = set()
+    for _ in range(50):
+        attacker.run("time.sleep(0.005)")
+        try:
+            seen.add(attacker.get(path))
+        except Failed as failed:
+            seen.add(type(failed))
+    assert seen <= {b"mine", Failed}
+    attacker.run("thread.join()")
+
+
 def test_a_name_that_changes_its_meaning_all_the_time(attacker):
     """Now a file, now a link, now a FIFO. (It stands still while it is read:
     nothing runs between cells. What if it did not: tests/unit/warden.)"""
@@ -128,15 +141,7 @@ def test_a_name_that_changes_its_meaning_all_the_time(attacker):
         "thread = threading.Thread(target=swap, daemon=True)\n"
         "thread.start()"
     )
-    seen = set()
-    for _ in range(50):
-        attacker.run("time.sleep(0.005)")
-        try:
-            seen.add(attacker.get("swap"))
-        except Failed as failed:
-            seen.add(type(failed))
-    assert seen <= {b"mine", Failed}
-    attacker.run("thread.join()")
+    get_while_it_changes(attacker, "swap")
 
 
 FOLDERS = """
@@ -156,15 +161,7 @@ thread.start()
 
 def test_a_folder_that_changes_its_meaning_all_the_time(attacker):
     attacker.run(FOLDERS)
-    seen = set()
-    for _ in range(50):
-        attacker.run("time.sleep(0.005)")
-        try:
-            seen.add(attacker.get("swap/passwd"))
-        except Failed as failed:
-            seen.add(type(failed))
-    assert seen <= {b"mine", Failed}
-    attacker.run("thread.join()")
+    get_while_it_changes(attacker, "swap/passwd")
 
 
 GROWS = """

@@ -2,6 +2,7 @@
 end that cell, and nothing else."""
 
 import pytest
+from conftest import TOOLS
 from test_forgery import FORGE
 
 # What it would say of a display, it says to a socket of its own: there it is.
@@ -133,7 +134,6 @@ for i in {numbers}:
 time.sleep(0.3)
 'over'
 """
-TOOLS = '[{"name": "add", "parameters": {"type": "object", "properties": {}}}]'
 
 
 # name, how it numbers its calls, how many are passed on

@@ -4,22 +4,12 @@ import os
 import time
 
 import pytest
-from conftest import answers
+from conftest import OTHERS, TOOLS, answers
 from executor_client import Executor
 from test_forgery import FORGE
-from test_frames import TOOLS
 
 # The snapshot is the process of the box that is neither init nor us.
-FIND = """
-def others():
-    pids = {int(p) for p in os.listdir('/proc') if p.isdigit()} - {1, os.getpid()}
-    return [p for p in sorted(pids) if open(f'/proc/{p}/stat').read()
-            .rsplit(')')[1].split()[0] != 'Z']
-for _ in range(100):
-    if len(others()) == 1: break
-    time.sleep(0.02)  # the one before is ending
-snapshot = others()[-1]
-"""
+FIND = OTHERS + "snapshot = others()[-1]\n"
 DIE = "os.kill(os.getpid(), 9)"
 KILL = "os.kill(snapshot, 9)\n"
 CONTINUE = "os.kill(snapshot, 18)"

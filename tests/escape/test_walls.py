@@ -5,6 +5,7 @@ import re
 import signal
 
 import pytest
+from conftest import FORKS
 from executor_client import Executor
 from servers import Process, binary, wait_until
 
@@ -76,19 +77,6 @@ def test_without_user_namespaces_nobody_is_served_and_the_remedy_is_told():
     assert "--insecure" in process.text()
 
 
-FORKS = """
-import os, time
-n = 0
-try:
-    while n < 200:
-        if os.fork() == 0:
-            time.sleep(5)
-            os._exit(0)
-        n += 1
-except BlockingIOError:
-    pass
-n < 64
-"""
 BOUNDING = "open('/proc/self/status').read().split('CapBnd:')[1].split()[0].strip('0')"
 
 OURS = "import os; os.readlink('/proc/self/ns/{0}') == '{1}'"
