@@ -169,13 +169,20 @@ def test_a_child_has_no_say(attacker):
     assert attacker.run("pid > 0").result == "True"
 
 
+SAYS = """
+said = 0
+def say():
+    global said
+    while True:
+        print('mine', flush=True)
+        said += 1
+        time.sleep(0.01)
+threading.Thread(target=say, daemon=True).start()
+"""
+
+
 def test_a_thread_prints_into_the_next_cell_and_no_further(attacker, neighbour):
-    attacker.run(
-        "def say():\n"
-        "    while True:\n"
-        "        print('mine', flush=True)\n"
-        "        time.sleep(0.01)\n"
-        "threading.Thread(target=say, daemon=True).start()"
-    )
+    attacker.run(SAYS)
     assert neighbour.run("1").stdout == ""
-    assert set(attacker.run("time.sleep(0.1)").stdout.split()) == {"mine"}
+    done = attacker.run("until = said + 2\nwhile said < until: time.sleep(0.01)")
+    assert set(done.stdout.split()) == {"mine"}

@@ -165,11 +165,12 @@ def test_a_folder_that_changes_its_meaning_all_the_time(attacker):
 
 
 GROWS = """
+grown = threading.Event()
 def grow():
     with open('grows', 'ab', buffering=0) as file:
-        while True: file.write(bytes(999))
+        while True: file.write(bytes(999)), grown.set()
 threading.Thread(target=grow, daemon=True).start()
-time.sleep(0.05)
+grown.wait()
 """
 
 

@@ -2,10 +2,10 @@
 
 import socket
 import struct
-import time
 
 import msgpack
 import pytest
+from conftest import TOOLS
 from executor_client import Failed, pack, wait_until
 
 FORGE = """
@@ -154,15 +154,18 @@ def test_a_silent_connection_is_closed(executor):
 
 
 def test_a_call_runs_once_whoever_asks(executor, attacker):
+    """The first is in the midst of it, with a tool's call open."""
     ref, call = attacker.start(
-        "print('one', flush=True)\ntime.sleep(0.5)\nprint('two')\n"
-        "count = globals().get('count', 0) + 1\ncount"
+        "print('one', flush=True)\nadd()\nprint('two')\n"
+        "count = globals().get('count', 0) + 1\ncount",
+        tools=TOOLS,
     )
-    time.sleep(0.2)
+    while attacker.connection.answer(ref)["type"] != "tool":
+        pass
     other = executor.connect()
     again = other.open(attacker.name)
     assert not again.fresh
-    done = again.run("never", call=call)
+    done = again.finish(again.start("never", call=call)[0], lambda *_: None)
     assert (done.stdout, done.result) == ("one\ntwo\n", "1")
     with pytest.raises(Failed, match="somebody else"):
         attacker.finish(ref)
@@ -199,8 +202,8 @@ def test_requests_of_a_session_are_carried_out_in_order(attacker):
 
 def test_an_interrupt_keeps_the_state(attacker):
     attacker.run("kept = 3")
-    ref, _ = attacker.start("time.sleep(60)")
-    time.sleep(0.2)
+    ref, _ = attacker.start("print('begun', flush=True)\ntime.sleep(60)")
+    assert attacker.connection.answer(ref)["data"] == b"begun\n"
     attacker.interrupt()
     done = attacker.finish(ref)
     assert (done.status, done.state) == ("interrupted", "kept")

@@ -18,10 +18,10 @@ def find_nonce():
 def say(**members):
     data = frame(nonce=nonce, **members)
     while data: data = data[os.write(3, data):]
-def hear(channel=3, limit=0.5):
+def hear():
     import select
-    ready, _, _ = select.select([channel], [], [], limit)
-    return os.read(channel, 65536) if ready else b''
+    select.select([3], [], [])
+    return os.read(3, 65536)
 nonce = find_nonce()
 """
 

