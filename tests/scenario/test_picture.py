@@ -145,11 +145,75 @@ def test_a_module_that_is_not_here_is_named(sessions):
     assert here.run("d, 'c' in globals()").result == "(2, False)"
 
 
+# What another Python, and its libraries, made.
+MADE = """
+import collections, enum, functools, numpy
+n = 41
+numbers = numpy.arange(3)
+def plus(k): return n + k
+class Point: pass
+class Color(enum.Enum): RED = 1
+Pair = collections.namedtuple('Pair', 'l r')
+point, color, pair = [Point()], {'c': Color.RED}, Pair(1, 2)
+add = functools.partial(plus, 1)
+shared = [n]
+both = (shared, plus)
+again = {'s': shared}
+generator = numpy.random.default_rng(1)
+"""
+CODE = {"plus", "Point", "Color", "Pair", "point", "color", "pair", "add", "both"}
+
+
+def of_another(picture):
+    head, rest = picture.split(b"\n", 1)
+    return head.rpartition(b" ")[0] + b" 3.4\n" + rest
+
+
+def test_of_another_python_data_comes_back_and_code_is_named(sessions):
+    there, here = sessions
+    assert there.run(MADE).status == "ok"
+    other = of_another(there.run("", task="save").picture)
+    restored = here.run("", task="restore", picture=other)
+    assert restored.status == "ok", restored.error
+    told = json.loads(restored.result)
+    assert {*told["left"]} == CODE
+    assert all("code of Python 3.4, which Python 3." in w for w in told["left"].values())
+    shown = "n, numbers.sum(), again, numpy.sqrt(4), generator.integers(9) >= 0"
+    assert here.run(shown).result == "(41, 3, {'s': [41]}, 2.0, True)"
+    assert here.run("[n for n in globals() if n in {0}]".format(CODE)).result == "[]"
+
+
+# Their libraries were others, too: what these here cannot make of it.
+REFUSES = """
+import random
+class Refuses:
+    def __init__(self, *how): self.how = how
+    def __reduce__(self): return self.how
+made = Refuses(int, ('no number',))
+state = Refuses(random.Random, (), 'no state')
+twice, fine, deep = [state, state], [1], {'a': [made]}
+del Refuses
+"""
+
+
+def test_of_another_python_only_that_is_lost_which_cannot_be_made(sessions):
+    there, here = sessions
+    there.run(REFUSES)
+    other = of_another(there.run("", task="save").picture)
+    restored = here.run("", task="restore", picture=other)
+    assert restored.status == "ok", restored.error
+    left = json.loads(restored.result)["left"]
+    assert {*left} == {"made", "state", "twice", "deep"}
+    assert "'no number'" in left["made"] and left["made"] == left["deep"]
+    assert here.run("fine, random.random() < 1").result == "([1], True)"
+
+
 # name, picture, a word of what is said
 REFUSED = [
-    ("nothing", b"", "only"),
-    ("something else", b"\x00\xff" * 100, "only"),
-    ("another Python", b"quern picture 1, Python 2.7\nxyz", "Python 2.7"),
+    ("nothing", b"", "no picture"),
+    ("something else", b"\x00\xff" * 100, "no picture"),
+    ("another form", b"quern picture 0, Python 3.11\nxyz", "picture 0"),
+    ("a cut one of another Python", b"quern picture 1, Python 2.7\nxyz", ""),
     ("a cut one", b"quern picture 1, Python 3.%d\nxyz", ""),
 ]
 

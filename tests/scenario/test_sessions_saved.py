@@ -95,20 +95,34 @@ def test_only_what_is_too_large_stays_behind(pair, name):
     assert " for a picture: 103,809," in cell["reason"]
 
 
-def test_another_pythons_picture_is_not_understood_and_said_so(pair, name):
+def test_of_another_pythons_picture_code_stays_behind_and_that_is_said(pair, name):
     a, b = pair
-    a.cell("x = 1\nopen('f', 'w').write('1');", session=name)
+    code = "x = 1\ndef f(): return x\nopen('f', 'w').write('1');"
+    a.cell(code, session=name)
     hash = f"{ROOT}session:default/{name}"
     saved = record(a.stack, name)
     picture = a.stack.db.get(f"{ROOT}blob:{saved['picture']}")
     other = picture.replace(b"Python 3.", b"Python 2.", 1)
     saved["picture"] = a.stack.blob(other)
+    a.stack.db.hset(hash, "record", msgpack.packb(saved))
+    first, second = b.run("x, open('f').read()", "f", session=name)["cells"]
+    assert first["result"] == "(1, '1')" and first["state"] == "restored"
+    assert "not brought back: f (code of Python 2." in first["reason"]
+    assert second["error"]["name"] == "NameError"
+
+
+def test_what_is_no_picture_is_lost_with_what_was_installed(pair, name):
+    a, b = pair
+    a.cell("x = 1\nopen('f', 'w').write('1');", session=name)
+    saved = record(a.stack, name)
+    saved["picture"] = a.stack.blob(b"quern picture 0, Python 3.11\n")
     saved["packages"] = ["humanize==4.9.0"]
+    hash = f"{ROOT}session:default/{name}"
     a.stack.db.hset(hash, "record", msgpack.packb(saved))
     first, second = b.run("open('f').read()", "x", session=name)["cells"]
     assert first["result"] == "'1'" and first["state"] == "lost"
-    assert '"quern picture 1, Python 2.' in first["reason"]
-    assert "only" in first["reason"] and second["error"]["name"] == "NameError"
+    assert '"quern picture 0, Python 3.11" begins no picture' in first["reason"]
+    assert second["error"]["name"] == "NameError"
     assert "packages to install again: humanize==4.9.0" in first["reason"]
 
 

@@ -3,8 +3,9 @@
 A picture is taken in one Python and restored in another, on another day, in
 another box. What it holds is the session's own; unpickling it runs the
 session's own code, in its box. Functions and classes of cells go along
-(cloudpickle), modules are imported again. What does not go along, or does not
-come back, is named with the reason: a session never claims what is not there.
+(cloudpickle) to where Python is of the same version, modules are imported again.
+What does not go along, or does not come back, is named with the reason: a
+session never claims what is not there.
 
     quern picture 1, Python 3.11
     ["humanize==4.9.0"]               what was installed, and is again first
@@ -14,22 +15,21 @@ come back, is named with the reason: a session never claims what is not there.
 import contextlib
 import importlib
 import importlib.metadata
-import io
 import json
 import os
 import pickle
 import sys
 import time
-import types
 import zlib
 
 import _quern
 
 import __main__
 
-from . import cell, missing, text, tools
+from . import cell, missing, text, tools, unpickle
 
-HEADER = f"quern picture 1, Python {sys.version_info[0]}.{sys.version_info[1]}\n".encode()
+FORM = b"quern picture 1, Python "
+HEADER = FORM + unpickle.HERE.encode() + b"\n"
 OURS = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__"} | {
     "__name__",
     "__package__",
@@ -217,17 +217,14 @@ def lots():
 def put_back(picture):
     """Gives (names, {name: why it is not there})."""
     header, _, packed = picture.partition(b"\n")
-    if header + b"\n" != HEADER:
+    if not header.startswith(FORM):
         was = header[:60].decode("utf-8", "backslashreplace")
-        here = HEADER.decode().strip()
-        raise ValueError(f'this is "{was}", but only "{here}" can be restored here')
+        raise ValueError(f'"{was}" begins no picture that can be restored here')
     packages, _, packed = packed.partition(b"\n")
     absent = install(json.loads(packages))
-    reader = Reader(io.BytesIO(zlib.decompress(packed)))
-    everything = reader.load()
-    names, left = everything["names"], {}
-    if reader.missing:
-        left = {name: why for name in names if (why := touches_lost(names[name]))}
+    made_by = header[len(FORM) :].decode()
+    everything, left = unpickle.load(zlib.decompress(packed), made_by)
+    names = everything["names"]
     restored = {name: value for name, value in names.items() if name not in left}
     vars(__main__).update(restored)
     go_on(everything)
@@ -245,73 +242,3 @@ def go_on(everything):
             random.setstate(drawn["random"])
         if drawn["numpy"] and (numpy := sys.modules.get("numpy")):
             numpy.random.set_state(drawn["numpy"])
-
-
-class Lost:
-    """In the place of something whose module is not here."""
-
-    def __init__(self, *_args, **_kwargs):
-        pass
-
-    def __call__(self, *_args, **_kwargs):
-        return self
-
-    def __setstate__(self, _state):
-        pass
-
-    def __setitem__(self, _key, _value):
-        pass
-
-    def append(self, _item):
-        pass
-
-    def extend(self, _items):
-        pass
-
-
-class Reader(pickle.Unpickler):
-    """Goes on where a module is missing."""
-
-    def __init__(self, file):
-        super().__init__(file)
-        self.missing = []
-
-    def find_class(self, module, name):
-        try:
-            found = super().find_class(module, name)
-        except (ImportError, AttributeError) as error:
-            return self.lost(module, error)
-        return self.module if name == "subimport" else found
-
-    def module(self, name):
-        """As cloudpickle brings back a module."""
-        try:
-            return importlib.import_module(name)
-        except ImportError as error:
-            return self.lost(name, error)
-
-    def lost(self, name, error):
-        self.missing.append(name)
-        return type(name, (Lost,), {"why": text.describe(error)})
-
-
-class Searcher(pickle.Pickler):
-    """Finds what is lost in a value."""
-
-    def reducer_override(self, value):
-        kind = value if isinstance(value, type) else type(value)
-        if issubclass(kind, Lost):
-            raise LookupError(kind.why)
-        if isinstance(value, (types.ModuleType, types.FunctionType, type)):
-            return len, ((),)  # nothing to look for: anything that pickles
-        return NotImplemented
-
-
-def touches_lost(value):
-    try:
-        Searcher(io.BytesIO()).dump(value)
-    except LookupError as error:
-        return text.clip(str(error), 300)
-    except Exception:
-        return None  # it came back, and that is all that is asked
-    return None
