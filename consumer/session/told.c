@@ -49,6 +49,13 @@ void told_add(struct told *told, enum cell_state state, const char *format, ...)
         buf_printf(text, "%s", more);
 }
 
+/* One reason may stand for several names, behind the last of them. */
+static bool has_reason(const struct pair *pairs, size_t count, size_t i)
+{
+    return pairs[i].value.len > 0 &&
+           (i + 1 == count || !view_equal(pairs[i].value, pairs[i + 1].value));
+}
+
 /* As many as fit; gives their number. */
 static size_t print_names(struct buf *out, const struct pair *pairs,
                           size_t count, bool with_reasons)
@@ -58,7 +65,7 @@ static size_t print_names(struct buf *out, const struct pair *pairs,
         size_t before = out->len;
         buf_printf(out, "%s%.*s", i == 0 ? "" : ", ",
                    VIEW_ARG(view_head(pairs[i].key, NAME_BYTES)));
-        if (with_reasons && pairs[i].value.len > 0)
+        if (with_reasons && has_reason(pairs, count, i))
             buf_printf(out, " (%.*s)",
                        VIEW_ARG(view_head(pairs[i].value, WHY_BYTES)));
         if (out->len > NAMES_BYTES) {

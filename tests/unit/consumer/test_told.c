@@ -29,9 +29,11 @@ static void the_worst_of_its_parts_is_the_state(void **state)
     told_finish(&told);
 }
 
-/* names, each with the reason; what is said of them. */
+/* names, the reason of all (NULL: each its own); what is said of them. */
 static void names_come_before_reasons(void **state)
 {
+    static const char *const own[] = { "1 " LONG, "2 " LONG, "3 " LONG,
+                                       "4 " LONG };
     static const struct {
         const char *what, *why;
         size_t count;
@@ -45,9 +47,11 @@ static void names_come_before_reasons(void **state)
         { "no reason", "", 2, false, "not saved: n0, n1" },
         { "more than were told", "a file", 1, true,
           "not saved: n0 (a file) and more" },
-        { "three with reasons fit", LONG, 3, false,
-          "not saved: n0 (" LONG "), n1 (" LONG "), n2 (" LONG ")" },
-        { "of four all names are there", LONG, 4, false,
+        { "one reason for four", LONG, 4, false,
+          "not saved: n0, n1, n2, n3 (" LONG ")" },
+        { "three with reasons fit", NULL, 3, false,
+          "not saved: n0 (1 " LONG "), n1 (2 " LONG "), n2 (3 " LONG ")" },
+        { "of four all names are there", NULL, 4, false,
           "not saved: n0, n1, n2, n3" },
     };
     struct pair pairs[8];
@@ -60,7 +64,8 @@ static void names_come_before_reasons(void **state)
 
         for (size_t n = 0; n < rows[i].count; n++) {
             snprintf(names[n], sizeof(names[n]), "n%zu", n);
-            pairs[n] = (struct pair){ view_of(names[n]), view_of(rows[i].why) };
+            pairs[n].key = view_of(names[n]);
+            pairs[n].value = view_of(rows[i].why ? rows[i].why : own[n]);
         }
         told_init(&told);
         told_add_names(&told, "not saved", &list, rows[i].cut);
