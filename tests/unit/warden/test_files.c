@@ -249,26 +249,33 @@ static void of_too_many_files_only_what_is_sure_is_told(void **state)
     listing_finish(&before);
 }
 
+/* Lists so many files, gives each another name, and lists them again. */
+static void list_and_rename(int count, int digits, struct listing *before,
+                            struct listing *after)
+{
+    char name[300], other[300];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "a%0*d", digits, i);
+        write_file(name, "");
+    }
+    listing_read(before, workspace);
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "a%0*d", digits, i);
+        snprintf(other, sizeof(other), "b%0*d", digits, i);
+        assert_int_equal(rename(name, other), 0);
+    }
+    listing_read(after, workspace);
+    assert_false(before->cut || after->cut);
+}
+
 /* Both fit, what differs does not: 3000 of the one and 3000 of the other. */
 static void too_many_changes_are_owned_up_to(void **state)
 {
     (void)state;
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct listing before = { 0 }, after = { 0 };
-    char name[32], other[32];
     bool cut = false;
-    for (int i = 0; i < 3000; i++) {
-        snprintf(name, sizeof(name), "a%d", i);
-        write_file(name, "");
-    }
-    listing_read(&before, workspace);
-    for (int i = 0; i < 3000; i++) {
-        snprintf(name, sizeof(name), "a%d", i);
-        snprintf(other, sizeof(other), "b%d", i);
-        assert_int_equal(rename(name, other), 0);
-    }
-    listing_read(&after, workspace);
-    assert_false(before.cut || after.cut);
+    list_and_rename(3000, 1, &before, &after);
     struct list list = listing_changes(&before, &after, &arena, &cut);
     assert_int_equal(list.count, 4096);
     assert_true(cut);
@@ -284,21 +291,9 @@ static void names_of_changes_fit_a_frame(void **state)
     (void)state;
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct listing before = { 0 }, after = { 0 };
-    char name[300], other[300];
     size_t bytes = 0;
     bool cut = false;
-    for (int i = 0; i < 2000; i++) {
-        snprintf(name, sizeof(name), "a%0240d", i);
-        write_file(name, "");
-    }
-    listing_read(&before, workspace);
-    for (int i = 0; i < 2000; i++) {
-        snprintf(name, sizeof(name), "a%0240d", i);
-        snprintf(other, sizeof(other), "b%0240d", i);
-        assert_int_equal(rename(name, other), 0);
-    }
-    listing_read(&after, workspace);
-    assert_false(before.cut || after.cut);
+    list_and_rename(2000, 240, &before, &after);
     struct list list = listing_changes(&before, &after, &arena, &cut);
     const struct workspace_file *files = list.items;
     for (size_t i = 0; i < list.count; i++)
