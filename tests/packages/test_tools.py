@@ -89,7 +89,6 @@ def test_nor_when_the_session_is_restored(stack, web):
 
 ON_ITS_WAY = """
 import threading
-print('void')  # so that it is told when this is
 got = []
 def first():
     got.append(slow('slow'))
@@ -97,6 +96,7 @@ thread = threading.Thread(target=first)
 thread.start()
 order('behind')
 import quern_needed
+order('after')
 thread.join()
 got
 """
@@ -106,9 +106,7 @@ def test_an_order_that_is_on_its_way_is_waited_for(stack, web):
     """The cell is begun anew while a thread of it waits for the answer."""
     stack.consumer()
     job = stack.submit(kind="code", cells=[ON_ITS_WAY])
-    wait_until(
-        lambda: stack.types(job).count("tool.started") == 4, 60, "it is begun anew"
-    )
+    wait_until(lambda: made(web)["after"] == 1, 60, "it has been begun anew")
     web.let_go.set()
     cell = stack.result(job, 60)["cells"][0]
     assert cell.get("result") == "[{'what': 'slow'}]", cell
