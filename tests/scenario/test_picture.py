@@ -84,7 +84,7 @@ LEFT = [
     ("a generator", "g = (x for x in [1])", "g", "generator"),
     ("a file that is written", "f = open('w', 'w')", "f", "file"),
     ("a lock in a list", "import threading\nl = [threading.Lock()]", "l", "lock"),
-    ("too much of it", "import os\nb = os.urandom(20 << 20)", "b", "too much"),
+    ("too much of it", "import os\nb = os.urandom(20 << 20)", "b", " for a picture: 20,9"),
     (
         "one that refuses",
         "class C:\n    def __reduce__(self): raise ValueError('no, thanks')\nc = C()",
