@@ -360,10 +360,13 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
         box->packages = packages_folder(boxes->packages);
     bool spawned = tell_to_make(box) && spawn_box(box, disk_bytes, pair[1]);
     close(pair[1]);
-    if (spawned)
+    if (spawned) {
         watch_want(box->channel, UV_READABLE);
-    else
-        fail(box, boxes->settings->box_path);
+        return;
+    }
+    err_set(&err, ERR_RETRY, "session_failed", "%s could not be started",
+            boxes->settings->box_path);
+    fail(box, err.text);
 }
 
 /* ------------------------------------------------------------------ pool */

@@ -146,7 +146,8 @@ static void on_frame(struct peer *peer, const struct frame *frame)
     if (frame->type == FRAME_OUTPUT || frame->type == FRAME_DISPLAY ||
         frame->type == FRAME_OK)
         return;
-    if (frame->type == FRAME_FAILED)
+    /* What failed first is why the rest did. */
+    if (frame->type == FRAME_FAILED && selftest->err.kind == ERR_NONE)
         err_set(&selftest->err, ERR_RETRY, "session_failed", "%.*s",
                 VIEW_ARG(frame->error.message));
     else if (frame->type == FRAME_DONE)

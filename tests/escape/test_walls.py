@@ -40,6 +40,16 @@ def test_nobody_is_served_without(wall, told):
     assert told in said.split("cannot be boxed here")[1]
 
 
+def test_a_program_that_cannot_be_started_is_named(tmp_path):
+    path = tmp_path / "quern-box"
+    path.write_text("#!/nothing/there\n")
+    path.chmod(0o755)
+    args = [binary("quern-executor"), "--check", "--profile", "bare", "--box", path]
+    process = Process([*map(str, args)]).start()
+    assert process.wait(60) == 69, process.text()
+    assert f"no box could be made: {path} could not be started" in process.text()
+
+
 # As container engines do with parts of /proc: the kernel then refuses a new one.
 MASK = 'mount --bind /dev/null /proc/timer_list && exec "$@"'
 MASKED = ["unshare", "-m", "sh", "-c", MASK]
