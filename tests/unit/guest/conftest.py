@@ -91,7 +91,7 @@ def run_cells(cells, displays):
 
     importlib.reload(warnings)  # pytest records them; a session prints them
     use_main(types.ModuleType("__main__"))
-    boot.session(trace=2, trace_signal=63)
+    boot.session(trace=os.dup(2), trace_signal=63)  # before it is captured
     done = []
     for number, code in enumerate(cells, 1):
         displays.clear()
@@ -107,18 +107,25 @@ def in_child(work):
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(read)
-        with open(write, "wb") as pipe:
-            try:
-                answer = (True, work())
-            except BaseException:
-                answer = (False, traceback.format_exc())
-            pickle.dump(answer, pipe)
-        os._exit(0)
+        code = os.EX_SOFTWARE
+        try:  # whatever happens, it is not a second pytest
+            os.close(read)
+            with open(write, "wb") as pipe:
+                try:
+                    answer = (True, work())
+                except BaseException:
+                    answer = (False, traceback.format_exc())
+                pickle.dump(answer, pipe)
+            code = os.EX_OK
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
     os.close(write)
     with open(read, "rb") as pipe:
         data = pipe.read()
-    os.waitpid(pid, 0)
+    _, ended = os.waitpid(pid, 0)
+    assert ended == 0, f"the session died: wait status {ended:#x}"
     fine, answer = pickle.load(io.BytesIO(data))
     assert fine, answer
     return answer
