@@ -61,15 +61,11 @@ void guard_release(void)
     guard.reserve = NULL;
 }
 
-void guard_enter(void)
+void guard_listen(void)
 {
     sigset_t interrupt;
     PyObject *before;
 
-    for (int fd = 0; fd < STREAMS; fd++)
-        if (guard.spares[fd] >= 0)
-            dup2(guard.spares[fd], fd);
-    take_reserve();
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
@@ -78,6 +74,15 @@ void guard_enter(void)
     if (!before)
         PyErr_Clear();
     Py_XDECREF(before);
+}
+
+void guard_enter(void)
+{
+    for (int fd = 0; fd < STREAMS; fd++)
+        if (guard.spares[fd] >= 0)
+            dup2(guard.spares[fd], fd);
+    take_reserve();
+    guard_listen();
 }
 
 void guard_leave(void)

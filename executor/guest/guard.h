@@ -1,4 +1,5 @@
-/* guard.h - what holds while the code of a cell runs, and only then.
+/* guard.h - what holds while the code of a cell runs, and only then; SIGINT
+ * also while what a cell has registered for it runs at a fork.
  *
  *   SIGINT     gives KeyboardInterrupt; between cells it is ignored
  *   reserve    address space kept back, so that an exhausted session can
@@ -14,6 +15,7 @@
 bool guard_init(void);
 
 void guard_enter(void);
+void guard_listen(void);  /* to SIGINT, and nothing else */
 void guard_release(void); /* the reserve, to tell how the cell ended */
 void guard_leave(void);   /* all; harmless when it is not up */
 

@@ -113,14 +113,18 @@ static void tell_boot(const char *function)
     Py_XDECREF(done);
 }
 
+/* Functions of the session's run at a fork: they may be interrupted. */
 pid_t interp_split(void)
 {
     tell_boot("before_snapshot");
+    guard_listen();
     PyOS_BeforeFork();
     pid_t pid = orphan_fork();
     int error = errno;
-    if (pid != 0)
+    if (pid != 0) {
         PyOS_AfterFork_Parent();
+        guard_leave();
+    }
     errno = error;
     return pid;
 }
@@ -128,6 +132,7 @@ pid_t interp_split(void)
 void interp_wake(void)
 {
     PyOS_AfterFork_Child();
+    guard_leave();
     tell_boot("after_snapshot");
 }
 

@@ -73,7 +73,7 @@ static void tell_of_kills(struct session *session)
 
 static enum turn park(struct session *session)
 {
-    session->seen.parked = session->seen.memory = false;
+    session->seen.parked = session->seen.memory = session->hurried = false;
     session_enter(session, SESSION_PARKING);
     session_measure(session);
     interpreter_park(session->interpreter);
@@ -100,15 +100,27 @@ enum turn session_settle(struct session *session)
 
 /* ---------------------------------------------------------------- parking */
 
+/* Functions of its own run when it is forked, and may never come to an end:
+ * they are interrupted, and if that does not help it is killed. */
+static enum turn hurry(struct session *session)
+{
+    if (session->hurried)
+        return session_kill(session);
+    session->hurried = true;
+    log_line("session.hurried", session->name, "what it does at a fork hangs");
+    interpreter_interrupt(session->interpreter);
+    session_enter(session, SESSION_PARKING);
+    return WAIT;
+}
+
 enum turn step_parking(struct session *session)
 {
     if (session->seen.closing)
         return session_end(session);
-    /* Its own code runs when it is forked, and may never come to an end. */
-    if (session->seen.dead || session->seen.late || session->seen.memory)
+    if (session->seen.dead || session->seen.memory)
         return session_kill(session);
     if (!session->seen.parked)
-        return WAIT;
+        return session->seen.late ? hurry(session) : WAIT;
     session->seen.swept = false;
     session_enter(session, SESSION_CLEARING);
     interpreter_freeze(session->interpreter);

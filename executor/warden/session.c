@@ -18,7 +18,7 @@ enum {
     TRACE_MS = 20,   /* to say which line it is at: it takes memory meanwhile */
     KILL_MS = 5000,
     SWEEP_MS = 3000,
-    PARK_MS = 2000,
+    PARK_MS = 2000, /* and as long once more when it was interrupted */
 };
 
 struct rule {
@@ -477,8 +477,8 @@ static const struct rule table[SESSION_STATES] = {
                                  TO(SESSION_KILLING) | TO(SESSION_ENDED),
                              step_installing },
     [SESSION_PARKING] = { "parking",
-                          TO(SESSION_CLEARING) | TO(SESSION_KILLING) |
-                              TO(SESSION_ENDED),
+                          TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
                           step_parking },
     [SESSION_CLEARING] = { "clearing",
                            TO(SESSION_IDLE) | TO(SESSION_KILLING) |

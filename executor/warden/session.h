@@ -114,6 +114,7 @@ struct session {
     uint64_t born_bytes;    /* resident, when it was ready */
     bool filled;            /* a cell has ended in it */
     unsigned int backs;     /* how often it went back since the last cell */
+    bool hurried;           /* it was interrupted while it was forked */
     uint64_t snapshot_cell; /* the last one that its snapshot has seen */
     bool opened;            /* OPENED was said */
 

@@ -48,6 +48,7 @@ def test_it_is_out_of_reach(attacker, name, code, expected):
 HOOK = "os.register_at_fork({}=lambda: {})\nmark = 2"
 ONCE = "os.path.exists('once') or (open('once', 'w'), {})"
 HANGS = ONCE.format("time.sleep(60)")
+DEAF = ONCE.format("sum(range(10**12))")
 RAISES = "1 / 0"
 LEAVES = ONCE.format("os._exit(3)")
 FORKS = "libc.fork() or time.sleep(60)"
@@ -56,8 +57,10 @@ GROWS = "globals().update(big=bytearray(b'x') * (300 << 20))"
 
 # when, its name, what it does, what the next cell must say of it
 HOOKS = [
-    ("before", "that hangs", HANGS, "could not be made in time"),
+    ("before", "that hangs", HANGS, None),
     ("after_in_parent", "that hangs", HANGS, None),
+    ("before", "that does not obey", DEAF, "could not be made in time"),
+    ("after_in_parent", "that does not obey", DEAF, "could not be made in time"),
     ("after_in_child", "that hangs", HANGS, None),
     ("before", "that raises", RAISES, None),
     ("after_in_parent", "that raises", RAISES, None),
@@ -100,6 +103,7 @@ def test_hooks_of_a_fork(attacker, when, name, what, why):
 # And when it wakes, it is the child of that fork.
 WAKING = [
     ("that hangs", HANGS),
+    ("that does not obey", DEAF),
     ("that raises", RAISES),
     ("that leaves", LEAVES),
     ("that forks", FORKS),
@@ -118,6 +122,19 @@ def test_hooks_of_a_snapshot_that_wakes(attacker, name, what):
     if (done.result, done.state) != ("2", "kept"):
         assert done.state in ("rolled_back", "lost") and done.reason, done
         assert done.status != "ok" or done.result == "2", done
+
+
+@pytest.mark.parametrize("when", ["before", "after_in_parent", "after_in_child"])
+def test_a_hook_that_hangs_is_interrupted_and_nothing_is_lost(attacker, when):
+    attacker.run("mark = 1")
+    done = attacker.run(HOOK.format(when, HANGS))
+    if when == "after_in_child":
+        done = attacker.run("mark = 3\n" + DIE)
+    assert done.state == ("kept" if done.status == "ok" else "rolled_back"), done
+    done = attacker.run("mark, os.path.exists('once')")
+    assert (done.result, done.state) == ("(2, True)", "kept"), done
+    attacker.run("mark = 4\n" + DIE)
+    assert attacker.run("mark").result == "2", "and it has a snapshot"
 
 
 def test_one_that_ends_at_every_fork_does_not_go_back_for_ever(executor):
