@@ -1,7 +1,5 @@
 """What is told of the sessions that are open, and what many of them cost."""
 
-import time
-
 import pytest
 from executor_client import Executor
 from servers import wait_until
@@ -27,13 +25,16 @@ def test_open_sessions_are_listed(executor):
     used, fresh = executor.open("used"), executor.open("fresh")
     used.run("x = bytearray(64 << 20)")
     used.run("x[0]")
-    wait_until(lambda: listed(executor)["used"].get("snapshot"), what="it is parked")
-    time.sleep(0.2)
-    found = listed(executor)
+
+    def rests():
+        found = listed(executor)
+        return found if found["used"].get("idle_ms", 0) >= 100 else None
+
+    found = wait_until(rests, what="it is parked, and has nothing to do")
     assert set(found) == {"used", "fresh"}
     assert found["used"]["state"] == "idle"
     assert found["used"]["cells"] == 2
-    assert 100 <= found["used"]["idle_ms"] < 60000
+    assert found["used"]["snapshot"] and found["used"]["idle_ms"] < 60000
     assert found["used"]["memory_bytes"] > 64 << 20
     assert "cells" not in found["fresh"]
     assert "snapshot" not in found["fresh"]
