@@ -18,12 +18,17 @@ void session_hold(struct session *session)
         interpreter_pause(session->interpreter, true);
 }
 
+/* Most cells leave nothing behind, and who waits for this one need not wait
+ * for init to say so. */
 static enum turn sweep(struct session *session)
 {
-    session->seen.swept = false;
     session_enter(session, SESSION_SWEEPING);
     /* Or it could start what is ended here. */
     interpreter_freeze(session->interpreter);
+    bool alone = interpreter_is_alone(session->interpreter);
+    session->seen.swept = session->seen.clean = session->seen.alone = alone;
+    if (alone)
+        return AGAIN;
     interpreter_sweep(session->interpreter, false);
     return WAIT;
 }

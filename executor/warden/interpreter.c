@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
+#include "executor/warden/crowd.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
@@ -59,7 +60,7 @@ static void end_streams(struct interpreter *interpreter)
     listen_to_streams(interpreter);
 }
 
-static void keep(struct interpreter *interpreter, pid_t pids[BOX_KEPT])
+static void keep(const struct interpreter *interpreter, pid_t pids[BOX_KEPT])
 {
     pids[0] = interpreter->runner ? runner_pid(interpreter->runner) : 0;
     pids[1] = interpreter->snapshot ? runner_pid(interpreter->snapshot) : 0;
@@ -345,6 +346,13 @@ void interpreter_freeze(struct interpreter *interpreter)
     runner_signal(interpreter->runner, SIGSTOP);
     if (interpreter->snapshot)
         runner_signal(interpreter->snapshot, SIGSTOP);
+}
+
+bool interpreter_is_alone(const struct interpreter *interpreter)
+{
+    pid_t pids[BOX_KEPT];
+    keep(interpreter, pids);
+    return crowd_is_only(box_proc(interpreter->box), pids, BOX_KEPT);
 }
 
 void interpreter_sweep(struct interpreter *interpreter, bool runner_too)

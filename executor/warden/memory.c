@@ -5,7 +5,6 @@
  * asked for, for which the kernel walks every page. */
 #include "executor/warden/memory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,8 +14,13 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
+#include "executor/warden/crowd.h"
 
-typedef uint64_t measure(int proc, const char *pid);
+struct total {
+    int proc;
+    uint64_t (*of)(int proc, const char *pid);
+    uint64_t bytes;
+};
 
 static bool read_file(int proc, const char *pid, const char *name, char *text,
                       size_t size)
@@ -50,21 +54,18 @@ static uint64_t proportional(int proc, const char *pid)
     return kib ? strtoull(kib + 5, NULL, 10) << 10 : resident(proc, pid);
 }
 
-static uint64_t sum(int proc, measure *of)
+static bool add(void *context, const char *pid)
 {
-    uint64_t total = 0;
-    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (!folder) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            total += of(proc, entry->d_name);
-    closedir(folder);
-    return total;
+    struct total *total = context;
+    total->bytes += total->of(total->proc, pid);
+    return true;
+}
+
+static uint64_t sum(int proc, uint64_t (*of)(int proc, const char *pid))
+{
+    struct total total = { .proc = proc, .of = of };
+    crowd_walk(proc, add, &total);
+    return total.bytes;
 }
 
 static uint64_t files(int workspace)

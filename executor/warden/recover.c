@@ -80,6 +80,15 @@ static enum turn park(struct session *session)
     return AGAIN;
 }
 
+static enum turn clear(struct session *session)
+{
+    session->seen.swept = false;
+    session_enter(session, SESSION_CLEARING);
+    interpreter_freeze(session->interpreter);
+    interpreter_sweep(session->interpreter, false);
+    return WAIT;
+}
+
 enum turn session_settle(struct session *session)
 {
     tell_of_kills(session);
@@ -89,13 +98,14 @@ enum turn session_settle(struct session *session)
     outcome_say(session, false);
     session->filled = true;
     session->seen.done = session->seen.swept = false;
-    if (!snapshot) {
-        if (!serves)
-            interpreter_drop_snapshot(session->interpreter);
-        session_enter(session, SESSION_IDLE);
-        return AGAIN;
-    }
-    return park(session);
+    if (snapshot)
+        return park(session);
+    if (!serves)
+        interpreter_drop_snapshot(session->interpreter);
+    if (session->seen.alone)
+        return clear(session);
+    session_enter(session, SESSION_IDLE);
+    return AGAIN;
 }
 
 /* ---------------------------------------------------------------- parking */
@@ -119,16 +129,13 @@ enum turn step_parking(struct session *session)
         return session_end(session);
     if (session->seen.dead || session->seen.memory)
         return session_kill(session);
-    if (!session->seen.parked)
-        return session->seen.late ? hurry(session) : WAIT;
-    session->seen.swept = false;
-    session_enter(session, SESSION_CLEARING);
-    interpreter_freeze(session->interpreter);
-    interpreter_sweep(session->interpreter, false);
-    return WAIT;
+    if (session->seen.parked)
+        return clear(session);
+    return session->seen.late ? hurry(session) : WAIT;
 }
 
-/* Threads of the session ran while it was forked: what they started ends. */
+/* Threads of the session ran while it was forked: what they started ends, and
+ * what nobody saw when the cell was over. */
 enum turn step_clearing(struct session *session)
 {
     const struct session_seen *seen = &session->seen;

@@ -468,13 +468,14 @@ static const struct rule table[SESSION_STATES] = {
                               TO(SESSION_PARKING),
                           step_killing },
     [SESSION_SWEEPING] = { "sweeping",
-                           TO(SESSION_PARKING) | TO(SESSION_IDLE) |
-                               TO(SESSION_KILLING) | TO(SESSION_ENDED) |
-                               TO(SESSION_INSTALLING),
+                           TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                               TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                               TO(SESSION_ENDED) | TO(SESSION_INSTALLING),
                            step_sweeping },
     [SESSION_INSTALLING] = { "installing",
-                             TO(SESSION_PARKING) | TO(SESSION_IDLE) |
-                                 TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                             TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                                 TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                                 TO(SESSION_ENDED),
                              step_installing },
     [SESSION_PARKING] = { "parking",
                           TO(SESSION_PARKING) | TO(SESSION_CLEARING) |

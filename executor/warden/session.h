@@ -14,9 +14,10 @@
  *
  * From RUNNING, and once from STOPPING, it may come to DRAWING: the code has
  * ended, and its figures have a while more; if that is not enough, it is
- * STOPPING. From PARKING it comes to IDLE through CLEARING: what a fork's own
- * hooks have started is swept. Between SWEEPING and its outcome a cell may be
- * INSTALLING what it lacks, and then go back through KILLING to run again.
+ * STOPPING. There is no SWEEPING of a cell that seems to have left nothing
+ * behind: what was not seen, and what a fork's own hooks have started, ends in
+ * CLEARING. Between SWEEPING and its outcome a cell may be INSTALLING what it
+ * lacks, and then go back through KILLING to run again.
  *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
@@ -41,7 +42,7 @@ enum session_state {
     SESSION_KILLING,    /* what runs is ended, the snapshot takes its place */
     SESSION_SWEEPING,   /* the cell is over; what it left behind is ended */
     SESSION_PARKING,    /* a snapshot is made */
-    SESSION_CLEARING,   /* it is; what ran meanwhile is ended */
+    SESSION_CLEARING,   /* all is told; what may still run is ended */
     SESSION_INSTALLING, /* the cell missed a module */
     SESSION_SENDING,
     SESSION_ENDED,
@@ -56,6 +57,7 @@ struct session_seen {
     bool done;    /* it said that the cell is over */
     bool swept;   /* init has ended the strays; clean: all of them */
     bool clean;
+    bool alone;     /* nobody was seen who would have to be swept */
     bool parked;    /* there is a snapshot, or it could not be made */
     bool memory;    /* the box takes more than it may */
     bool interrupt; /* somebody asked for it */
