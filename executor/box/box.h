@@ -1,30 +1,49 @@
-/* box.h - what the warden and a box's init say to each other.
+/* box.h - what the warden, quern-box and a box's init say to each other.
  *
- * quern-box DISK_BYTES [online] [PACKAGES] is started with a SOCK_SEQPACKET
- * socket as descriptor BOX_CHANNEL, in which BOX_MAKE waits, with CGROUP_DOORS
- * descriptors. It makes a box in those cgroups, whose init then sends one
- * struct box_word of kind BOX_UP with the descriptors of enum box_fd, or
- * BOX_FAILED with the reason. From then on it answers BOX_SWEEP, says how those
- * ended that it was told to keep, and ends, and the box with it, when the
- * socket is closed.
+ * quern-box is started with a SOCK_SEQPACKET socket as descriptor BOX_CHANNEL,
+ * and ends when that is closed. For each struct box_order, with the descriptors
+ * of enum order_fd, it makes a box in those cgroups. The box's init has a
+ * channel of its own: it sends one struct box_word of kind BOX_UP with the
+ * descriptors of enum box_fd, or BOX_FAILED with the reason. From then on it
+ * answers BOX_SWEEP, says how those ended that it was told to keep, and ends,
+ * and the box with it, when its channel is closed. Inits are its children,
+ * whom nobody has to wait for; when it dies, the warden's.
  *
- *   warden            quern-box            init (pid 1 in the box)
- *     | exec, BOX_MAKE -->|                  |
- *     |                   |---- clone ------>| maps, root, hardening
- *     |                   `- exit            |
- *     |<---------------- BOX_UP + fds -------|
- *     |----------------- BOX_SWEEP --------->| stops some, kills the others
- *     |<---------------- BOX_SWEPT ----------|
- *     |<---------------- BOX_ENDED ----------| one of those, if its child */
+ *   warden              quern-box     a fork       init (pid 1 in the box)
+ *     |-- box_order + fds ->|            |            |
+ *     |                     |-- fork --->| cgroups    |
+ *     |                     |            |-- clone -->| maps, root, hardening
+ *     |                     |            `- exit      |
+ *     |<---------------------------- BOX_UP + fds ----|
+ *     |----------------------------- BOX_SWEEP ------>| stops some, kills
+ * others
+ *     |<---------------------------- BOX_SWEPT -------|
+ *     |<---------------------------- BOX_ENDED -------| one of those, if its
+ *                                                       child */
 #ifndef EXECUTOR_BOX_BOX_H
 #define EXECUTOR_BOX_BOX_H
+
+#include <linux/limits.h>
+#include <stdint.h>
 
 #include "executor/box/enter.h"
 
 enum { BOX_CHANNEL = 3 };
 
+struct box_order {
+    uint64_t disk_bytes;
+    bool online;             /* with a door */
+    char packages[PATH_MAX]; /* a folder that the warden fills; or empty */
+};
+
+/* Descriptors that ride along with an order. */
+enum order_fd {
+    ORDER_CHANNEL,
+    ORDER_DOORS,
+    ORDER_FDS = ORDER_DOORS + CGROUP_DOORS,
+};
+
 enum box_word_kind {
-    BOX_MAKE,
     BOX_UP,
     BOX_FAILED,
     BOX_SWEEP, /* from the warden: those to keep stop, the others end */
@@ -54,10 +73,13 @@ enum box_fd {
     BOX_FDS,
 };
 
+/* Makes the box that its caller is to be the init of, and says BOX_UP. uid,
+ * gid: the user outside. */
+void box_make(const struct box_order *order, uid_t uid, gid_t gid);
+
 /* Inside, root_build() makes the file system and enters it; the working
- * directory is the new root. packages: a folder that the warden fills, or
- * NULL. Failing calls end in box_die(). */
-void root_build(unsigned long long disk_bytes, const char *packages);
+ * directory is the new root. Failing calls end in box_die(). */
+void root_build(const struct box_order *order);
 
 /* Brings up the box's own loopback; gives a socket that listens there. */
 int door_open(void);

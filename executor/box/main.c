@@ -1,14 +1,11 @@
-/* main.c - quern-box: makes one box, then is pid 1 in it.
- *
- * The list of what a box is made of is box_make(). */
+/* main.c - quern-box: makes boxes, as it is told; see box.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,152 +13,26 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
-enum { INSIDE_UID = 1000 };
-
-static int fds[BOX_FDS];
-
-static void send_word(struct box_word *word, const int *sent, size_t count)
+static bool take_order(struct box_order *order, int fds[ORDER_FDS])
 {
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * BOX_FDS)];
+        char space[CMSG_SPACE(sizeof(int) * ORDER_FDS)];
     } control = { 0 };
-    struct iovec bytes = { word, sizeof(*word) };
-    struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
-    if (count > 0) {
-        message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
-        memcpy(CMSG_DATA(rights), sent, sizeof(int) * count);
-    }
-    if (sendmsg(BOX_CHANNEL, &message, MSG_NOSIGNAL) < 0)
-        _exit(EXIT_FAILURE);
-}
-
-void box_die(const char *what)
-{
-    struct box_word word = { .kind = BOX_FAILED };
-    snprintf(word.text, sizeof(word.text), "%s: %s", what, strerror(errno));
-    send_word(&word, NULL, 0);
-    _exit(EXIT_FAILURE);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        box_die(path);
-    close(fd);
-}
-
-/* Before anything of the box is made: its file system counts too. */
-static void enter_cgroups(void)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * CGROUP_DOORS)];
-    } control = { 0 };
-    struct box_word word;
-    int doors[CGROUP_DOORS];
-    struct iovec bytes = { &word, sizeof(word) };
+    struct iovec bytes = { order, sizeof(*order) };
     struct msghdr message = {
         .msg_iov = &bytes,
         .msg_iovlen = 1,
         .msg_control = &control,
         .msg_controllen = sizeof(control),
     };
-    if (recvmsg(BOX_CHANNEL, &message, 0) != sizeof(word) ||
-        control.header.cmsg_len != CMSG_LEN(sizeof(doors)))
-        box_die("word to begin");
-    memcpy(doors, CMSG_DATA(&control.header), sizeof(doors));
-    if (!cgroups_enter(doors))
-        box_die("cgroup");
-    for (size_t i = 0; i < CGROUP_DOORS; i++)
-        close(doors[i]);
+    if (recvmsg(BOX_CHANNEL, &message, MSG_CMSG_CLOEXEC) != sizeof(*order) ||
+        control.header.cmsg_len != CMSG_LEN(sizeof(int) * ORDER_FDS))
+        return false;
+    memcpy(fds, CMSG_DATA(&control.header), sizeof(int) * ORDER_FDS);
+    return true;
 }
 
-/* One user of the box is the warden's user outside; there is no other. */
-static void map_user(uid_t uid, gid_t gid)
-{
-    char map[64];
-    write_file("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof(map), "%d %u 1\n", INSIDE_UID, uid);
-    write_file("/proc/self/uid_map", map);
-    snprintf(map, sizeof(map), "%d %u 1\n", INSIDE_UID, gid);
-    write_file("/proc/self/gid_map", map);
-}
-
-/* While the outer /proc is still there: the box may have none. */
-static void open_namespaces(void)
-{
-    for (int i = 0; i < BOX_NAMESPACES; i++) {
-        char path[32];
-        snprintf(path, sizeof(path), "/proc/self/ns/%s",
-                 namespace_kinds[i].name);
-        fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-        if (fds[i] < 0)
-            box_die(path);
-    }
-    fds[BOX_FD_INIT] = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (fds[BOX_FD_INIT] < 0)
-        box_die("pidfd");
-}
-
-static void set_names(void)
-{
-    if (sethostname("box", 3) < 0 || setdomainname("", 0) < 0)
-        box_die("host name");
-}
-
-/* Code in the box must get nothing by looking at, or at the memory of, its
- * init. */
-static void harden(void)
-{
-    struct err err = { 0 };
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        box_die("dumpable");
-    if (!caps_drop(&err) ||
-        (wall_wanted("seccomp") && !seccomp_enter(&policy_offline, &err)))
-        box_die(err.text);
-}
-
-/* Those of the last ones that there are move up. */
-static void hand_over(int door)
-{
-    size_t count = BOX_FD_DOOR;
-    fds[BOX_FD_WORKSPACE] = open("/workspace", O_RDONLY | O_CLOEXEC);
-    if (fds[BOX_FD_WORKSPACE] < 0)
-        box_die("/workspace");
-    if (door >= 0)
-        fds[count++] = door;
-    int proc = open("/proc/self", O_PATH | O_CLOEXEC);
-    if (proc >= 0) {
-        close(proc);
-        fds[count++] = open("/proc", O_RDONLY | O_CLOEXEC);
-    }
-    struct box_word word = { .kind = BOX_UP };
-    send_word(&word, fds, count);
-    for (size_t i = 0; i < count; i++)
-        close(fds[i]);
-}
-
-static void box_make(uid_t uid, gid_t gid, unsigned long long disk_bytes,
-                     bool online, const char *packages)
-{
-    map_user(uid, gid);
-    open_namespaces();
-    root_build(disk_bytes, packages);
-    if (wall_wanted("uts"))
-        set_names();
-    int door = online ? door_open() : -1;
-    harden();
-    hand_over(door);
-}
-
-/* The child becomes the warden's own: it gets the signal and the status. */
 static pid_t clone_init(void)
 {
     struct clone_args args = { .flags = CLONE_PARENT };
@@ -171,26 +42,45 @@ static pid_t clone_init(void)
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-int main(int argc, char **argv)
+/* In a process of its own: before anything of the box is made it goes into the
+ * cgroups, where the file system counts too. */
+static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
 {
-    bool online = argc > 2 && strcmp(argv[2], "online") == 0;
-    bool usable = argc > 1 && argc <= 3 + online;
-    unsigned long long disk_bytes = usable ? strtoull(argv[1], NULL, 10) : 0;
-    if (disk_bytes == 0) {
-        fprintf(stderr, "usage: quern-box DISK_BYTES [online] [PACKAGES], "
-                        "started by "
-                        "quern-executor\n");
-        return 64;
-    }
-    syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
-    enter_cgroups();
     uid_t uid = geteuid();
     gid_t gid = getegid();
+    signal(SIGCHLD, SIG_DFL); /* init looks after those in the box */
+    if (dup2(fds[ORDER_CHANNEL], BOX_CHANNEL) < 0)
+        _exit(EXIT_FAILURE);
+    if (!cgroups_enter(fds + ORDER_DOORS))
+        box_die("cgroup");
+    syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
     pid_t init = clone_init();
     if (init < 0)
         box_die("clone");
     if (init > 0)
-        return 0;
-    box_make(uid, gid, disk_bytes, online, argv[2 + online]);
+        _exit(EXIT_SUCCESS);
+    box_make(order, uid, gid);
     init_serve();
+}
+
+int main(void)
+{
+    static struct box_order order;
+    int fds[ORDER_FDS];
+    sigset_t all;
+    sigfillset(&all); /* the end of the channel is the only one */
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_IGN);
+    syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
+    while (take_order(&order, fds)) {
+        if (fork() == 0)
+            carry_out(&order, fds);
+        for (size_t i = 0; i < ORDER_FDS; i++)
+            close(fds[i]); /* that of a box that has no process tells it */
+    }
+    if (errno == ENOTSOCK || errno == EBADF) {
+        fprintf(stderr, "quern-box is started by quern-executor\n");
+        return 64;
+    }
+    return EXIT_SUCCESS;
 }

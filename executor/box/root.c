@@ -171,12 +171,13 @@ static void add_python(void)
         box_die("opt/bin/python");
 }
 
-static void add_own(unsigned long long disk_bytes)
+static void add_own(uint64_t disk_bytes)
 {
     char options[96];
     bool bounded = wall_wanted("quota");
     snprintf(options, sizeof(options), "size=%llu,nr_inodes=%d,mode=0755",
-             bounded ? disk_bytes : 0, bounded ? MAX_INODES : 0);
+             bounded ? (unsigned long long)disk_bytes : 0,
+             bounded ? MAX_INODES : 0);
     make_dir("space");
     if (mount("space", "space", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               options) < 0)
@@ -216,8 +217,10 @@ static void enter_root(void)
 /* Before anything is mounted that could hide it. -1: there is none. */
 static int open_packages(const char *folder)
 {
-    int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (folder && fd < 0)
+    if (!folder[0])
+        return -1;
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
         box_die(folder);
     return fd;
 }
@@ -235,12 +238,12 @@ static void add_packages(int fd)
     close(fd);
 }
 
-void root_build(unsigned long long disk_bytes, const char *packages)
+void root_build(const struct box_order *order)
 {
     char options[32];
     snprintf(options, sizeof(options), "size=%d,mode=0755", ROOT_BYTES);
     umask(022);
-    int packages_fd = open_packages(packages);
+    int packages_fd = open_packages(order->packages);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("root", new_root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 ||
         chdir(new_root) < 0)
@@ -252,7 +255,7 @@ void root_build(unsigned long long disk_bytes, const char *packages)
     add_devices();
     add_python();
     add_packages(packages_fd);
-    add_own(disk_bytes);
+    add_own(order->disk_bytes);
     add_proc();
     enter_root();
 }

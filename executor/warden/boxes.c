@@ -13,9 +13,9 @@
 
 #include "executor/warden/folder.h"
 #include "executor/warden/log.h"
+#include "executor/warden/maker.h"
 #include "executor/warden/network.h"
 #include "executor/warden/orphans.h"
-#include "executor/warden/spawn.h"
 #include "executor/warden/wire.h"
 
 enum {
@@ -66,6 +66,7 @@ struct boxes {
     struct network *network; /* NULL: boxes have none */
     struct box_wish *wishes;
     struct alarm *retry;
+    struct maker *maker;
     struct orphans *orphans;
     bool resting; /* after a failure, until retry */
     bool have_proc;
@@ -106,7 +107,7 @@ static void free_when_done(struct boxes *boxes)
         free(boxes);
 }
 
-/* Init is our own child: without this it would stay a zombie. */
+/* If what made it has died, init is our own child, and would stay a zombie. */
 static void on_init_ended(void *owner, int events)
 {
     struct box *box = owner;
@@ -300,32 +301,19 @@ static void start_folder(struct box *box)
         fail(box, strerror(errno));
 }
 
-/* What quern-box finds in its channel when it starts. */
-static bool tell_to_make(struct box *box)
+static bool order_box(struct box *box, int channel)
 {
-    int doors[CGROUP_DOORS];
-    struct box_word word = { .kind = BOX_MAKE };
-    struct view bytes = { (const char *)&word, sizeof(word) };
-    if (!cgroup_doors(box->cgroup, doors))
+    struct boxes *boxes = box->boxes;
+    struct box_order order = { box->disk_bytes, boxes->network != NULL, "" };
+    int fds[ORDER_FDS] = { [ORDER_CHANNEL] = channel };
+    if (box->packages)
+        snprintf(order.packages, sizeof(order.packages), "%s", box->packages);
+    if (!cgroup_doors(box->cgroup, fds + ORDER_DOORS))
         return false;
-    bool told =
-        wire_send(watch_fd(box->channel), bytes, doors, CGROUP_DOORS) > 0;
+    bool asked = maker_ask(boxes->maker, &order, fds);
     for (size_t i = 0; i < CGROUP_DOORS; i++)
-        close_fd(&doors[i]);
-    return told;
-}
-
-static bool spawn_box(struct box *box, uint64_t disk_bytes, int channel)
-{
-    const struct settings *settings = box->boxes->settings;
-    char disk[32], online[] = "online";
-    snprintf(disk, sizeof(disk), "%llu", (unsigned long long)disk_bytes);
-    char *argv[5] = { settings->box_path, disk };
-    size_t count = 2;
-    if (box->boxes->network)
-        argv[count++] = online;
-    argv[count] = box->packages;
-    return spawn(box->boxes->loop, argv, channel) > 0;
+        close_fd(&fds[ORDER_DOORS + i]);
+    return asked;
 }
 
 static void start_box(struct boxes *boxes, uint64_t disk_bytes)
@@ -358,9 +346,9 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
     box->channel = watch_new(boxes->loop, pair[0], on_channel, box);
     if (boxes->packages)
         box->packages = packages_folder(boxes->packages);
-    bool spawned = tell_to_make(box) && spawn_box(box, disk_bytes, pair[1]);
+    bool ordered = order_box(box, pair[1]);
     close(pair[1]);
-    if (spawned) {
+    if (ordered) {
         watch_want(box->channel, UV_READABLE);
         return;
     }
@@ -423,6 +411,7 @@ struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
     boxes->cgroups = cgroups;
     boxes->packages = packages;
     boxes->retry = alarm_new(loop, on_retry, boxes);
+    boxes->maker = maker_new(loop, settings);
     boxes->orphans = orphans_new(loop);
     if (settings->hosts)
         boxes->network = network_new(loop, settings);
@@ -438,6 +427,7 @@ void boxes_free(struct boxes *boxes)
         kill_box(boxes->own);
     network_free(boxes->network);
     alarm_free(boxes->retry);
+    maker_free(boxes->maker);
     orphans_free(boxes->orphans);
     boxes->freed = true;
     free_when_done(boxes);

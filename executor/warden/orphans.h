@@ -1,8 +1,8 @@
 /* orphans.h - children of ours that nobody knows of, waited for.
  *
- * A box may fail before it has said who its init is; an interpreter is born
- * while its zygote dies. Whoever is known is waited for at once, so a zombie
- * that two looks see is nobody's. */
+ * A box may fail before it has said who its init is, and what made it die; an
+ * interpreter is born while its zygote dies. Whoever is known is waited
+ * for at once, so a zombie that two looks see is nobody's. */
 #ifndef EXECUTOR_WARDEN_ORPHANS_H
 #define EXECUTOR_WARDEN_ORPHANS_H
 

@@ -53,7 +53,7 @@ for _ in range(500):
 """
 TOOLS = '[{"name": "add", "parameters": {"type": "object", "properties": {}}}]'
 EMPTY, READY = 2, 4  # boxes, and interpreters in boxes, that stand ready
-PROCESSES = 1 + EMPTY + 2 * READY  # with the zygote and each box's init
+PROCESSES = 2 + EMPTY + 2 * READY  # zygote, maker, each box's init
 WARDEN_MIB = 256  # resident, whatever is done to it
 CANARY = "sings"
 

@@ -29,17 +29,29 @@ def children(pid, name, states="RSDTt"):
     return sorted(found)
 
 
+def is_boxed(pid):
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            levels = next(s for s in status if s.startswith("NSpid:"))
+    except OSError:
+        return True  # it has just ended, and so is none of those outside
+    return len(levels.split()) > 2
+
+
+def makers(executor):
+    pids = children(executor.process.pid, "quern-box")
+    return [pid for pid in pids if not is_boxed(pid)]
+
+
+def inits(executor, states="RSDTtZ"):
+    """The first processes of its boxes: the executor's own, when their maker died."""
+    parents = [executor.process.pid, *makers(executor)]
+    pids = [pid for parent in parents for pid in children(parent, "quern-box", states)]
+    return [pid for pid in pids if is_boxed(pid)]
+
+
 def zygotes(executor):
     """Interpreters that lost theirs are the executor's children, too: in boxes."""
-
-    def is_boxed(pid):
-        try:
-            with open(f"/proc/{pid}/status") as status:
-                levels = next(s for s in status if s.startswith("NSpid:"))
-        except OSError:
-            return True  # it has just ended, and so is no zygote
-        return len(levels.split()) > 2
-
     pids = children(executor.process.pid, "quern-guest")
     return [pid for pid in pids if not is_boxed(pid)]
 
@@ -90,7 +102,7 @@ def lose_births(executor):
             executor.connection.ask(type="close", session=f"birth-{round}-{i}")
 
     def settled():
-        boxes = len(children(pid, "quern-box", "RSDTtZ"))
+        boxes = len(inits(executor))
         return boxes == EMPTY + READY and not children(pid, "quern-guest", "Z")
 
     wait_until(settled, timeout=20, what="boxes and interpreters end")
@@ -101,7 +113,7 @@ def test_a_session_whose_box_dies_says_so(executor):
     session.run("x = 1")
     ref, _ = session.start("import time; print('begun'); time.sleep(60)")
     assert session.connection.answer(ref)["data"] == b"begun\n"
-    for box in children(executor.process.pid, "quern-box"):
+    for box in inits(executor):
         with contextlib.suppress(ProcessLookupError):
             os.kill(box, signal.SIGKILL)
     done = session.finish(ref)
@@ -110,15 +122,32 @@ def test_a_session_whose_box_dies_says_so(executor):
     session.close()
 
 
-# While there is that file, the first process of a box ends before it has said who
-# it is: a child of the warden, as of quern-box.
+def kill_maker(executor):
+    for maker in makers(executor):
+        os.kill(maker, signal.SIGKILL)
+
+
+def test_boxes_outlive_what_makes_them():
+    with Executor("--profile", "bare") as executor:
+        session = executor.open("old")
+        session.run("x = 1")
+        for round in range(3):
+            kill_maker(executor)
+            assert session.run("x += 1; x").result == str(round + 2)
+            new = [executor.open(f"new-{round}-{i}") for i in range(READY + 3)]
+            assert [one.run("1").result for one in new] == ["1"] * len(new)
+            for one in new:
+                one.close()
+        pid = executor.process.pid
+        wait_until(lambda: not children(pid, "quern-box", "Z"), what="no zombie")
+
+
+# While there is that file, nothing can be written in a box.
 FAILING_BOX = """#!/usr/bin/python3 -I
-import ctypes, os, sys
-CLONE, CLONE_PARENT, SIGCHLD = 56, 0x8000, 17
+import os, resource, sys
 if os.path.exists({broken!r}):
-    ctypes.CDLL(None).syscall(CLONE, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
-    os._exit(1)
-os.execv({box!r}, [{box!r}, *sys.argv[1:]])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+os.execv({box!r}, [{box!r}])
 """
 
 
@@ -130,17 +159,18 @@ def test_nobody_is_left_of_boxes_that_failed():
             file.write(FAILING_BOX.format(broken=broken, box=binary("quern-box")))
         os.chmod(path, 0o755)
         with Executor("--profile", "bare", "--box", path) as executor:
-            time.sleep(5)  # until nobody looks for what a new zygote may have left
             open(broken, "w").close()
+            kill_maker(executor)
             executor.open("a").close()  # a box is to be made in the place of its own
             wait_until(
-                lambda: executor.process.text().count("box.failed") > 4,
+                lambda: executor.process.text().count("File too large") > 4,
                 timeout=60,
-                what="boxes fail",
+                what="boxes fail, and say why",
             )
+            assert not inits(executor, "Z")
             os.unlink(broken)
-            pid = executor.process.pid
-            wait_until(lambda: not children(pid, "quern-box", "Z"), what="no zombie")
+            kill_maker(executor)
+            assert executor.open("b").run("1").result == "1"
 
 
 def test_an_interpreter_that_dies_between_cells_is_owned_up_to(executor):
@@ -191,9 +221,9 @@ def test_sessions_come_and_go_without_a_trace(executor):
 
     def settled():
         """How many, once all stand ready and nothing moves."""
-        before = descriptors(), len(children(executor.process.pid, "quern-box"))
+        before = descriptors(), len(inits(executor))
         time.sleep(0.2)
-        after = descriptors(), len(children(executor.process.pid, "quern-box"))
+        after = descriptors(), len(inits(executor))
         return after[0] if before == after and after[1] == EMPTY + READY else 0
 
     executor.open("first").close()

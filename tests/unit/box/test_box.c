@@ -64,62 +64,67 @@ static struct box_word receive(int channel, int *fds, size_t *count)
 }
 
 /* It enters no cgroups: what it writes to the doors goes nowhere. */
-static void tell_to_make(int channel)
+static void send_order(int maker, int channel)
 {
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * CGROUP_DOORS)];
+        char space[CMSG_SPACE(sizeof(int) * ORDER_FDS)];
     } control = { 0 };
-    struct box_word word = { .kind = BOX_MAKE };
-    struct iovec bytes = { &word, sizeof(word) };
+    struct box_order order = { .disk_bytes = DISK_BYTES };
+    struct iovec bytes = { &order, sizeof(order) };
     struct msghdr message = {
         .msg_iov = &bytes,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = CMSG_SPACE(sizeof(int) * CGROUP_DOORS),
+        .msg_controllen = sizeof(control),
     };
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), doors[CGROUP_DOORS];
-    for (size_t i = 0; i < CGROUP_DOORS; i++)
-        doors[i] = null;
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), fds[ORDER_FDS];
+    for (size_t i = 0; i < ORDER_FDS; i++)
+        fds[i] = i == ORDER_CHANNEL ? channel : null;
     control.header.cmsg_level = SOL_SOCKET;
     control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(doors));
-    memcpy(CMSG_DATA(&control.header), doors, sizeof(doors));
-    assert_int_equal(sendmsg(channel, &message, 0), sizeof(word));
+    control.header.cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+    assert_int_equal(sendmsg(maker, &message, 0), sizeof(order));
     close(null);
+}
+
+static void open_pair(int pair[2])
+{
+    assert_int_equal(
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 }
 
 static struct box box_open(void)
 {
     struct box box = { 0 };
-    int pair[2];
-    assert_int_equal(
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    int orders[2], pair[2];
+    open_pair(orders);
+    open_pair(pair);
     box.channel = pair[0];
-    tell_to_make(pair[0]);
-    pid_t helper = fork();
-    if (helper == 0) {
-        dup2(pair[1], BOX_CHANNEL);
-        char size[32];
-        snprintf(size, sizeof(size), "%d", DISK_BYTES);
-        execle(QUERN_BOX, "quern-box", size, NULL, environ);
+    pid_t maker = fork();
+    if (maker == 0) {
+        dup2(orders[1], BOX_CHANNEL);
+        execl(QUERN_BOX, "quern-box", NULL);
         _exit(127);
     }
+    send_order(orders[0], pair[1]);
     close(pair[1]);
-    assert_int_equal(waitpid(helper, NULL, 0), helper);
+    close(orders[0]); /* what was ordered is made all the same */
+    close(orders[1]);
     struct box_word word = receive(box.channel, box.fds, &box.count);
     if (word.kind != BOX_UP)
         fail_msg("no box: %s", word.text);
     assert_in_range(box.count, BOX_FD_DOOR, BOX_FDS);
+    assert_int_equal(waitpid(maker, NULL, 0), maker);
     return box;
 }
 
 static void box_close(struct box *box)
 {
+    struct pollfd ended = { box->fds[BOX_FD_INIT], POLLIN, 0 };
     close(box->channel);
-    siginfo_t info;
-    assert_int_equal(
-        waitid(P_PIDFD, (id_t)box->fds[BOX_FD_INIT], &info, WEXITED), 0);
+    assert_int_equal(poll(&ended, 1, -1), 1);
     for (size_t i = 0; i < box->count; i++)
         close(box->fds[i]);
 }

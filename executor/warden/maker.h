@@ -1,0 +1,27 @@
+/* maker.h - asks quern-box for boxes.
+ *
+ * The program is started when it is first asked, and again when it has died. It
+ * has few descriptors and little memory to fork, as many sessions as the warden
+ * may have. */
+#ifndef EXECUTOR_WARDEN_MAKER_H
+#define EXECUTOR_WARDEN_MAKER_H
+
+#include <uv.h>
+
+#include "executor/box/box.h"
+#include "executor/warden/settings.h"
+
+struct maker;
+
+/* Borrows both. */
+struct maker *maker_new(uv_loop_t *loop, const struct settings *settings);
+/* No box ends with it. */
+void maker_free(struct maker *maker);
+
+/* fds are lent, in the order of enum order_fd. What comes of it is said on the
+ * other end of fds[ORDER_CHANNEL]; when that closes, nothing does. False: the
+ * program does not start, and the log says why. */
+bool maker_ask(struct maker *maker, const struct box_order *order,
+               const int fds[ORDER_FDS]);
+
+#endif
