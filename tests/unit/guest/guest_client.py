@@ -120,16 +120,16 @@ class Session:
         frame = {"type": "cell", "nonce": self.number + 1000, "number": self.number}
         send(self.channel, {**frame, "code": code})
 
-    def outcome(self, until="done"):
+    def outcome(self):
         """(frame done, or None when the session died; displays)"""
         displays = []
         while frame := receive(self.channel):
             assert frame["nonce"] == self.number + 1000
             self.heard.append(frame["type"])
+            if frame["type"] == "done":
+                break
             if frame["type"] == "display":
                 displays.append(frame["bundle"])
-            if frame["type"] == until:
-                break
         return frame, displays
 
     def run(self, code):
