@@ -56,14 +56,12 @@ void blobs_renew(struct store *store, const struct names *names,
         renew_cell(store, names, &results[i].cell, ttl_ms);
 }
 
-void blob_put(struct store *store, const struct names *names, struct view bytes,
-              uint64_t ttl_ms, store_done *done, void *owner,
-              char name[BLOB_NAME_LEN + 1])
+void blob_put(struct store *store, const struct names *names, struct view name,
+              struct view bytes, uint64_t ttl_ms, store_done *done, void *owner)
 {
-    blob_name(bytes, name);
-    struct key key = names_blob(names, PARTITION, view_of(name));
+    struct key key = names_blob(names, PARTITION, name);
     struct command command;
-    renew(store, names, view_of(name), ttl_ms);
+    renew(store, names, name, ttl_ms);
     command_init(&command, "SET");
     command_add(&command, key_view(&key));
     command_add(&command, bytes);

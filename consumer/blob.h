@@ -11,10 +11,11 @@ enum { BLOB_NAME_LEN = 64 };
 /* SHA-256 in lower-case hexadecimal digits. */
 void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1]);
 
-/* Queues the SET; the same bytes again only make it live longer. */
-void blob_put(struct store *store, const struct names *names, struct view bytes,
-              uint64_t ttl_ms, store_done *done, void *owner,
-              char name[BLOB_NAME_LEN + 1]);
+/* Queues the SET; the same bytes again only make it live longer. name: as
+ * blob_name() made it of them. */
+void blob_put(struct store *store, const struct names *names, struct view name,
+              struct view bytes, uint64_t ttl_ms, store_done *done,
+              void *owner);
 
 /* What cells have left: each blob lives so long from now, or longer as it does.
  * results: of struct record. */

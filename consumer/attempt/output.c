@@ -140,13 +140,20 @@ void output_note(struct output *output, struct view name, const char *why)
     notes->overflow = true; /* and this is the last note */
 }
 
-struct view output_blob(struct output *output, struct view bytes)
+struct view output_store(struct output *output, struct view blob,
+                         struct view bytes)
 {
     const struct output_setup *setup = &output->setup;
+    blob_put(setup->progress->setup.store, setup->names, blob, bytes,
+             setup->blob_ttl_ms, setup->stored, setup->owner);
+    return arena_copy(&output->arena, blob);
+}
+
+struct view output_blob(struct output *output, struct view bytes)
+{
     char blob[BLOB_NAME_LEN + 1];
-    blob_put(setup->progress->setup.store, setup->names, bytes,
-             setup->blob_ttl_ms, setup->stored, setup->owner, blob);
-    return arena_copy(&output->arena, view_of(blob));
+    blob_name(bytes, blob);
+    return output_store(output, view_of(blob), bytes);
 }
 
 /* -------------------------------------------------------------- streams */

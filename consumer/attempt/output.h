@@ -33,10 +33,12 @@ struct output_stream {
     bool torn;        /* there was no room: whole is empty */
 };
 
-/* What earlier cells of the job left. */
+/* What was there before the cell, each over what follows it. */
 struct output_past {
-    const struct record *records;
+    const struct record *records; /* of earlier cells of the job */
     size_t count;
+    const struct list *given; /* of struct file_ref: the job's own files */
+    const struct list *saved; /* of struct session_file: of earlier jobs */
 };
 
 struct output {
@@ -81,7 +83,8 @@ void output_cell(struct output *output, const struct cell *cell,
                  const struct list *files, bool emptied);
 
 /* The next file whose bytes are wanted, as the workspace calls it; empty: none.
- * Then: its bytes, or why there are none. */
+ * Then: its bytes, or why there are none. It is left out when they are what was
+ * there under its name before. */
 struct view output_wanted(struct output *output);
 void output_file(struct output *output, struct view bytes,
                  const struct err *why);
@@ -96,6 +99,9 @@ struct view file_name_of(struct view path, struct arena *arena);
 /* For the files that make an output only. */
 void output_note(struct output *output, struct view name, const char *why);
 struct view output_blob(struct output *output, struct view bytes);
+/* The same where their name is known. */
+struct view output_store(struct output *output, struct view blob,
+                         struct view bytes);
 void output_list_changes(struct output *output, const struct list *files);
 /* Different ones: a file that was written again counts once. */
 size_t output_kept_files(const struct output_past *past);

@@ -1,8 +1,10 @@
 /* output_file.c - the files that a cell wrote, changed or deleted.
  *
- * The workspace's difference, as the executor saw it from outside: nothing is
- * guessed. A path may be any bytes; the name that clients get is a base name,
- * the same for the same path throughout a job, and for no other. */
+ * The workspace's difference, nothing is guessed: the executor sees from
+ * outside what has another inode, size or time, and what then has the same
+ * bytes as before is no change. A path may be any bytes; the name that clients
+ * get is a base name, the same for the same path throughout a job, and for no
+ * other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -109,7 +111,6 @@ static struct view refusal(struct output *output, const struct cell_file *file)
         return (struct view){ 0 };
     if (output->files_left == 0)
         return note(output, "not kept, a job may have 64 files");
-    output->files_left--;
     return (struct view){ 0 };
 }
 
@@ -124,7 +125,6 @@ static void add_change(struct output *output, const struct workspace_file *from)
     if (!view_equal(file.name, from->name))
         file.path = arena_copy(&output->arena, from->name);
     file.mime = mime_of(file.name);
-    file.note = refusal(output, &file);
     changes[output->changes.count++] = file;
 }
 
@@ -177,7 +177,8 @@ static void give_out(struct output *output)
 struct view output_wanted(struct output *output)
 {
     while (output->change_at < output->changes.count) {
-        const struct cell_file *file = current(output);
+        struct cell_file *file = current(output);
+        file->note = refusal(output, file);
         if (file->change != FILE_DELETED && file->note.len == 0)
             return path_of(file);
         give_out(output);
@@ -185,15 +186,62 @@ struct view output_wanted(struct output *output)
     return (struct view){ 0 };
 }
 
+/* The blob of a file that was there before the cell; empty: not known, it was
+ * too large or nobody has kept it. What cells wrote goes when a session is
+ * emptied, and what earlier jobs left; the job's own files are put again. */
+static struct view blob_before(const struct output_past *past, struct view path)
+{
+    const struct file_ref *given = past->given->items;
+    const struct session_file *saved = past->saved->items;
+    bool emptied = false;
+    for (size_t i = past->count; i-- > 0 && !emptied;) {
+        const struct record *record = &past->records[i];
+        const struct cell_file *file = find(&record->cell.files, &path, path);
+        if (file != NULL)
+            return file->blob;
+        emptied = record->emptied;
+    }
+    for (size_t i = past->given->count; i-- > 0;) /* put in their order */
+        if (view_equal(given[i].name, path))
+            return given[i].blob;
+    for (size_t i = 0; i < past->saved->count && !emptied; i++)
+        if (view_equal(saved[i].name, path))
+            return saved[i].blob;
+    return (struct view){ 0 };
+}
+
+static bool is_as_before(const struct output *output,
+                         const struct cell_file *file, struct view blob)
+{
+    return file->change == FILE_CHANGED &&
+           view_equal(blob_before(&output->past, path_of(file)), blob);
+}
+
+static void leave_out(struct output *output)
+{
+    struct cell_file *file = current(output);
+    size_t after = --output->changes.count - output->change_at;
+    memmove(file, file + 1, after * sizeof(*file));
+}
+
 void output_file(struct output *output, struct view bytes,
                  const struct err *why)
 {
     struct cell_file *file = current(output);
+    char blob[BLOB_NAME_LEN + 1];
     if (why != NULL && why->kind != ERR_NONE) {
         file->note = note(output, why->text);
-    } else {
-        file->blob = output_blob(output, bytes);
-        file->bytes = bytes.len;
+        give_out(output);
+        return;
     }
+    blob_name(bytes, blob);
+    if (is_as_before(output, file, view_of(blob))) {
+        leave_out(output);
+        return;
+    }
+    file->blob = output_store(output, view_of(blob), bytes);
+    file->bytes = bytes.len;
+    if (!is_kept(&output->past, output->past.count, file->name))
+        output->files_left--;
     give_out(output);
 }

@@ -143,8 +143,12 @@ enum turn step_calling(struct attempt *attempt)
 static void begin_output(struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
-    struct output_past past = { conversation->results,
-                                conversation->result_count };
+    struct output_past past = {
+        .records = conversation->results,
+        .count = conversation->result_count,
+        .given = &attempt->job.files,
+        .saved = &attempt->session.known.record.files,
+    };
     output_begin(&attempt->output, view_of(conversation_call(conversation)->id),
                  past);
 }

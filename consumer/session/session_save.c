@@ -51,12 +51,18 @@ static struct saving *saving_new(struct session *session)
     return saving;
 }
 
-static struct view keep(struct session *session, struct view bytes)
+/* blob: the name of its bytes. */
+static void keep(struct session *session, struct view blob, struct view bytes)
+{
+    blob_put(session->setup.store, session->setup.names, blob, bytes, BLOB_MS,
+             NULL, NULL);
+}
+
+static struct view name_of(struct saving *saving, struct view bytes)
 {
     char blob[BLOB_NAME_LEN + 1];
-    blob_put(session->setup.store, session->setup.names, bytes, BLOB_MS, NULL,
-             NULL, blob);
-    return arena_copy(&session->saving->arena, view_of(blob));
+    blob_name(bytes, blob);
+    return arena_copy(&saving->arena, view_of(blob));
 }
 
 /* ------------------------------------------------------------------ names */
@@ -85,7 +91,8 @@ static void take_picture(struct session *session, const struct frame *done)
         missing_add(&next->missing, "and more", "there are more of them",
                     &saving->arena);
     next->packages = report.packages;
-    next->picture = keep(session, done->picture);
+    next->picture = name_of(saving, done->picture);
+    keep(session, next->picture, done->picture);
     next->picture_bytes = done->picture.len;
 }
 
@@ -185,14 +192,14 @@ enum turn session_listing(struct session *session)
 }
 
 /* Its bytes are known to be there: the last record keeps them. */
-static bool is_known(const struct session *session, const char *blob)
+static bool is_known(const struct session *session, struct view blob)
 {
     const struct list *list = &session->known.record.files;
     const struct session_file *files = list->items;
     if (session->saving->all_anew || !known_is_open(&session->known))
         return false;
     for (size_t i = 0; i < list->count; i++)
-        if (view_is(files[i].blob, blob))
+        if (view_equal(files[i].blob, blob))
             return true;
     return false;
 }
@@ -201,17 +208,15 @@ static void take_file(struct session *session, struct session_file *file)
 {
     struct saving *saving = session->saving;
     struct view bytes = buf_view(&session->file);
-    char blob[BLOB_NAME_LEN + 1];
     if (session->answer.kind != ERR_NONE) {
         file->blob = (struct view){ 0 };
         file->note = arena_copy(&saving->arena,
                                 view_head(view_of(session->answer.text), 150));
         return;
     }
-    blob_name(bytes, blob);
-    file->blob = is_known(session, blob)
-                     ? arena_copy(&saving->arena, view_of(blob))
-                     : keep(session, bytes);
+    file->blob = name_of(saving, bytes);
+    if (!is_known(session, file->blob))
+        keep(session, file->blob, bytes);
     file->bytes = bytes.len;
     saving->bytes_left -=
         bytes.len < saving->bytes_left ? bytes.len : saving->bytes_left;

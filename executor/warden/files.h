@@ -47,10 +47,11 @@ bool listing_is_fresh(const struct listing *listing);
 /* What is there, of struct workspace_file. The list and its names live in the
  * arena. */
 struct list listing_all(const struct listing *listing, struct arena *arena);
-/* Only what is new, changed or deleted. Of listings that were cut only what is
- * sure: what is not in the first may have been there all the same, unless it
- * has changed since; what is not in the second may still be. *cut: not all of
- * it is told. */
+/* Only what is new, changed or deleted: by inode, size and times, so that what
+ * was written again with the same bytes is changed. Of listings that were cut
+ * only what is sure: what is not in the first may have been there all the same,
+ * unless it has changed since; what is not in the second may still be. *cut:
+ * not all of it is told. */
 struct list listing_changes(const struct listing *before,
                             const struct listing *after, struct arena *arena,
                             bool *cut);

@@ -350,6 +350,100 @@ open("dir/a.csv").read()
     assert third["files"] == []
 
 
+WROTE = "open('a', 'w').write('1' * 99); import os; from pathlib import Path"
+
+# After WROTE.
+AGAIN = [
+    ("written again with the same bytes", "open('a', 'w').write('1' * 99)", {}),
+    ("touched", "Path('a').touch()", {}),
+    ("of another mode", "os.chmod('a', 0o600)", {}),
+    (
+        "another file with the same bytes took its name",
+        "Path('b').write_text('1' * 99); os.replace('b', 'a')",
+        {},
+    ),
+    ("deleted and written anew", "os.remove('a'); Path('a').write_text('1' * 99)", {}),
+    (
+        "changed and changed back",
+        "Path('a').write_text('2'); Path('a').write_text('1' * 99)",
+        {},
+    ),
+    (
+        "other bytes, its length and times put back",
+        "was = os.stat('a'); open('a', 'r+').write('2')\n"
+        "os.utime('a', ns=(was.st_atime_ns, was.st_mtime_ns))",
+        {"a": "changed"},
+    ),
+    ("longer", "open('a', 'a').write('1')", {"a": "changed"}),
+    (
+        "a second one with its bytes",
+        "import shutil; shutil.copy2('a', 'b'); Path('a').touch()",
+        {"b": "new"},
+    ),
+    (
+        "the same, and then killed",
+        "Path('a').write_text('1' * 99); os._exit(1)",
+        {},
+    ),
+    (
+        "other bytes, and then killed",
+        "Path('a').write_text('2' * 99); os._exit(1)",
+        {"a": "changed"},
+    ),
+]
+
+
+@pytest.mark.parametrize("code, changes", rows(AGAIN))
+def test_what_has_the_same_bytes_is_no_change(stack, run, code, changes):
+    killed = "_exit" in code
+    _, cell = run(f"{WROTE}\n# %%\n{code}", exit=int(killed))
+    assert cell["state"] == ("rolled_back" if killed else "kept")
+    assert {file["name"]: file["change"] for file in cell["files"]} == changes
+    told = [event for event in stack.events(cell["job"]) if event["type"] == "file"]
+    assert [event["data"]["file"]["name"] for event in told] == ["a", *changes]
+
+
+def test_the_same_bytes_are_those_of_the_last_version(run):
+    """Not of any; nor of one that was deleted since."""
+    cells = ["write_text('1')", "write_text('2')", "write_text('1')"]
+    cells += ["write_text('1')", "unlink()", "write_text('1')"]
+    code = "\n# %%\n".join(f"a.{cell}" for cell in cells)
+    found = run(f"from pathlib import Path\na = Path('a')\n{code}")
+    changes = [[file["change"] for file in cell["files"]] for cell in found]
+    assert changes == [["new"], ["changed"], ["changed"], [], ["deleted"], ["new"]]
+
+
+def test_what_is_there_anew_is_new_though_nobody_was_told_that_it_was_deleted(run):
+    """Of so many that were deleted not all are listed."""
+    *_, deleted, again = run("""from pathlib import Path
+Path("z").write_text("1")
+# %%
+for i in range(140): Path(f"a{i}").touch()
+# %%
+for path in Path().iterdir(): path.unlink()
+# %%
+Path("z").write_text("1")
+""")
+    assert "z" not in named(deleted["files"])
+    assert [file["change"] for file in again["files"]] == ["new"]
+
+
+def test_files_that_are_no_change_take_nothing_of_a_jobs_share(quern, run):
+    """A job may leave 64 files: here 64 that it was given, and 64 of its own."""
+    args = []
+    for i in range(64):
+        (quern.cwd / f"in{i}").write_text(str(i))
+        args += ["--file", f"in{i}"]
+    code = """from pathlib import Path
+for i in range(64): Path(f"in{i}").write_text(str(i))
+# %%
+for i in range(64): Path(f"out{i}").touch()
+"""
+    first, second = run(code, *args)
+    assert first["files"] == []
+    assert len(second["files"]) == 64 and all(file["blob"] for file in second["files"])
+
+
 def test_more_files_than_a_job_may_leave_are_told(stack, one):
     cell = one("for i in range(200): open(f'{i:03}.txt', 'w').write(str(i))")
     files = cell["files"]

@@ -1,6 +1,7 @@
 """Sessions that outlive their jobs and their host: made again, jobs in turn,
 deaths."""
 
+import pytest
 from held_redis import HeldRedis
 from hosts import hosts, record
 from servers import wait_until
@@ -62,6 +63,36 @@ def test_files_whose_names_are_bytes(pair, name):
     a, b = pair
     a.cell("import os\nopen(b'caf\\xe9 \\n', 'w').write('x')", session=name)
     assert b.cell("os.listdir(b'.')", session=name)["result"] == "[b'caf\\xe9 \\n']"
+
+
+SAME = "open('f', 'w').write('1' * 99);"
+OTHER = "open('f', 'w').write('2' * 99);"
+
+
+@pytest.mark.parametrize(
+    "state, again",
+    [("kept", 0), ("restored", 1)],
+    ids=["its host has it still", "another host has made it again"],
+)
+def test_a_file_of_an_earlier_job_that_has_the_same_bytes_is_no_output(
+    pair, name, state, again
+):
+    def files(cell):
+        return {file["name"]: file["change"] for file in cell.get("files", [])}
+
+    a = pair[0]
+    assert files(a.cell(SAME, session=name)) == {"f": "new"}
+    same = pair[again].run(SAME, OTHER, SAME, session=name)
+    assert [files(cell) for cell in same["cells"]] == [{}, *[{"f": "changed"}] * 2]
+    assert same["cells"][0]["state"] == state
+    assert [file["name"] for file in same["files"]] == ["f"]
+
+
+def test_a_file_that_was_put_and_is_written_unchanged_is_no_output(pair, name):
+    a, b = pair
+    a.act("put", session=name, files=[a.stack.file("f", b"1" * 99)])
+    for host in (a, b):
+        assert "files" not in host.cell(SAME, session=name)
 
 
 def test_a_jobs_own_files_come_after_those_that_were_saved(pair, name):

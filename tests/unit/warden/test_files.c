@@ -208,6 +208,23 @@ static void changes_are_found(void **state)
     listing_finish(&before);
 }
 
+/* The time of its last change is not for code to set. */
+static void other_bytes_are_found_though_its_times_were_put_back(void **state)
+{
+    (void)state;
+    struct listing before = { 0 };
+    struct stat was;
+    write_file("a", "1");
+    assert_changes(&before, "+a ");
+    assert_int_equal(stat("a", &was), 0);
+    usleep(20000); /* the clock of files is coarse */
+    write_file("a", "2");
+    struct timespec times[] = { was.st_atim, was.st_mtim };
+    assert_int_equal(utimensat(AT_FDCWD, "a", times, 0), 0);
+    assert_changes(&before, "~a ");
+    listing_finish(&before);
+}
+
 static void a_listing_is_bounded(void **state)
 {
     (void)state;
@@ -353,6 +370,9 @@ int main(void)
                                   empty_workspace),
         cmocka_unit_test_teardown(a_swap_is_never_followed, empty_workspace),
         cmocka_unit_test_teardown(changes_are_found, empty_workspace),
+        cmocka_unit_test_teardown(
+            other_bytes_are_found_though_its_times_were_put_back,
+            empty_workspace),
         cmocka_unit_test_teardown(a_listing_is_bounded, empty_workspace),
         cmocka_unit_test_teardown(of_too_many_files_only_what_is_sure_is_told,
                                   empty_workspace),
