@@ -139,10 +139,13 @@ class Session:
                 out = {"stdout": b"", "stderr": b""}
                 displays = []
                 restarts += 1
-            elif frame["type"] == "output" and "offset" in frame:
-                ends[frame["stream"]] = (frame["offset"], frame["data"])
             elif frame["type"] == "output":
-                out[frame["stream"]] += frame.get("data", b"")
+                stream, at = frame["stream"], frame.get("offset", 0)
+                if at > len(out[stream]):
+                    ends[stream] = (at, frame["data"])
+                else:
+                    assert at == len(out[stream]), "it comes in its order"
+                    out[stream] += frame.get("data", b"")
             elif frame["type"] == "display":
                 displays.append(frame["bundle"])
             elif frame["type"] == "tool":

@@ -41,7 +41,7 @@ static void clear(struct output *output)
     output->arena = (struct arena){ 0 };
     output->images = output->files = (struct list){ 0 };
     output->displays = output->changes = (struct list){ 0 };
-    output->displays_seen = output->displays_skip = output->change_at = 0;
+    output->display_at = output->displays_seen = output->change_at = 0;
     output->cell = (struct cell){ 0 };
     output->ended = output->emptied = false;
 }
@@ -121,8 +121,8 @@ void output_start(struct output *output, bool again)
         return;
     }
     for (size_t i = 0; i < OUTPUT_STREAMS; i++)
-        output->streams[i].skip = output->streams[i].seen;
-    output->displays_skip = output->displays_seen;
+        output->streams[i].at = 0;
+    output->display_at = 0;
 }
 
 void output_note(struct output *output, struct view name, const char *why)
@@ -194,16 +194,20 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
 {
     size_t index = view_is(name, stream_names[1]);
     struct output_stream *stream = &output->streams[index];
-    size_t skip = bytes.len < stream->skip ? bytes.len : stream->skip;
-    stream->skip -= skip;
-    bytes.data += skip;
-    bytes.len -= skip;
-    bool gap = bytes.len > 0 && offset > stream->seen;
-    if (gap)
-        fold_skip(&stream->fold, offset - stream->seen);
-    stream->seen += bytes.len;
+    uint64_t at = offset > 0 ? offset : stream->at;
+    uint64_t end = stream->at = at + bytes.len;
+    if (end <= stream->seen)
+        return;
+    if (at > stream->seen) {
+        fold_skip(&stream->fold, at - stream->seen);
+        stream->gap = true;
+    } else {
+        bytes.data += stream->seen - at;
+        bytes.len = end - stream->seen;
+    }
+    stream->seen = end;
     fold_add(&stream->fold, bytes);
-    if (!gap)
+    if (!stream->gap)
         keep(output, stream, bytes);
     tell(output, index, bytes);
 }
@@ -240,8 +244,21 @@ static struct view settle_stream(struct output *output, size_t index,
 
 /* ---------------------------------------------------------- the whole */
 
+static void note_lost_displays(struct output *output, uint64_t all)
+{
+    char why[128];
+    if (all <= output->displays.count)
+        return;
+    snprintf(why, sizeof(why),
+             "%llu of %llu are lost: the link to the executor broke, and they "
+             "were too much to keep",
+             (unsigned long long)(all - output->displays.count),
+             (unsigned long long)all);
+    output_note(output, VIEW("displays"), why);
+}
+
 void output_cell(struct output *output, const struct cell *cell,
-                 const struct list *files, bool emptied)
+                 uint64_t displays, const struct list *files, bool emptied)
 {
     struct arena *arena = &output->arena;
     output->ended = true;
@@ -252,6 +269,7 @@ void output_cell(struct output *output, const struct cell *cell,
     output->cell.error.name = arena_copy(arena, cell->error.name);
     output->cell.error.value = arena_copy(arena, cell->error.value);
     output->cell.error.traceback = arena_copy(arena, cell->error.traceback);
+    note_lost_displays(output, displays);
     output_list_changes(output, files);
 }
 

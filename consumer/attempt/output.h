@@ -27,10 +27,11 @@ struct output_setup {
 struct output_stream {
     struct fold fold;
     struct buf whole; /* its bytes from the first on, while there is room */
-    size_t seen;      /* bytes that came */
-    size_t skip;      /* bytes that will come again: the link broke */
+    uint64_t at;      /* where what comes next stands, unless it says so */
+    uint64_t seen;    /* the end of what came; before it: once more */
     size_t told;      /* bytes in events; bounded */
     bool torn;        /* there was no room: whole is empty */
+    bool gap;         /* some did not come: whole ends before that */
 };
 
 /* What was there before the cell, each over what follows it. */
@@ -50,14 +51,14 @@ struct output {
     uint64_t bytes_left;                        /* of its displays */
     struct arena arena;                         /* all below */
     struct output_stream streams[OUTPUT_STREAMS];
-    size_t displays_seen, displays_skip;
-    struct list images;   /* of struct image_ref */
-    struct list displays; /* of struct display */
-    struct list changes;  /* of struct cell_file */
-    struct list files;    /* of struct file_ref: those that are kept */
-    size_t change_at;     /* changes before are settled: see output_wanted() */
-    struct buf notes;     /* what was dropped, a line each */
-    struct cell cell;     /* as the executor told it */
+    uint64_t display_at, displays_seen; /* as at and seen of a stream */
+    struct list images;                 /* of struct image_ref */
+    struct list displays;               /* of struct display */
+    struct list changes;                /* of struct cell_file */
+    struct list files; /* of struct file_ref: those that are kept */
+    size_t change_at;  /* changes before are settled: see output_wanted() */
+    struct buf notes;  /* what was dropped, a line each */
+    struct cell cell;  /* as the executor told it */
     bool ended, emptied;
 };
 
@@ -73,14 +74,17 @@ void output_begin(struct output *output, struct view call,
 void output_start(struct output *output, bool again);
 /* Something has come. */
 bool output_any(const struct output *output);
-/* offset: of bytes in the stream, when some before them are left out. */
+/* What comes again, after the link broke, is left out, and what does not come
+ * is noted. offset, of bytes in the stream, and number, of the display from 1:
+ * 0 where it is the one that follows. */
 void output_stream(struct output *output, struct view name, uint64_t offset,
                    struct view bytes);
-void output_display(struct output *output, const struct list *bundle);
-/* The end of the cell; files: of struct workspace_file. emptied: those that
- * cells had written were lost. */
+void output_display(struct output *output, uint64_t number,
+                    const struct list *bundle);
+/* The end of the cell; displays: as many as it had. files: of struct
+ * workspace_file. emptied: those that cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
-                 const struct list *files, bool emptied);
+                 uint64_t displays, const struct list *files, bool emptied);
 
 /* The next file whose bytes are wanted, as the workspace calls it; empty: none.
  * Then: its bytes, or why there are none. It is left out when they are what was

@@ -149,13 +149,13 @@ static struct view text_of(struct output *output, const struct list *bundle)
     return (struct view){ 0 };
 }
 
-void output_display(struct output *output, const struct list *bundle)
+void output_display(struct output *output, uint64_t number,
+                    const struct list *bundle)
 {
-    if (output->displays_skip > 0) {
-        output->displays_skip--;
+    output->display_at = number > 0 ? number : output->display_at + 1;
+    if (output->display_at <= output->displays_seen)
         return;
-    }
-    output->displays_seen++;
+    output->displays_seen = output->display_at;
     if (output->displays.count == MAX_DISPLAYS)
         return; /* the executor has said so in the last one */
     struct display *displays = output->displays.items;

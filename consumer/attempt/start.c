@@ -260,15 +260,18 @@ static void on_session_output(void *owner, struct view stream, uint64_t offset,
     output_stream(&((struct attempt *)owner)->output, stream, offset, bytes);
 }
 
-static void on_session_display(void *owner, const struct list *bundle)
+static void on_session_display(void *owner, uint64_t number,
+                               const struct list *bundle)
 {
-    output_display(&((struct attempt *)owner)->output, bundle);
+    output_display(&((struct attempt *)owner)->output, number, bundle);
 }
 
 static void on_session_cell(void *owner, const struct cell *cell,
-                            const struct list *files, bool emptied)
+                            uint64_t displays, const struct list *files,
+                            bool emptied)
 {
-    output_cell(&((struct attempt *)owner)->output, cell, files, emptied);
+    struct attempt *attempt = owner;
+    output_cell(&attempt->output, cell, displays, files, emptied);
     inner_drop(owner);
 }
 

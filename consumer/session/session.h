@@ -68,19 +68,21 @@ struct session_events {
      * the same run, whose first part was seen before; else what came is void.
      */
     void (*on_start)(void *owner, bool again);
-    /* offset: of bytes in the stream, when some before them are left out. */
+    /* offset: where in the stream they stand, when that is told; else 0. */
     void (*on_output)(void *owner, struct view stream, uint64_t offset,
                       struct view bytes);
-    void (*on_display)(void *owner, const struct list *bundle);
+    /* number: of the display, from 1, when that is told; else 0. */
+    void (*on_display)(void *owner, uint64_t number, const struct list *bundle);
     /* The code of a call asks for a tool (borrowed), until session_answer().
      * past: an earlier cell, which runs again. */
     void (*on_tool)(void *owner, struct view call, const struct frame *frame,
                     bool past);
     /* The code of an earlier cell begins: its calls come from the first on. */
     void (*on_past)(void *owner, struct view call);
-    /* The call has ended: borrowed. files: of struct workspace_file; emptied:
-     * those that cells had written were lost. */
-    void (*on_cell)(void *owner, const struct cell *cell,
+    /* The call has ended: borrowed. displays: as many as it had; files: of
+     * struct workspace_file; emptied: those that cells had written were lost.
+     */
+    void (*on_cell)(void *owner, const struct cell *cell, uint64_t displays,
                     const struct list *files, bool emptied);
     /* It has waited for a while for a job that nobody is at work on, and that
      * may want the place that its own has. */

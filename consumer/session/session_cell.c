@@ -132,7 +132,8 @@ static void report(struct session *session, const struct frame *frame)
     told_init(&session->told);
     session->sent = session->sent_here = false;
     session->rerun = session->rerun_killed = 0;
-    session->events.on_cell(session->owner, &cell, &frame->files, emptied);
+    session->events.on_cell(session->owner, &cell, frame->number, &frame->files,
+                            emptied);
 }
 
 static void on_running(void *owner, const struct frame *frame)
@@ -144,7 +145,8 @@ static void on_running(void *owner, const struct frame *frame)
         session->events.on_output(session->owner, frame->stream, frame->offset,
                                   frame->data);
     } else if (frame->type == FRAME_DISPLAY) {
-        session->events.on_display(session->owner, &frame->bundle);
+        session->events.on_display(session->owner, frame->number,
+                                   &frame->bundle);
     } else if (frame->type == FRAME_RESTART) {
         session_restarted(session);
         session->events.on_start(session->owner, false);
@@ -189,6 +191,6 @@ enum turn session_give_up(struct session *session)
     };
     struct list none = { 0 };
     session->events.on_start(session->owner, false);
-    session->events.on_cell(session->owner, &cell, &none, true);
+    session->events.on_cell(session->owner, &cell, 0, &none, true);
     return session_done(session);
 }

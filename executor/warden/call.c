@@ -36,7 +36,6 @@ static void drop_outcome(struct call *call)
 {
     buf_finish(&call->frames);
     buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
-    call->forgotten = 0;
 }
 
 static void drop_old(struct calls *calls)
@@ -90,6 +89,8 @@ void calls_finish(struct calls *calls)
         unlink_call(&calls->newest);
 }
 
+/* What is too much is left out: offsets and numbers tell, and the counts of
+ * FRAME_DONE. */
 static void remember(struct call *call, struct frame *frame)
 {
     struct err err;
@@ -100,37 +101,19 @@ static void remember(struct call *call, struct frame *frame)
         return;
     buf_truncate(&call->frames, before);
     call->frames.overflow = false;
-    call->forgotten++;
 }
 
 void call_say(struct call *call, struct frame *frame)
 {
     frame->call = view_of(call->id);
     call->done = frame->type == FRAME_DONE;
-    if (frame->type == FRAME_RESTART) {
+    if (frame->type == FRAME_RESTART)
         buf_clear(&call->frames);
-        call->forgotten = 0;
-    }
     remember(call, frame);
     frame->fresh = call->done;
     peer_answer(call->peer, call->ref, *frame);
     if (call->done)
         call->peer = NULL;
-}
-
-static void say_forgotten(const struct call *call)
-{
-    char text[96];
-    snprintf(text, sizeof(text),
-             "\n[%llu pieces of output were too much to keep]\n",
-             (unsigned long long)call->forgotten);
-    peer_answer(call->peer, call->ref,
-                (struct frame){
-                    .type = FRAME_OUTPUT,
-                    .call = view_of(call->id),
-                    .stream = VIEW("stderr"),
-                    .data = view_of(text),
-                });
 }
 
 static void replay(const struct call *call)
@@ -149,8 +132,6 @@ static void replay(const struct call *call)
         struct frame frame;
         bool ours = message_decode(&schema_frame, body, &frame, &arena, &err);
         assert(ours);
-        if (frame.type == FRAME_DONE && call->forgotten)
-            say_forgotten(call);
         if (ours)
             peer_answer(call->peer, call->ref, frame);
         rest.data += total;

@@ -17,8 +17,7 @@ struct call {
     bool done;
     struct peer *peer; /* who listens now; NULL: nobody */
     uint64_t ref;
-    struct buf frames;  /* without ref */
-    uint64_t forgotten; /* frames that were too much to keep */
+    struct buf frames; /* without ref; as many as there is room for */
 };
 
 struct calls {

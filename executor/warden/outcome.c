@@ -158,7 +158,9 @@ void outcome_display(struct session *session, const struct list *bundle)
         return;
     running->displays++;
     struct list sound = sound_parts(session, bundle, &arena);
-    struct frame frame = { .type = FRAME_DISPLAY, .bundle = sound };
+    struct frame frame = { .type = FRAME_DISPLAY,
+                           .number = running->displays,
+                           .bundle = sound };
     call_say(running->call, &frame);
 }
 
@@ -208,6 +210,7 @@ void outcome_say(struct session *session, bool emptied)
         .type = FRAME_DONE,
         .cell = *cell,
         .picture = running->picture,
+        .number = running->displays,
         .emptied = emptied || session->emptied,
         .files = files,
     };

@@ -34,10 +34,10 @@ static void pass_on(struct output *output, struct view bytes)
     size_t room = output->written < most ? most - (size_t)output->written : 0;
     size_t now = bytes.len < room ? bytes.len : room;
     struct view rest = { bytes.data + now, bytes.len - now };
-    output->written += bytes.len;
     if (now > 0)
-        output->on_bytes(output->owner, output->stream, 0,
+        output->on_bytes(output->owner, output->stream, output->written,
                          (struct view){ bytes.data, now });
+    output->written += bytes.len;
     if (rest.len > 0)
         keep_end(output, rest);
 }

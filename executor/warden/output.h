@@ -14,8 +14,7 @@ enum {
     OUTPUT_END_BYTES = 16 << 10, /* and the last of what comes after those */
 };
 
-/* offset: of bytes in the stream, where some before them are left out; else
- * 0. */
+/* offset: where in the stream they stand; some before them may be left out. */
 typedef void output_bytes(void *owner, struct view stream, uint64_t offset,
                           struct view bytes);
 

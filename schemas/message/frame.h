@@ -41,14 +41,14 @@ enum frame_type {
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, lacks, version */
     FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
-    FRAME_OUTPUT,  /* call, stream, data; with offset: some before it is left
+    FRAME_OUTPUT,  /* call, stream, data at offset: some before it may be left
                       out */
-    FRAME_DISPLAY, /* call, bundle */
+    FRAME_DISPLAY, /* call, number, from 1, bundle: some before it, too */
     FRAME_RESTART, /* call: it runs again from where it began; what it put out
                       so far is void */
     FRAME_TOOL,    /* call, number, name, data: its code calls a tool */
-    FRAME_DONE,    /* call, cell outcome, files, picture; fresh: it ran just
-                      now; emptied: the workspace was lost */
+    FRAME_DONE,    /* call, cell outcome, files, picture; number: of displays;
+                      fresh: it ran just now; emptied: the workspace was lost */
     FRAME_CHUNK,   /* data at offset; last */
     FRAME_LISTING, /* files; sessions */
     FRAME_OK,      /* put, interrupt, close, forget */
@@ -98,7 +98,8 @@ struct frame {
     uint64_t cell_ms;
     struct view profile; /* open: bare or science; empty: the warden's */
     struct session_limits limits;
-    uint64_t number; /* of a tool's call: they rise as long as the run lasts */
+    uint64_t number; /* of a tool's call: they rise as long as the run lasts;
+                        of a display; of all displays */
     struct view name;
     struct view data;
     uint64_t offset;

@@ -29,6 +29,7 @@ static void check_display(const struct frame *frame)
 {
     const struct pair *pairs = frame->bundle.items;
     MUST(++consumer.displays <= MAX_DISPLAYS && frame->bundle.count > 0);
+    MUST(frame->number == consumer.displays);
     for (size_t i = 0; i < frame->bundle.count; i++) {
         struct image_size size;
         MUST(image_is_sound(pairs[i].key, pairs[i].value, &size));
@@ -51,6 +52,7 @@ static void check_done(const struct frame *frame)
         cell->status == CELL_CRASHED)
         MUST(cell->reason.len > 0);
     MUST(cell->result.len == 0 || cell->status != CELL_CRASHED);
+    MUST(frame->number == consumer.displays);
     be_done();
 }
 
@@ -64,14 +66,11 @@ static void check_tool(const struct frame *frame)
 static void check_output(const struct frame *frame)
 {
     uint64_t *bytes = &consumer.out_bytes[view_is(frame->stream, "stderr")];
+    bool end = *bytes == OUTPUT_MAX_BYTES;
     MUST(frame->type == FRAME_OUTPUT);
-    if (frame->offset > 0) {
-        MUST(*bytes == OUTPUT_MAX_BYTES && frame->offset >= *bytes);
-        MUST(frame->data.len <= OUTPUT_END_BYTES);
-    }
+    MUST(end ? frame->offset >= *bytes : frame->offset == *bytes);
     *bytes += frame->data.len;
-    MUST(*bytes <= OUTPUT_MAX_BYTES + OUTPUT_END_BYTES);
-    MUST(frame->offset > 0 || *bytes <= OUTPUT_MAX_BYTES);
+    MUST(*bytes <= OUTPUT_MAX_BYTES + (end ? OUTPUT_END_BYTES : 0));
 }
 
 static void hear(struct peer *peer, const struct frame *frame)

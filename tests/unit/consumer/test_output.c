@@ -1,0 +1,236 @@
+/* test_output.c - what a cell gives: whatever the link to the executor does.
+ * Redis is away: what is stored waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/attempt/output.h"
+#include "schemas/message/limits.h"
+#include "schemas/message/session.h"
+
+#define ID "019aa5c8-1b2c-7000-8000-000000000000"
+
+static struct fixture {
+    uv_loop_t loop;
+    struct control *control;
+    struct store store;
+    struct names names;
+    struct progress progress;
+    size_t memory_left;
+    struct output output;
+    struct list none;
+} fixture;
+
+static int begin(void **state)
+{
+    struct fixture *f = &fixture;
+    struct address address;
+    struct err err;
+    *state = f;
+    *f = (struct fixture){ .memory_left = 1 << 20 };
+    assert_int_equal(uv_loop_init(&f->loop), 0);
+    assert_true(address_parse(&address, VIEW("redis://nobody.invalid"), &err));
+    assert_true(names_init(&f->names, "quern:", &err));
+    f->control =
+        control_new(&f->loop, &address, (struct control_events){ 0 }, NULL);
+    address_finish(&address);
+    store_init(&f->store, f->control);
+    progress_init(&f->progress, &f->loop,
+                  &(struct progress_setup){ .store = &f->store,
+                                            .names = &f->names,
+                                            .holding.id = VIEW(ID),
+                                            .delta_ms = 60000 });
+    output_init(&f->output,
+                &(struct output_setup){ .progress = &f->progress,
+                                        .names = &f->names,
+                                        .memory_left = &f->memory_left,
+                                        .blob_ttl_ms = 1000 });
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *f = *state;
+    output_finish(&f->output);
+    assert_int_equal(f->memory_left, 1 << 20);
+    progress_finish(&f->progress);
+    store_finish(&f->store);
+    control_free(f->control);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&f->loop);
+}
+
+static struct record finish(struct fixture *f, const struct cell *cell,
+                            uint64_t displays)
+{
+    struct record record = { 0 };
+    output_cell(&f->output, cell, displays, &f->none, false);
+    output_record(&f->output, VIEW("code"), &record);
+    return record;
+}
+
+static void assert_notes(const struct record *record, const char *expected)
+{
+    if (!view_is(record->cell.notes, expected))
+        fail_msg("\"%.*s\"", VIEW_ARG(record->cell.notes));
+}
+
+static void show(struct fixture *f, uint64_t number)
+{
+    struct pair part = { VIEW("image/png"), VIEW("not looked into") };
+    output_display(&f->output, number, &(struct list){ &part, 1 });
+}
+
+/* ------------------------------------------- the link to the executor breaks
+ */
+
+struct piece {
+    uint64_t offset;
+    const char *bytes; /* NULL: the link broke, all comes again */
+};
+
+static void hear(struct fixture *f, const struct piece *pieces)
+{
+    for (; pieces->bytes || pieces->offset == 0; pieces++)
+        if (pieces->bytes)
+            output_stream(&f->output, VIEW("stdout"), pieces->offset,
+                          view_of(pieces->bytes));
+        else
+            output_start(&f->output, true);
+}
+
+#define BREAK                                                                  \
+    {                                                                          \
+        0, NULL                                                                \
+    }
+#define END                                                                    \
+    {                                                                          \
+        1, NULL                                                                \
+    }
+
+static void of_a_stream_that_comes_again_nothing_is_lost_or_twice(void **state)
+{
+    static const struct {
+        const char *what;
+        struct piece pieces[8];
+        const char *text, *note;
+    } rows[] = {
+        { "as it was",
+          { { 0, "ab" }, BREAK, { 0, "ab" }, { 2, "c" }, END },
+          "abc",
+          "" },
+        { "in other pieces",
+          { { 0, "abc" }, BREAK, { 0, "ab" }, { 2, "cd" }, END },
+          "abcd",
+          "" },
+        { "without offsets, of an executor of before",
+          { { 0, "ab" }, { 0, "c" }, BREAK, { 0, "ab" }, { 0, "cd" }, END },
+          "abcd",
+          "" },
+        { "twice",
+          { { 0, "ab" },
+            BREAK,
+            { 0, "a" },
+            BREAK,
+            { 0, "ab" },
+            { 2, "c" },
+            END },
+          "abc",
+          "" },
+        { "what was seen is not kept any more, what follows is new",
+          { { 0, "abc" }, BREAK, { 0, "a" }, { 3, "d" }, END },
+          "abcd",
+          "" },
+        { "what was not seen is not kept",
+          { { 0, "a" }, BREAK, { 0, "a" }, { 3, "d" }, { 4, "e" }, END },
+          "a\n[... 2 bytes left out ...]\nde",
+          "[stdout: of its 5 bytes the first 1 are kept]\n" },
+        { "nor anything of it",
+          { BREAK, { 3, "de" }, END },
+          "\n[... 3 bytes left out ...]\nde",
+          "[stdout: of its 5 bytes the first 0 are kept]\n" },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        output_begin(&f->output, VIEW("1"), (struct output_past){ 0 });
+        output_start(&f->output, false);
+        hear(f, rows[i].pieces);
+        struct record record = finish(f, &(struct cell){ 0 }, 0);
+        if (!view_is(record.cell.out, rows[i].text) ||
+            !view_is(record.cell.notes, rows[i].note))
+            fail_msg("%s: \"%.*s\", \"%.*s\"", rows[i].what,
+                     VIEW_ARG(record.cell.out), VIEW_ARG(record.cell.notes));
+    }
+}
+
+static void of_displays_that_come_again_nothing_is_lost_or_twice(void **state)
+{
+    static const struct {
+        const char *what;
+        int numbers[8]; /* 0: the link broke; -1: the end, -2: without number */
+        uint64_t all;
+        size_t shown;
+        const char *note;
+    } rows[] = {
+        { "as they were", { 1, 2, 0, 1, 2, 3, -1 }, 3, 3, "" },
+        { "without numbers, of an executor of before",
+          { -2, -2, 0, -2, -2, -2, -1 },
+          0,
+          3,
+          "" },
+        { "seen, and not kept since", { 1, 2, 0, 1, 3, -1 }, 3, 3, "" },
+        { "not seen, and not kept",
+          { 1, 0, 1, 3, -1 },
+          4,
+          2,
+          "[displays: 2 of 4 are lost: the link to the executor broke, and "
+          "they were too much to keep]\n" },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        output_begin(&f->output, VIEW("1"), (struct output_past){ 0 });
+        output_start(&f->output, false);
+        for (const int *number = rows[i].numbers; *number != -1; number++)
+            if (*number == 0)
+                output_start(&f->output, true);
+            else
+                show(f, *number > 0 ? (uint64_t)*number : 0);
+        struct record record = finish(f, &(struct cell){ 0 }, rows[i].all);
+        if (record.cell.displays.count != rows[i].shown ||
+            !view_is(record.cell.notes, rows[i].note))
+            fail_msg("%s: %zu, \"%.*s\"", rows[i].what,
+                     record.cell.displays.count, VIEW_ARG(record.cell.notes));
+    }
+}
+
+static void what_begins_anew_is_as_if_nothing_had_come(void **state)
+{
+    struct fixture *f = *state;
+    output_begin(&f->output, VIEW("1"), (struct output_past){ 0 });
+    output_start(&f->output, false);
+    output_stream(&f->output, VIEW("stdout"), 0, VIEW("void"));
+    show(f, 1);
+    output_start(&f->output, false);
+    output_stream(&f->output, VIEW("stdout"), 0, VIEW("good"));
+    struct record record = finish(f, &(struct cell){ 0 }, 0);
+    assert_true(view_is(record.cell.out, "good"));
+    assert_int_equal(record.cell.displays.count, 0);
+    assert_notes(&record, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(of_a_stream_that_comes_again_nothing_is_lost_or_twice),
+        TEST(of_displays_that_come_again_nothing_is_lost_or_twice),
+        TEST(what_begins_anew_is_as_if_nothing_had_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
