@@ -1,5 +1,5 @@
-/* test_output.c - what a cell gives: whatever the link to the executor does.
- * Redis is away: what is stored waits. */
+/* test_output.c - what a cell gives: whatever the journal says, whatever the
+ * link to the executor does. Redis is away: what is stored waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,10 +80,61 @@ static void assert_notes(const struct record *record, const char *expected)
         fail_msg("\"%.*s\"", VIEW_ARG(record->cell.notes));
 }
 
+/* ------------------------------------------------------- a job's shares */
+
 static void show(struct fixture *f, uint64_t number)
 {
     struct pair part = { VIEW("image/png"), VIEW("not looked into") };
     output_display(&f->output, number, &(struct list){ &part, 1 });
+}
+
+/* The journal lies in Redis: two records say what they like. */
+static void
+a_journal_that_says_more_than_there_may_be_leaves_no_share(void **state)
+{
+    static const struct {
+        const char *what;
+        size_t images, parts;
+        uint64_t bytes; /* of each part */
+        const char *note;
+    } rows[] = {
+        { "nothing is taken", 0, 0, 0, "" },
+        { "one image is left", MAX_IMAGES - 1, 0, 0, "" },
+        { "as many images as there may be", MAX_IMAGES, 0, 0,
+          "[figure-65.png: dropped, a job may have 64 images]\n" },
+        { "more images", MAX_IMAGES + 1, 0, 0,
+          "[figure-65.png: dropped, a job may have 64 images]\n" },
+        { "more forms of displays", 0, MAX_PARTS + 1, 0,
+          "[figure-1.png: dropped, a job may display 256 things beside "
+          "text]\n" },
+        { "more bytes", 0, 3, 128 << 20,
+          "[figure-1.png: dropped, a job may display 256 MiB]\n" },
+        { "bytes without end", 0, 1, UINT64_MAX,
+          "[figure-1.png: dropped, a job may display 256 MiB]\n" },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct display_part parts[MAX_PARTS + 1];
+        for (size_t j = 0; j < rows[i].parts; j++)
+            parts[j] = (struct display_part){ .bytes = rows[i].bytes };
+        size_t half = rows[i].parts / 2;
+        struct display one = { .parts = { parts, half } };
+        struct display two = { .parts = { parts, rows[i].parts - half } };
+        struct record records[] = {
+            { .images.count = rows[i].images / 2,
+              .cell.displays = { &one, 1 } },
+            { .images.count = rows[i].images - rows[i].images / 2,
+              .cell.displays = { &two, 1 } },
+        };
+        output_begin(&f->output, VIEW("1"),
+                     (struct output_past){ .records = records, .count = 2 });
+        show(f, 1);
+        struct record record = finish(f, &(struct cell){ 0 }, 1);
+        if (!view_is(record.cell.notes, rows[i].note) ||
+            record.images.count != (*rows[i].note == '\0'))
+            fail_msg("%s: %zu, \"%.*s\"", rows[i].what, record.images.count,
+                     VIEW_ARG(record.cell.notes));
+    }
 }
 
 /* ------------------------------------------- the link to the executor breaks
@@ -228,6 +279,7 @@ static void what_begins_anew_is_as_if_nothing_had_come(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_journal_that_says_more_than_there_may_be_leaves_no_share),
         TEST(of_a_stream_that_comes_again_nothing_is_lost_or_twice),
         TEST(of_displays_that_come_again_nothing_is_lost_or_twice),
         TEST(what_begins_anew_is_as_if_nothing_had_come),
