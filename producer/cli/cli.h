@@ -34,7 +34,8 @@ struct verb {
     int min_words, max_words;
     bool offline; /* needs no handle */
     const char *about;
-    const char *details; /* of its own help page */
+    const char *details;     /* of its own help page */
+    void (*more)(FILE *out); /* follows its options there, or NULL */
     int (*run)(struct app *app);
 };
 extern const struct verb verbs[];
@@ -69,6 +70,9 @@ int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
 /* The same as an error of the client's; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);
+
+/* Lists what verb_exec() prints. */
+void exec_members(FILE *out);
 
 struct cells { /* of Python; more than MAX_CELLS are refused */
     const char *items[MAX_CELLS + 1];

@@ -1,7 +1,7 @@
 /* verb_exec.c - quern exec: Python in a box, without a model.
  *
  * With --json one object per cell that ran, every member always there: programs
- * read it. The members are listed in producer/README.md. */
+ * read it. The members are listed in exec_members.c. */
 #include <stdlib.h>
 #include <string.h>
 

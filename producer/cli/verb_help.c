@@ -48,6 +48,8 @@ static int page(const struct verb *verb, FILE *out)
             verb->words ? verb->words : "", verb->words ? " " : "", verb->about,
             verb->details, *verb->details ? "\n" : "");
     options_help(verb->name, out);
+    if (verb->more)
+        verb->more(out);
     return EXIT_DONE;
 }
 

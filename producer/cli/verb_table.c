@@ -34,6 +34,7 @@ const struct verb verbs[] = {
           "plot.py\n"
           "  quern exec --json --deadline-ms 5000 --out here plot.py | jq "
           ".displays\n",
+      .more = exec_members,
       .run = verb_exec },
     { .name = "submit",
       .words = "QUESTION",

@@ -31,6 +31,18 @@ MEMBERS = documented()
 ALWAYS = {name for name in MEMBERS if name.isidentifier()}
 
 
+def listed(page):
+    """The same of a page of help: what is indented is of what stands above."""
+    found, above = {}, {}
+    for indent, name, types in re.findall(
+        r"^((?:  ){1,3})(\w+) +((?:string|integer|array|object)(?: or \w+)?)  ", page, re.M
+    ):
+        above[len(indent)] = above.get(len(indent) - 2, "") + name
+        found[above[len(indent)]] = {TYPES.get(t, type(None)) for t in types.split(" or ")}
+        above[len(indent)] += "[]." if types == "array" else "."
+    return found
+
+
 def members(value, path=""):
     """[(path, value)] of all that is in there."""
     if isinstance(value, list):
@@ -89,16 +101,37 @@ def blob(stack, name):
 # --- the members are those that are documented
 
 
-def test_each_member_is_there_and_has_the_type_that_is_documented(run):
-    code = """import matplotlib.pyplot as plt
+def test_help_lists_the_members_that_the_readme_has(quern):
+    pages = [quern.run("help", "exec"), quern.run("exec", "--help")]
+    assert pages[0] == pages[1]
+    page, err, returned = pages[0]
+    assert (err, returned) == ("", 0)
+    assert listed(page) == MEMBERS and len(ALWAYS) > 15
+
+
+GOES_WELL = """import matplotlib.pyplot as plt
 plt.plot([1, 2])
 open("a.txt", "w").write("a")
 open(b"caf\\xe9", "w").write("a")
 # %%
-1 / 0"""
+print("out")
+2"""
+
+ENDS = [
+    ("a value, displays, files", GOES_WELL, [], "ok", "kept"),
+    ("the same, saved", GOES_WELL, ["--out", "here"], "ok", "kept"),
+    ("an error", "1 / 0", [], "error", "kept"),
+    ("a deadline", "while True: pass", ["--deadline-ms", "300"], "timeout", "kept"),
+    ("a crash", "x = 1\n# %%\nimport os; os._exit(1)", [], "crashed", "rolled_back"),
+]
+
+
+def test_each_member_is_there_and_has_the_type_that_is_documented(run):
     found = {}
-    for cell in run(code, "--out", "here", exit=1) + run(code, exit=1):
-        for name, value in members(cell):
+    for what, code, args, status, state in ENDS:
+        cells = run(code, *args, exit=int(status != "ok"))
+        assert (cells[-1]["status"], cells[-1]["state"]) == (status, state), what
+        for name, value in (pair for cell in cells for pair in members(cell)):
             found.setdefault(name, set()).add(type(value))
     assert found == MEMBERS
 
