@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "consumer/attempt/output.h"
+#include "consumer/blob.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/session.h"
 
@@ -24,6 +25,7 @@ static struct fixture {
     size_t memory_left;
     struct output output;
     struct list none;
+    struct arena arena;
 } fixture;
 
 static int begin(void **state)
@@ -61,6 +63,7 @@ static int end(void **state)
     progress_finish(&f->progress);
     store_finish(&f->store);
     control_free(f->control);
+    arena_finish(&f->arena);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     return uv_loop_close(&f->loop);
 }
@@ -134,6 +137,166 @@ a_journal_that_says_more_than_there_may_be_leaves_no_share(void **state)
             record.images.count != (*rows[i].note == '\0'))
             fail_msg("%s: %zu, \"%.*s\"", rows[i].what, record.images.count,
                      VIEW_ARG(record.cell.notes));
+    }
+}
+
+/* --------------------------------------------------------------- files */
+
+static struct view blob_of(struct fixture *f, const char *bytes)
+{
+    char name[BLOB_NAME_LEN + 1];
+    blob_name(view_of(bytes ? bytes : ""), name);
+    return arena_copy(&f->arena, view_of(name));
+}
+
+/* The bytes of a file f: as an earlier job left it, as the job brought it, as
+ * two cells of it wrote it (NULL: they did not), as it is now. */
+static const struct version {
+    const char *what;
+    const char *saved, *given, *cells[2];
+    bool emptied; /* with the second cell what the first had was lost */
+    int change;
+    const char *now;
+    bool told;
+} versions[] = {
+    { "as the last cell left it",
+      "1",
+      "2",
+      { "3", "4" },
+      false,
+      FILE_CHANGED,
+      "4",
+      false },
+    { "as the cell before that left it",
+      NULL,
+      NULL,
+      { "3", "4" },
+      false,
+      FILE_CHANGED,
+      "3",
+      true },
+    { "as the one cell left it that wrote it",
+      NULL,
+      NULL,
+      { "3", NULL },
+      false,
+      FILE_CHANGED,
+      "3",
+      false },
+    { "as the job brought it",
+      "1",
+      "2",
+      { NULL, NULL },
+      false,
+      FILE_CHANGED,
+      "2",
+      false },
+    { "as the job brought it, but a cell changed it",
+      "1",
+      "2",
+      { "3", NULL },
+      false,
+      FILE_CHANGED,
+      "2",
+      true },
+    { "as an earlier job left it",
+      "1",
+      NULL,
+      { NULL, NULL },
+      false,
+      FILE_CHANGED,
+      "1",
+      false },
+    { "as an earlier job left it, but this one brought another",
+      "1",
+      "2",
+      { NULL, NULL },
+      false,
+      FILE_CHANGED,
+      "1",
+      true },
+    { "as a cell left it whose session was lost",
+      NULL,
+      "2",
+      { "3", NULL },
+      true,
+      FILE_CHANGED,
+      "3",
+      true },
+    { "as the job brought it, once more when the session was lost",
+      NULL,
+      "2",
+      { "3", NULL },
+      true,
+      FILE_CHANGED,
+      "2",
+      false },
+    { "as an earlier job left it in a session that was lost",
+      "1",
+      NULL,
+      { NULL, NULL },
+      true,
+      FILE_CHANGED,
+      "1",
+      true },
+    { "new, and as it was known",
+      "1",
+      NULL,
+      { NULL, NULL },
+      false,
+      FILE_NEW,
+      "1",
+      true },
+    { "not known before",
+      NULL,
+      NULL,
+      { NULL, NULL },
+      false,
+      FILE_CHANGED,
+      "1",
+      true },
+};
+
+/* The record of a cell that finds it as it is now. */
+static struct record change(struct fixture *f, const struct version *version,
+                            struct output_past past)
+{
+    struct workspace_file file = { VIEW("f"), 1, version->change };
+    struct record record = { 0 };
+    output_begin(&f->output, VIEW("3"), past);
+    output_cell(&f->output, &(struct cell){ 0 }, 0, &(struct list){ &file, 1 },
+                false);
+    assert_true(view_is(output_wanted(&f->output), "f"));
+    output_file(&f->output, view_of(version->now), NULL);
+    assert_int_equal(output_wanted(&f->output).len, 0);
+    output_record(&f->output, VIEW("code"), &record);
+    return record;
+}
+
+static void what_has_the_bytes_of_before_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        const struct version *version = &versions[i];
+        struct cell_file files[2] = { { .name = VIEW("f") },
+                                      { .name = VIEW("f") } };
+        struct record records[2] = { { 0 }, { .emptied = version->emptied } };
+        for (size_t j = 0; j < 2; j++) {
+            files[j].blob = blob_of(f, version->cells[j]);
+            records[j].cell.files =
+                (struct list){ &files[j], version->cells[j] != NULL };
+        }
+        struct file_ref upload = { .name = VIEW("f"),
+                                   .blob = blob_of(f, version->given) };
+        struct session_file kept = { .name = VIEW("f"),
+                                     .blob = blob_of(f, version->saved) };
+        struct list given = { &upload, version->given != NULL };
+        struct list saved = { &kept, version->saved != NULL };
+        struct record record = change(
+            f, version, (struct output_past){ records, 2, &given, &saved });
+        if (record.cell.files.count != version->told ||
+            record.files.count != version->told)
+            fail_msg("%s", version->what);
     }
 }
 
@@ -280,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_journal_that_says_more_than_there_may_be_leaves_no_share),
+        TEST(what_has_the_bytes_of_before_is_left_out),
         TEST(of_a_stream_that_comes_again_nothing_is_lost_or_twice),
         TEST(of_displays_that_come_again_nothing_is_lost_or_twice),
         TEST(what_begins_anew_is_as_if_nothing_had_come),
