@@ -124,12 +124,15 @@ def told(codes, observed, cell):
 def main(path):
     with Executor() as executor:
         same, different = differences(executor, conversations(path))
-    for row in different:
-        print(told(*row), end="\n=====\n", file=sys.stderr)
     total = same + len(different)
     print(f"CodeAct: {same} of {total} observations agree ({same / total:.2%})")
-    for kind, count in Counter(kind_of(*row) for row in different).most_common():
+    kinds = Counter()
+    for row in different:
+        kinds[kind := kind_of(*row)] += 1
+        print(f"[{kind}]", told(*row), end="\n=====\n", file=sys.stderr, sep="\n")
+    for kind, count in kinds.most_common():
         print(f"{count:6}  {kind}")
+    print(json.dumps({"codeact": {"same": same, "of": total, "kinds": kinds}}))
 
 
 if __name__ == "__main__":

@@ -4,28 +4,33 @@
 
 Every example in the docstrings of a package and its modules is run at a prompt
 (exec of what compile() gives for "single", in a plain interpreter), and as a cell
-by `quern exec --json --session`. Compared is what was shown, or the exception's
-name. Where that differs the plain interpreter runs again, three times: what it does
-not show twice alike is not the cell's fault. Prints rates, and the classes of what
-differs.
+by `quern exec --json --session`. Compared is what was shown, or the exception.
+Where that differs the plain interpreter runs again: three times as before, as what it
+does not show twice alike is not the cell's fault, and once by the rules of a cell.
+Prints rates and the kinds of what differs, and in the end all of it as JSON.
 """
 
-import ast
+import contextlib
 import doctest
 import importlib
+import io
 import json
 import pkgutil
 import re
 import sys
 import tempfile
+import time
 from collections import Counter
 
 from conformance import plain
+from conformance.kinds import keeps, kind_of, same
 from scenario.command import Command
 from stack import Stack
 
 PACKAGES = ("stdlib", "numpy", "pandas", "scipy")
 EXAMPLE_MS = 5000
+IMPORT_MS = 60_000
+MODULE_S = 900
 AGAIN = 3
 MOST_CELLS = 200  # in one go
 LEFT_OUT = re.compile(
@@ -49,8 +54,6 @@ IMPORTS = {
     "scipy": "import numpy as np; np.random.seed(0)",
     "pandas": "import numpy as np, pandas as pd; np.random.seed(0)",
 }
-ADDRESS = re.compile(r"0x[0-9a-f]+")
-NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
 
 
 def modules_of(package):
@@ -76,26 +79,45 @@ def start_of(module):
 # In a process of its own: what the prompt shows.
 
 
-def show_module(name):
+def show_module(how, name):
     """Prints, as JSON lines, each docstring's [source, promised, shown, error]."""
     names, answers = plain.start()
+    show = {"--prompt": at_prompt, "--rules": by_rules}[how]
     try:
         module = importlib.import_module(name)
         found = doctest.DocTestFinder(exclude_empty=True).find(module)
     except Exception as error:
         sys.exit(f"{name}: {error}")
+    if how == "--rules" and (pandas := sys.modules.get("pandas")):
+        pandas.set_option("display.max_columns", 20)
     for test in found:
         if test.examples:
             exec(start_of(name), names)
-            rows = [[e.source, promise_of(e), *shown(e, names)] for e in test.examples]
+            rows = [
+                [e.source, promise_of(e), *told(*show(e.source, names))]
+                for e in test.examples
+            ]
             print(json.dumps([test.name, rows]), file=answers, flush=True)
 
 
-def shown(example, names):
-    source = example.source
-    return plain.show(
-        lambda: [compile(source, "<prompt>", "single")], names, EXAMPLE_MS
-    )
+def at_prompt(source, names):
+    codes = lambda: [compile(source, "<prompt>", "single")]  # noqa: E731
+    return plain.show(codes, names, EXAMPLE_MS)
+
+
+def by_rules(source, names):
+    """What a cell does otherwise: it shows one value, draws figures, closes them."""
+    answer = plain.show(lambda: plain.statements(source), names, EXAMPLE_MS)
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        for number in pyplot.get_fignums():
+            with contextlib.suppress(Exception):
+                pyplot.figure(number).savefig(io.BytesIO(), bbox_inches="tight")
+        pyplot.close("all")
+    return answer
+
+
+def told(text, error):
+    return text, f"{type(error).__name__}: {error}" if error else ""
 
 
 def promise_of(example):
@@ -104,8 +126,8 @@ def promise_of(example):
     return None if skipped or not example.want else example.want
 
 
-def at_the_prompt(module):
-    return plain.run(__file__, "--prompt", module)
+def plainly(module, how="--prompt"):
+    return plain.run(__file__, how, module, timeout_s=MODULE_S)
 
 
 # In the box.
@@ -117,10 +139,10 @@ class Cells:
     def __init__(self, quern, module):
         self.quern, self.start = quern, start_of(module)
         self.arguments = ("exec", "--json", "--session", module.replace(".", "-"))
-        self.arguments += ("--deadline-ms", str(EXAMPLE_MS), "-")
+        self.run([self.start], IMPORT_MS)  # for the first time
 
     def show(self, sources):
-        """What each of them shows, and the name of its exception."""
+        """What each of them shows, and its exception."""
         rows, waiting, first = [], list(sources), [self.start]
         while waiting:
             given = [*first, *waiting[:MOST_CELLS]]
@@ -131,9 +153,11 @@ class Cells:
             waiting, first = waiting[len(cells) :], []
         return rows
 
-    def run(self, sources):
+    def run(self, sources, deadline_ms=EXAMPLE_MS):
+        given = (*self.arguments, "--deadline-ms", str(deadline_ms), "-")
         code = "# %%\n" + "\n# %%\n".join(sources)
-        out, err, _code = self.quern.run(*self.arguments, stdin=code)
+        child = self.quern.start(*given, stdin=code)
+        out, err = child.communicate(timeout=MODULE_S)
         if err and not out:
             print(err, file=sys.stderr)
         return [outcome_of(json.loads(line)) for line in out.splitlines()]
@@ -143,75 +167,18 @@ def outcome_of(cell):
     shown = cell["stdout"] + (cell["result"] + "\n" if cell["result"] else "")
     if cell["status"] == "ok":
         return shown, ""
-    return shown, (cell["error"] or {"name": cell["status"]})["name"]
+    error = cell["error"] or {"name": cell["status"], "value": cell["reason"]}
+    return shown, f"{error['name']}: {error['value']}"
 
 
 # Comparing.
 
 
-def plain_text(text):
-    return ADDRESS.sub("0x", text)
-
-
-def same(one, other):
-    """Whether two outcomes are."""
-    return (plain_text(one[0]), one[1]) == (plain_text(other[0]), other[1])
-
-
-def rounded(text):
-    """To nine digits, as what is left of zero is zero; columns may be wider."""
-    text = NUMBER.sub(lambda n: f"{float(n[0]) + 1:.9g}", plain_text(text))
-    return " ".join(text.split())
-
-
-def compounds(source):
-    """Whether the prompt shows more than the last value of that."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return False
-    values = [
-        node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.Expr)
-    ]
-    return len(values) > (isinstance(body[-1], ast.Expr) if body else 0)
-
-
-def keeps(text, promise):
-    """Whether that is what the docstring promises."""
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    return doctest.OutputChecker().check_output(promise, text, flags)
-
-
-LATE = {"TimeoutError", "timeout", "KeyboardInterrupt"}
-FIGURE = re.compile(r"\bplt\.|\bax\w*\.|\bfig\w*\.|pyplot|colorbar|\.plot\b")
-
-
-def kind_of(source, expected, got, others):
-    """The class of a difference; others: what the prompt showed the other times."""
-    same_end = expected[1] == got[1]
-    if not all(same(expected, other) for other in others):
-        return "the prompt shows something else each time"
-    if {expected[1], got[1]} & LATE:
-        return "not ended in time"
-    if expected[1] in ("SyntaxError", "IndentationError"):
-        return "no statement of Python to the prompt"
-    if "\\\n" in got[0] and "\\\n" not in expected[0]:
-        return "a wide table is wrapped, as in notebooks"
-    if compounds(source):
-        return "several values in one example: a cell shows the last"
-    if same_end and rounded(expected[0]) == rounded(got[0]):
-        return "last digits of a float"
-    if len(expected[0]) > 32 << 10:
-        return "more than 32 KiB: cut"
-    if FIGURE.search(source):
-        return "a figure is shown and closed at the end of its cell"
-    return "other"
-
-
 class Tally:
     """What came of a package."""
 
-    def __init__(self):
+    def __init__(self, package):
+        self.package, self.started = package, time.monotonic()
         self.count, self.kinds, self.promises = 0, Counter(), Counter()
 
     def add(self, docstring, row, got, others):
@@ -221,46 +188,56 @@ class Tally:
             self.promises[keeps(expected[0], promise), keeps(got[0], promise)] += 1
         if same(expected, got):
             return
-        kind = kind_of(source, expected, got, others())
+        kind = kind_of(source, expected, got, *others())
         self.kinds[kind] += 1
         print(f"[{kind}] {docstring}\n>>> {source}", file=sys.stderr, end="")
         for name, (text, error) in (("prompt", expected), ("cell", got)):
             print(f"--- {name} {error}\n{text[:2000]}", file=sys.stderr, end="")
         print("=====", file=sys.stderr, flush=True)
 
-    def report(self, package):
-        alike = self.count - self.kinds.total()
-        rate = f"({alike / self.count:.2%})"
-        print(f"{package}: {alike} of {self.count} examples show the same {rate}")
+    def report(self):
+        """A table; gives the same for machines."""
+        alike, kept = self.count - self.kinds.total(), self.promises
+        rate = f"{alike / max(self.count, 1):.2%}"
+        took = time.monotonic() - self.started
+        print(
+            f"{self.package}: {alike} of {self.count} examples show the same "
+            f"({rate}), in {took:.0f} s"
+        )
         for kind, number in self.kinds.most_common():
             print(f"{number:6}  {kind}")
-        kept = self.promises
         print(
             f"        of {kept.total()} promises of a text {kept[1, 1] + kept[1, 0]} are "
             f"kept at the prompt, {kept[1, 1] + kept[0, 1]} in cells, {kept[1, 0]} at the "
             f"prompt only, {kept[0, 1]} in cells only",
             flush=True,
         )
+        return {"same": alike, "of": self.count, "kinds": self.kinds}
 
 
 class Others:
-    """A module at the prompt, more than once; run when somebody asks."""
+    """What else a plain interpreter shows of a module; run when somebody asks."""
 
     def __init__(self, module):
         self.module, self.runs = module, None
 
     def of(self, docstring, number):
+        """What the prompt showed the other times, and what the rules give."""
         if self.runs is None:
-            self.runs = [dict(at_the_prompt(self.module)) for _ in range(AGAIN)]
-        rows = [run.get(docstring, []) for run in self.runs]
-        return [row[number][2:] for row in rows if number < len(row)]
+            hows = ["--prompt"] * AGAIN + ["--rules"]
+            self.runs = [dict(plainly(self.module, how)) for how in hows]
+        *again, ruled = [
+            rows[number][2:] if number < len(rows) else ("", "not run: it took too long")
+            for rows in (run.get(docstring, []) for run in self.runs)
+        ]
+        return again, ruled
 
 
 def compare(quern, package):
-    tally = Tally()
+    tally = Tally(package)
     for module in modules_of(package):
         cells, others = Cells(quern, module), Others(module)
-        for docstring, rows in at_the_prompt(module):
+        for docstring, rows in plainly(module):
             shown = cells.show([source for source, *_ in rows])
             for number, (row, got) in enumerate(zip(rows, shown)):
                 tally.add(
@@ -269,7 +246,7 @@ def compare(quern, package):
                     got,
                     lambda: others.of(docstring, number),  # noqa: B023
                 )
-    return tally
+    return tally.report()
 
 
 def main(*packages):
@@ -280,12 +257,12 @@ def main(*packages):
         stack.start_executor("--idle-ms", "30000")  # sessions of modules that are done
         stack.consumer()
         quern = Command(stack.redis.url, folder)
-        for package in packages or PACKAGES:
-            compare(quern, package).report(package)
+        found = {p: compare(quern, p) for p in packages or PACKAGES}
+    print(json.dumps({"doctests": found}))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--prompt"]:
-        show_module(sys.argv[2])
+    if sys.argv[1:2] in (["--prompt"], ["--rules"]):
+        show_module(*sys.argv[1:])
     else:
         sys.exit(main(*sys.argv[1:]))

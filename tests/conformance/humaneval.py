@@ -41,6 +41,7 @@ def main(path):
         quern = Command(stack.redis.url, folder)
         passed = sum(passes(quern, problem) for problem in problems(path))
     print(f"HumanEval: {passed} of {PROBLEMS}")
+    print(json.dumps({"humaneval": {"passed": passed, "of": PROBLEMS}}))
     return passed != PROBLEMS
 
 

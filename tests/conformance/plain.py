@@ -39,6 +39,7 @@ def run(program, *arguments, stdin="", timeout_s=180):
             ).stdout
         except subprocess.TimeoutExpired as error:
             said = (error.stdout or b"").rpartition(b"\n")[0]
+            print(f"{arguments}: stopped after {timeout_s} s", file=sys.stderr)
     return [json.loads(line) for line in said.splitlines()]
 
 
@@ -67,30 +68,34 @@ def start():
 
 
 def show(codes, names, limit_ms=5000):
-    """What running them shows, and the name of the exception."""
-    out, name = io.StringIO(), ""
+    """What running them shows, and the exception."""
+    out, ended = io.StringIO(), None
     signal.setitimer(signal.ITIMER_REAL, limit_ms / 1000)
     try:
         with contextlib.redirect_stdout(out):
             for code in codes():
                 exec(code, names)
     except BaseException as error:
-        name = type(error).__name__
+        ended = error
     signal.setitimer(signal.ITIMER_REAL, 0)
-    return out.getvalue(), name
+    return out.getvalue(), ended
 
 
 def statements(source):
-    """As a cell runs: of its values the last is shown."""
-    *body, last = ast.parse(source).body
+    """As a cell runs: its value is that of its last expression."""
+    body = ast.parse(source).body
+    shown = []
+    if body and isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+        shown = [body.pop()]
     yield compile(ast.Module(body, []), "<cell>", "exec")
-    yield compile(ast.Interactive([last]), "<cell>", "single")
+    yield compile(ast.Interactive(shown), "<cell>", "single")
 
 
 def main():
     names, answers = start()
     for source in json.load(sys.stdin):
-        row = show(lambda: statements(source), names)  # noqa: B023
+        text, error = show(lambda: statements(source), names)  # noqa: B023
+        row = text, type(error).__name__ if error else ""
         print(json.dumps(row), file=answers, flush=True)
 
 
