@@ -78,13 +78,15 @@ def varied(cell, prompts):
     """How the prompt's answers vary, when the cell's is one of the kind."""
     text = cell[0]
     prompts = [p for p in prompts if name_of(p) == name_of(cell)]
+    if not prompts:
+        return "other, and the prompt's answers vary"
     if any(same(p, cell) for p in prompts):
         return "the prompt's answers vary, the cell's is one of them"
     if any(without_numbers(p[0]) == without_numbers(text) for p in prompts):
         return "numbers that are others each time: random, time, memory not set"
     if any(words(p[0]) == words(text) for p in prompts):
         return "order of a set"
-    most = max((len(p[0]) for p in prompts), default=0)
+    most = max(len(p[0]) for p in prompts)
     alike = len(text) <= 2 * most <= 4 * len(text)
     if alike and len({p[0] for p in prompts}) == len(prompts):
         return "text that is another each time: tokens, names"
