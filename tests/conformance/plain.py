@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -83,7 +84,10 @@ def show(codes, names, limit_ms=5000):
 
 def statements(source):
     """As a cell runs: its value is that of its last expression."""
-    body = ast.parse(source).body
+    try:
+        body = ast.parse(source).body
+    except IndentationError:
+        body = ast.parse(inspect.cleandoc(source)).body
     shown = []
     if body and isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";"):
         shown = [body.pop()]
