@@ -35,10 +35,14 @@ def listed(page):
     """The same of a page of help: what is indented is of what stands above."""
     found, above = {}, {}
     for indent, name, types in re.findall(
-        r"^((?:  ){1,3})(\w+) +((?:string|integer|array|object)(?: or \w+)?)  ", page, re.M
+        r"^((?:  ){1,3})(\w+) +((?:string|integer|array|object)(?: or \w+)?)  ",
+        page,
+        re.M,
     ):
         above[len(indent)] = above.get(len(indent) - 2, "") + name
-        found[above[len(indent)]] = {TYPES.get(t, type(None)) for t in types.split(" or ")}
+        found[above[len(indent)]] = {
+            TYPES.get(t, type(None)) for t in types.split(" or ")
+        }
         above[len(indent)] += "[]." if types == "array" else "."
     return found
 
@@ -138,7 +142,9 @@ def test_each_member_is_there_and_has_the_type_that_is_documented(run):
 
 # --- code goes in as it is
 
-QUOTES = """a = 'it\\'s "fine"'; b = '''x\\ny'''; print(a, b, r"\\n", "$HOME `id` %s")"""
+QUOTES = (
+    """a = 'it\\'s "fine"'; b = '''x\\ny'''; print(a, b, r"\\n", "$HOME `id` %s")"""
+)
 
 ODD_CODE = [
     ("quotes", QUOTES, 'it\'s "fine" x\ny \\n $HOME `id` %s\n'),
@@ -255,7 +261,9 @@ def test_more_than_is_passed_on_is_counted_and_said(stack, one):
     code = "import os\nfor _ in range(20): os.write(1, b'x' * (1 << 20))\nprint('end')"
     cell = one(code)
     assert cell["stdout_bytes"] == (20 << 20) + 4
-    assert cell["notes"] == "[stdout: of its 20971524 bytes the first 8388608 are kept]\n"
+    assert (
+        cell["notes"] == "[stdout: of its 20971524 bytes the first 8388608 are kept]\n"
+    )
     assert blob(stack, cell["stdout_blob"]) == b"x" * (8 << 20)
     assert cell["stdout"].endswith("xxend\n"), "what was said last is seen"
     left_out = int(re.search(r"(\d+) bytes left out", cell["stdout"])[1])
@@ -282,7 +290,7 @@ def peak_kib(process):
 def test_a_gigabyte_of_output_costs_nobody_memory(stack, run):
     ours = [stack.executor, *stack.consumers]
     before = [peak_kib(process) for process in ours]
-    first, flood, last = run(GIGABYTE)
+    _, flood, last = run(GIGABYTE)
     assert flood["stdout_bytes"] == 1 << 30
     assert len(flood["stdout"]) <= 16 << 10
     assert int(last["result"]) < 64 << 10, "KiB of the code's own process"
@@ -385,6 +393,9 @@ open("dir/a.csv").read()
 
 WROTE = "open('a', 'w').write('1' * 99); import os; from pathlib import Path"
 
+OTHER_BYTES = """was = os.stat('a'); open('a', 'r+').write('2')
+os.utime('a', ns=(was.st_atime_ns, was.st_mtime_ns))"""
+
 # After WROTE.
 AGAIN = [
     ("written again with the same bytes", "open('a', 'w').write('1' * 99)", {}),
@@ -403,8 +414,7 @@ AGAIN = [
     ),
     (
         "other bytes, its length and times put back",
-        "was = os.stat('a'); open('a', 'r+').write('2')\n"
-        "os.utime('a', ns=(was.st_atime_ns, was.st_mtime_ns))",
+        OTHER_BYTES,
         {"a": "changed"},
     ),
     ("longer", "open('a', 'a').write('1')", {"a": "changed"}),
