@@ -140,13 +140,13 @@ def execute(code, filename):
     shown, steps = source.parse(code, filename, _futures, shows_every_value())
     lines = [line + "\n" for line in shown.split("\n")]
     linecache.cache[filename] = (len(shown), None, lines, filename)
-    compiled = []
+    compiled, kinds = [], 0
     for part in steps:  # all, before anything runs: an error is an error
         flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         compiled.append(compile(part.tree, filename, part.mode, flags, True))
-        _futures |= compiled[-1].co_flags & FUTURES
-    awaits = any(code.co_flags & inspect.CO_COROUTINE for code in compiled)
-    step = step_in_loop if awaits else step_at_once
+        kinds |= compiled[-1].co_flags
+        _futures |= kinds & FUTURES
+    step = step_in_loop if kinds & inspect.CO_COROUTINE else step_at_once
     value, silent = None, True
     for part, ready in zip(steps, compiled):
         if value is not None and not silent:
@@ -158,8 +158,9 @@ def execute(code, filename):
 def shows_every_value():
     """InteractiveShell.ast_node_interactivity = "all", as notebooks have it."""
     module = sys.modules.get("IPython.core.interactiveshell")
-    asked = getattr(module, "InteractiveShell", None), shell.get_ipython()
-    return any(getattr(one, "ast_node_interactivity", "") == "all" for one in asked)
+    theirs = getattr(module, "InteractiveShell", None)
+    ours = shell.get_ipython().ast_node_interactivity
+    return "all" in (ours, getattr(theirs, "ast_node_interactivity", ""))
 
 
 def step_at_once(code):

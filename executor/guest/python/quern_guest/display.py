@@ -34,6 +34,7 @@ STARTS = {
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF8": "image/gif",
 }
+PLAIN = frozenset({bool, bytes, complex, float, int, str})  # text is all they have
 BINARY = re.compile(r"image/(?!svg)|audio/|video/|application/pdf")
 _count = 0
 _captured = None  # a list: bundles go there
@@ -125,6 +126,8 @@ def result(value):
     if _nested:
         display(value)
         return ""
+    if type(value) in PLAIN:
+        return text.show(value)
     if _shows_itself(value):
         return ""
     if figures := _figures_of(value):
@@ -256,8 +259,8 @@ def _bounded_options():
     not mean ten million."""
     with contextlib.ExitStack() as stack:
         pandas = sys.modules.get("pandas")
-        if hasattr(pandas, "option_context"):
-            stack.enter_context(pandas.option_context(*_unbound(pandas)))
+        if hasattr(pandas, "option_context") and (unbound := _unbound(pandas)):
+            stack.enter_context(pandas.option_context(*unbound))
         numpy = sys.modules.get("numpy")
         if hasattr(numpy, "printoptions"):
             options = numpy.get_printoptions()
@@ -270,8 +273,7 @@ def _bounded_options():
 def _unbound(pandas):
     """The options that exceed our bounds, with these."""
     bounds = {"display.max_rows": MAX_ROWS, "display.max_columns": MAX_COLUMNS}
-    # One that is never exceeded: pandas wants at least one.
-    unbound = ["display.precision", pandas.get_option("display.precision")]
+    unbound = []
     for name, most in bounds.items():
         asked = pandas.get_option(name)  # None: all; 0: what fits
         if asked is None or asked > most:

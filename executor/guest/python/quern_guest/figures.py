@@ -34,7 +34,7 @@ MAX_FRAMES = 100  # of an animation
 MAX_MOVING_PIXELS = 32 << 20  # of all its frames; a hundred of matplotlib's own size
 PADDING = 0.1  # inches around what is drawn
 
-_shown = weakref.WeakKeyDictionary()  # figure: what it looked like
+_shown = None  # figure: what it looked like; None: the cell has shown none
 _told = False  # that the cell has one open
 
 
@@ -71,9 +71,8 @@ def show(*, block=None):
 
 
 def start():
-    global _told
-    _shown.clear()
-    _told = False
+    global _shown, _told
+    _shown, _told = None, False
 
 
 def finish():
@@ -111,6 +110,7 @@ def is_figure(value):
 
 def emit(value):
     """A figure, or an animation and with it its figure."""
+    global _shown
     animation = value if isinstance(value, Animation) else None
     figure = animation._fig if animation else value
     if _is_empty(figure):
@@ -122,6 +122,8 @@ def emit(value):
     moving, note = _moving(animation) if animation else ({}, "")
     data, cut = render(figure)
     digest = hashlib.sha256(data).digest()
+    if _shown is None:
+        _shown = weakref.WeakKeyDictionary()
     if _shown.get(figure) == digest and not moving:
         return
     about = {"text/plain": text.show(figure) + note + cut}

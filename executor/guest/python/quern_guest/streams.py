@@ -5,7 +5,6 @@ also when it never ends. The rest goes out at the end of a cell, before a
 display (which keeps their order), and before a fork (else twice).
 """
 
-import contextlib
 import os
 import sys
 
@@ -43,8 +42,10 @@ def repair():
 def flush():
     replaced = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
     for stream in (*_streams.values(), *replaced):
-        with contextlib.suppress(Exception):  # closed, or not a stream at all
+        try:
             stream.flush()
+        except Exception:  # closed, or not a stream at all
+            pass
 
 
 os.register_at_fork(before=flush)
