@@ -127,12 +127,22 @@ static void collapse(char *start, char *end)
         madvise(start, (size_t)(end - start), MADV_COLLAPSE);
 }
 
+static char *find_top(void)
+{
+    return (char *)sbrk(0) - mallinfo2().keepcost;
+}
+
+void heap_fill(void)
+{
+    heap.gaps = NULL;
+    fill_holes(PyObject_Malloc, PyObject_Free, SMALL_BYTES, heap.next);
+    fill_holes(malloc, free, LARGEST_HOLE, find_top());
+}
+
 void heap_settle(void)
 {
-    char *edge = heap.next, *top = (char *)sbrk(0) - mallinfo2().keepcost;
-    heap.gaps = NULL;
-    fill_holes(PyObject_Malloc, PyObject_Free, SMALL_BYTES, edge);
-    fill_holes(malloc, free, LARGEST_HOLE, top);
+    char *edge = heap.next, *top = find_top();
+    heap_fill();
     collapse(heap.start, edge);
     collapse(heap.program_break, top);
     if (heap.start) {

@@ -7,6 +7,7 @@
 
 #include "executor/box/enter.h"
 #include "executor/guest/guard.h"
+#include "executor/guest/heap.h"
 #include "executor/guest/module.h"
 
 static struct {
@@ -23,6 +24,13 @@ static bool failed(struct err *err, const char *what)
     PyErr_Print();
     return err_set(err, ERR_REJECT, "internal",
                    "%s failed in Python; the traceback is on stderr", what);
+}
+
+/* Takes what a call gave; false: it raised. */
+static bool succeeded(PyObject *done)
+{
+    Py_XDECREF(done);
+    return done != NULL;
 }
 
 static bool initialize(struct err *err)
@@ -53,7 +61,17 @@ static bool initialize(struct err *err)
     return true;
 }
 
-static bool load(const char *folder)
+static bool load_libraries(const char *profile)
+{
+    PyObject *ahead = PyImport_ImportModule("quern_guest.ahead");
+    bool loaded =
+        ahead && succeeded(PyObject_CallMethod(ahead, "load", "s", profile));
+
+    Py_XDECREF(ahead);
+    return loaded;
+}
+
+static bool load(const char *folder, const char *profile)
 {
     PyObject *path = PySys_GetObject("path");
     PyObject *entry = PyUnicode_DecodeFSDefault(folder);
@@ -62,6 +80,9 @@ static bool load(const char *folder)
     if (!path || !entry || PyList_Insert(path, 0, entry) < 0)
         return false;
     Py_DECREF(entry);
+    if (!load_libraries(profile))
+        return false;
+    heap_fill();
     interp.boot = PyImport_ImportModule("quern_guest.boot");
     cell = interp.boot ? PyImport_ImportModule("quern_guest.cell") : NULL;
     if (!cell)
@@ -77,46 +98,42 @@ static bool load(const char *folder)
 
 bool interp_start(const char *folder, const char *profile, struct err *err)
 {
-    PyObject *done;
-
     if (!initialize(err))
         return false;
-    if (!load(folder) || !guard_init())
+    if (!load(folder, profile) || !guard_init())
         return failed(err, "loading quern_guest");
-    done = PyObject_CallMethod(interp.boot, "zygote", "s", profile);
-    if (!done)
+    if (!succeeded(PyObject_CallMethod(interp.boot, "zygote", "sii", profile,
+                                       TRACE_FD, TRACE_SIGNAL)))
         return failed(err, "preparing the zygote");
-    Py_DECREF(done);
-    return true;
+    heap_settle();
+    return succeeded(PyObject_CallMethod(interp.boot, "settle", NULL)) ||
+           failed(err, "settling the zygote");
 }
 
+/* The zygote has one thread, and its child is that thread once more: no lock
+ * has lost its owner, so the child goes on as the parent does. To mend what
+ * forks of many threads leave behind would write to a hundred pages. */
 pid_t interp_fork(const int *namespaces)
 {
     PyOS_BeforeFork();
     pid_t pid = box_fork(namespaces);
     int error = errno;
-    if (pid == 0)
-        PyOS_AfterFork_Child();
-    else
-        PyOS_AfterFork_Parent();
+    PyOS_AfterFork_Parent();
     errno = error;
     return pid;
 }
 
-/* Calls a function of quern_guest.boot; what it raises is told, and no more. */
-static void tell_boot(const char *function)
+/* What a call raised is told, and no more. */
+static void tell(PyObject *done)
 {
-    PyObject *done = PyObject_CallMethod(interp.boot, function, NULL);
-
-    if (!done)
+    if (!succeeded(done))
         PyErr_Print();
-    Py_XDECREF(done);
 }
 
 /* Functions of the session's run at a fork: they may be interrupted. */
 pid_t interp_split(void)
 {
-    tell_boot("before_snapshot");
+    tell(PyObject_CallMethod(interp.boot, "before_snapshot", NULL));
     guard_listen();
     PyOS_BeforeFork();
     pid_t pid = orphan_fork();
@@ -129,22 +146,33 @@ pid_t interp_split(void)
     return pid;
 }
 
-void interp_wake(void)
+/* Other threads may have asked for the interpreter's lock, and are not there to
+ * take it: until Python has been told of the fork, only C may run. */
+static PyObject *state_of_random(void)
 {
-    PyOS_AfterFork_Child();
-    guard_leave();
-    tell_boot("after_snapshot");
+    bool collects = PyGC_Disable(); /* it might call Python */
+    PyObject *state = PyObject_CallMethod(interp.boot, "state_of_random", NULL);
+    if (collects)
+        PyGC_Enable();
+    PyErr_Clear();
+    return state;
 }
 
-bool interp_session(int trace, struct err *err)
+void interp_wake(void)
 {
-    PyObject *done =
-        PyObject_CallMethod(interp.boot, "session", "ii", trace, TRACE_SIGNAL);
+    PyObject *state = state_of_random();
+    PyOS_AfterFork_Child();
+    guard_leave();
+    tell(PyObject_CallMethod(interp.boot, "after_snapshot", "(O)",
+                             state ? state : Py_None));
+    Py_XDECREF(state);
+}
 
-    if (!done || !guard_init())
-        return failed(err, "preparing the session");
-    Py_DECREF(done);
-    return true;
+bool interp_session(struct err *err)
+{
+    return (succeeded(PyObject_CallMethod(interp.boot, "session", NULL)) &&
+            guard_init()) ||
+           failed(err, "preparing the session");
 }
 
 static struct view text_view(PyObject *text)

@@ -17,15 +17,17 @@
 
 #include "schemas/message/frame.h"
 
+/* Of a session: where it tells the line it is at, when TRACE_SIGNAL asks for it
+ * or a signal ends it. Out of the way of what cells open. */
+enum { TRACE_FD = 60 };
+
 /* folder: holds quern_guest; profile: bare or science. */
 bool interp_start(const char *folder, const char *profile, struct err *err);
 
 /* As box_fork(): NULL forks without entering a box. */
 pid_t interp_fork(const int *namespaces);
 
-/* trace: where it tells the line it is at, when TRACE_SIGNAL asks for it or a
- * signal ends it. */
-bool interp_session(int trace, struct err *err);
+bool interp_session(struct err *err);
 
 /* As orphan_fork(). The copy may not touch Python until interp_wake(), so that
  * one which is never needed costs nothing; it then is what was forked, down to

@@ -155,11 +155,8 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */
     close_range(CHANNEL_FD + 1, ~0U, 0);
     heap_begin();
-    bool going = interp_start(settings.python, settings.profile, &err);
-    if (going) {
-        heap_settle();
-        going = zygote_run(settings.online, &err);
-    }
+    bool going = interp_start(settings.python, settings.profile, &err) &&
+                 zygote_run(settings.online, &err);
     if (!going)
         fprintf(stderr, "quern-guest: %s\n", err.text);
     return going ? EX_OK : EX_SOFTWARE;

@@ -19,8 +19,6 @@
 #include "executor/guest/interp.h"
 #include "schemas/message/limits.h"
 
-enum { TRACE_FROM = 60 };
-
 static struct {
     pid_t pid;          /* a cell may fork: its children are not the session */
     uint64_t nonce;     /* of the cell that runs; 0: none */
@@ -46,14 +44,13 @@ static void place_descriptors(const int fds[FORK_FDS])
         give_up("descriptors", strerror(errno));
 }
 
-/* Out of the way of what cells open; the others are closed. */
-static int keep_trace(int fd)
+/* All received ones are below it, and closed. */
+static void keep_trace(int fd)
 {
-    int trace = fcntl(fd, F_DUPFD_CLOEXEC, TRACE_FROM);
-
-    close_range(CHANNEL_FD + 1, (unsigned int)trace - 1, 0);
-    close_range((unsigned int)trace + 1, ~0U, 0);
-    return trace;
+    if (dup3(fd, TRACE_FD, O_CLOEXEC) < 0)
+        give_up("descriptors", strerror(errno));
+    close_range(CHANNEL_FD + 1, TRACE_FD - 1, 0);
+    close_range(TRACE_FD + 1, ~0U, 0);
 }
 
 static void enter_folder(int folder)
@@ -74,12 +71,12 @@ static void prepare(const struct session_limits *limits, bool online,
     setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);
-    int trace = keep_trace(fds[FORK_TRACE]);
+    keep_trace(fds[FORK_TRACE]);
     sigemptyset(&none); /* the zygote waits for SIGCHLD in another way */
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!walls_enter(limits, online, &err))
         give_up("walls", err.text);
-    if (!interp_session(trace, &err))
+    if (!interp_session(&err))
         give_up("Python", err.text);
 }
 

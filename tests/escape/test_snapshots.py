@@ -403,8 +403,8 @@ n = db.execute('create table t (a)')
 n = db.execute('insert into t values (1)')
 """
 IN_TRANSACTION = "n = db.execute('begin')\nn = db.execute('insert into t values (2)')"
-RANDOM = "import random, numpy\nrandom.seed(1)\nnumpy.random.seed(1)"
-DRAW = "random.random(), float(numpy.random.rand())"
+RANDOM = "import random, numpy\nrandom.seed(1)\nnumpy.random.seed(1)\nn = random.gauss()"
+DRAW = "random.gauss(), random.random(), float(numpy.random.rand())"
 TIMER = "signal.signal(14, lambda *_: None)\nn = signal.setitimer(0, 600)"
 WRITTEN = [f"n = open('g', 'w').write('{when}')" for when in ("before", "after")]
 SHARED = [

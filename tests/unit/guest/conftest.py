@@ -56,9 +56,13 @@ def load(profile):
     sys.path.insert(0, str(GUEST))
     os.environ["MPLBACKEND"] = "Agg"
     os.environ["HOME"] = "/"
+    from quern_guest import ahead
+
+    ahead.load(profile)
     from quern_guest import boot
 
-    boot.zygote(profile)
+    boot.zygote(profile, trace=os.dup(2), trace_signal=63)  # before it is captured
+    boot.settle()
     return displays
 
 
@@ -91,7 +95,7 @@ def run_cells(cells, displays):
 
     importlib.reload(warnings)  # pytest records them; a session prints them
     use_main(types.ModuleType("__main__"))
-    boot.session(trace=os.dup(2), trace_signal=63)  # before it is captured
+    boot.session()
     done = []
     for number, code in enumerate(cells, 1):
         displays.clear()

@@ -70,7 +70,7 @@ def compare(names, sources):
     """(source, at the prompt, as a cell) of what is not the same."""
     from quern_guest import boot
 
-    boot.session(trace=2, trace_signal=63)
+    boot.session()
     main = types.ModuleType("__main__")
     conftest.use_main(main)
     vars(main).update(names)

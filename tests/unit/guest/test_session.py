@@ -424,6 +424,32 @@ def test_sessions_do_not_share_their_randomness(pair):
     assert not set(numbers[0]) & set(numbers[1])
 
 
+FORKED = """
+import os, random
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, repr(random.random()).encode())
+    os._exit(0)
+os.wait()
+os.read(read, 64) != repr(random.random()).encode()
+"""
+OWN = [
+    (
+        "its main thread knows its number",
+        "import threading\n"
+        "threading.main_thread().native_id == threading.get_native_id()",
+    ),
+    ("it collects garbage", "import gc\ngc.isenabled()"),
+    ("what it forks draws other random numbers", FORKED),
+    ("it imports from its folder", "import sys\nsys.path.count('') == 1"),
+]
+
+
+@pytest.mark.parametrize("code", [row[1] for row in OWN], ids=[row[0] for row in OWN])
+def test_a_session_is_a_process_of_its_own(session, code):
+    assert done(session, code).get("result") == "True"
+
+
 @pytest.fixture
 def pair(zygote, tmp_path):
     pair = zygote.open(tmp_path), zygote.open(tmp_path)

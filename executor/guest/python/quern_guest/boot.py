@@ -11,19 +11,23 @@ import importlib.abc
 import importlib.util
 import os
 import pathlib
+import random
 import selectors
-import shutil
 import sys
-import tempfile
+import threading
 import traceback
 import warnings
 
-from . import cell, display, hooks, libraries, missing, shell, standin, streams
+from . import cell, display, hooks, libraries, missing, shell, standin
 
+_main_thread = threading.main_thread()
+MT_WORDS = 624  # of the state of a Mersenne twister
 REHEARSALS = 40  # Python 3.11 and 3.13 look at most code again after 16 runs
 
 
-def zygote(profile):
+def zygote(profile, trace, trace_signal):
+    """trace: the descriptor that sessions have for where they are when they die,
+    or when the signal asks."""
     gc.disable()
     display.install()
     shell.install()
@@ -35,52 +39,70 @@ def zygote(profile):
     if profile == "science":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            preload()
+            warm_up()
     cell.remember_builtins()
-    rehearse()
+    selectors.DefaultSelector = selectors.PollSelector  # no epoll in a box
+    faulthandler.enable(trace, all_threads=False)
+    faulthandler.register(trace_signal, trace, all_threads=False)
+    rehearse(REHEARSALS)
     gc.collect()
     gc.freeze()  # so that sessions do not copy these pages to count them
 
 
-def rehearse():
+def settle():
+    """Once more, in new memory: what a cell finds of the one before it, and gives
+    back, then lies where sessions make what is theirs."""
+    rehearse(1)
+    gc.freeze()
+    gc.enable()
+
+
+def rehearse(times):
     """What Python makes and rewrites when code runs for the first times (caches
     of types, faster instructions) is made once, here, and not in each session."""
-    for _ in range(REHEARSALS):
-        reseed()
-        status, *rest = cell.warm_up()
-        if status != "ok":
-            raise RuntimeError(f"a cell without effect ended {status!r}: {rest}")
+    path = sys.path[:]
+    for _ in range(times):
+        session()
+        before_snapshot()
+        for status, *rest in (cell.run("None", 0), cell.warm_up()):
+            if status != "ok":
+                raise RuntimeError(f"a cell without effect ended {status!r}: {rest}")
+        sys.path[:] = path
+        os.environ.pop("PYTHONPATH", None)
 
 
-def session(trace, trace_signal):
-    gc.enable()
-    selectors.DefaultSelector = selectors.PollSelector  # no epoll in a box
-    faulthandler.enable(trace, all_threads=False)
-    faulthandler.register(trace_signal, trace, all_threads=False)
+def session():
+    """Each session copies the pages that this writes to: what is the same for
+    all is done before."""
+    _main_thread._native_id = os.getpid()  # it has that of the zygote's
     sys.path.insert(0, "")
     missing.look_there()
-    streams.repair()
     reseed()
 
 
 def reseed():
+    random.seed()
     if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(list(os.urandom(64)))
+        key = numpy.frombuffer(os.urandom(4 * MT_WORDS), numpy.uint32)
+        numpy.random.set_state(("MT19937", key, MT_WORDS))
 
 
-_random = None  # the state of random in a snapshot, which a fork would reseed
+_generator = random.random.__self__
+_gauss = None
+# C: what comes next, called where no Python may run (see interp_wake()).
+state_of_random = super(random.Random, _generator).getstate
 
 
 def before_snapshot():
-    global _random
-    if random := sys.modules.get("random"):
-        _random = random.getstate()
+    global _gauss
+    _gauss = _generator.gauss_next
 
 
-def after_snapshot():
+def after_snapshot(state):
+    """state: of the random numbers, which Python reseeds in a fork."""
     missing.look_again()
-    if _random and (random := sys.modules.get("random")):
-        random.setstate(_random)
+    if state:
+        random.setstate((_generator.VERSION, state, _gauss))
 
 
 class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -103,21 +125,15 @@ class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code[module.__name__], vars(module))
 
 
-def preload():
-    """The scientific modules that are installed, used once so that what they
-    make at first use is made."""
-    folder = tempfile.mkdtemp(prefix="quern-guest-")
-    os.environ["MPLCONFIGDIR"] = folder  # sessions make their own of that name
-    try:
-        for warm in (warm_tables, warm_figures, warm_machine):
-            try:
-                warm()
-            except ImportError:
-                pass  # not installed
-            except Exception:  # a cell that imports it will see the same
-                traceback.print_exc()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def warm_up():
+    """What the libraries make at first use is made."""
+    for warm in (warm_tables, warm_figures):
+        try:
+            warm()
+        except ImportError:
+            pass  # not installed
+        except Exception:  # a cell that does the same will see the same
+            traceback.print_exc()
 
 
 def warm_tables():
@@ -134,7 +150,6 @@ def warm_figures():
 
     from . import figures
 
-    importlib.import_module("PIL.Image")
     figure, axes = pyplot.subplots()
     axes.plot([0, 1], [1, 0], label="$x^2$")
     axes.set_title("quern 图")
@@ -143,9 +158,3 @@ def warm_figures():
     pyplot.close("all")
     # Fonts keep their files open, which a session must not inherit.
     font_manager._get_font.cache_clear()
-
-
-def warm_machine():
-    """scikit-learn brings psutil along where it is installed, which complains at
-    length when it is first imported where /proc shows processes only."""
-    importlib.import_module("psutil")
