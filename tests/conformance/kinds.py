@@ -21,7 +21,7 @@ WORLD = {
     r"show_runtime\(|lookfor\(": "what is loaded is told: a session has more",
 }
 LATE = ("TimeoutError", "timeout", "KeyboardInterrupt")
-CUT = 32 << 10
+CUT = 16 << 10  # of what is written; a value has twice as much
 
 
 def name_of(outcome):
@@ -127,5 +127,5 @@ def kind_of(source, prompt, cell, again, by_rules):
             return "last digits of a float"
         return "words of an exception"
     if len(prompt[0]) > CUT and prompt[0][: CUT // 4] == cell[0][: CUT // 4]:
-        return "more than 32 KiB: cut"
+        return "long: cut"
     return "other"

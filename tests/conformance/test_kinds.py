@@ -31,7 +31,8 @@ ROWS = [
     ("about as slow", "f()", "1", ("", "KeyboardInterrupt: "), [LATE], "1"),
     ("late in the cell only", "f()", "1", ("", "timeout: 5 s"), ["1"], "1"),
     ("no network", "SMTP('a')", REFUSED, DENIED, [REFUSED], REFUSED),
-    ("more than 32 KiB", "f()", "a" * 99999, "a" * 9999, ["a" * 99999], ""),
+    ("other", "f()", "a" * 9999, "a" * 999, ["a" * 9999], ""),
+    ("long: cut", "f()", "a" * 99999, "a" * 9999, ["a" * 99999], ""),
 ]
 
 
