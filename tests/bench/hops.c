@@ -1,9 +1,9 @@
 /* hops.c - what no executor can do without: hops
  *
- * Four processes stand in for caller, executor, interpreter and a box's init.
- * A byte goes from the first to the second and the third, which was stopped
- * and is continued, back, to the fourth and back, and home: six times somebody
- * is woken. Reads "N PAUSE_MS" a line, prints N times in ms as JSON. */
+ * Three processes stand in for caller, executor and interpreter. A byte goes
+ * from the first to the second and the third, which was stopped and is
+ * continued, and back: four times somebody is woken. Reads "N PAUSE_MS" a line,
+ * prints N times in ms as JSON. */
 #include <err.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,19 +62,16 @@ static void answer(int fd)
 
 static void stand_between(int fd)
 {
-    pid_t interpreter, init;
-    int first = start(answer, &interpreter);
-    int second = start(answer, &init);
+    pid_t interpreter;
+    int its = start(answer, &interpreter);
 
     kill(interpreter, SIGSTOP);
     for (;;) {
         take(fd);
-        pass(first);
+        pass(its);
         kill(interpreter, SIGCONT);
-        take(first);
+        take(its);
         kill(interpreter, SIGSTOP);
-        pass(second);
-        take(second);
         pass(fd);
     }
 }
