@@ -33,6 +33,12 @@ SAID = [
         ("ok", "kept", "forged"),
     ),
     (
+        "an end of its own, and no other",
+        "say(type='done', result='forged')\nwhile True:\n  try:\n    time.sleep(9)\n"
+        "  except BaseException: pass",
+        ("ok", "kept", "forged"),
+    ),
+    (
         "two ends",
         "say(type='done', result='one')\nsay(type='done', result='two')\ntime.sleep(9)",
         ("ok", "kept", "one"),
@@ -99,10 +105,13 @@ def test_what_it_may_say(attacker, name, code, end):
     attacker.run("mark = 1")
     done = attacker.run(NONCE + code, cell_ms=5000)
     assert (done.status, done.state, done.result) == end, done
-    # What goes on after the end that it told of does not go on for long.
+    # What goes on after the end that it told of does not go on for long: it is
+    # interrupted, and if it does not obey it is killed.
     if "time.sleep(9)" in code and done.status in ("ok", "error"):
+        obeys = "except" not in code
         done = attacker.run("1 + 1", cell_ms=500)
-        assert done.state == "rolled_back" and done.reason, done
+        assert done.state == ("kept" if obeys else "rolled_back"), done
+        assert obeys or done.reason, done
     assert attacker.run("mark").result == "1"
 
 

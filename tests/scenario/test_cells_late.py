@@ -15,9 +15,12 @@ TRIES = 6  # on a busy machine too little may happen in the time there is
 
 OPEN = "print('open', flush=True)\n"  # the figures are, the limit is not there yet
 
+# Python looks for signals where a loop begins again: as if that came before it,
+# which is to be within the try as well.
 SWALLOW = """
 while True:
     try:
+        n = 0
         while True: n = len(str(1))
     except BaseException:
         pass

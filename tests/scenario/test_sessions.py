@@ -211,9 +211,8 @@ def test_killed_after_the_save_it_is_not_saved_twice():
             a.consumer = a.start(redis_url=way.url)
             other = b.start(queues="a")  # takes over what is a's
             other.signal(19)
-            job = a.submit(ONCE)
-            a.stack.wait_event(job, "job.started")
             way.hold(b"quern_v1_session_save")
+            job = a.submit(ONCE)
             assert way.held.wait(10)
             wait_until(lambda: record(a.stack, "s")["cells"] == 2, 10)
             a.kill()
