@@ -164,6 +164,17 @@ def zygote_of(warden):
     return pid
 
 
+def held_by(pid, *but):
+    """The kinds of its descriptors; [] when they change under our eyes."""
+    fds = f"/proc/{pid}/fd"
+    try:
+        held = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
+    except OSError:
+        return []
+    held = [what for what in held if what not in ("/dev/null", *but)]
+    return sorted(what.split("[")[0] for what in held)
+
+
 def test_warden_and_zygote_hold_nothing_that_is_worth_taking():
     with Executor("--profile", "bare", env={"OPENAI_API_KEY": "secret"}) as executor:
         executor.open("a").run("1")
@@ -178,11 +189,11 @@ def test_warden_and_zygote_hold_nothing_that_is_worth_taking():
             with open(f"/proc/{zygote}/environ", "rb") as environ:
                 assert b"secret" not in environ.read()
             log = os.readlink(f"/proc/{warden}/fd/2")
-            fds = f"/proc/{zygote}/fd"
-            held = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
-            held = [what for what in held if what not in ("/dev/null", log)]
-            kinds = sorted(what.split("[")[0] for what in held)
-            assert kinds == ["anon_inode:", "socket:"], "signals, its channel"
+            # While it forks it has what the child is given.
+            wait_until(
+                lambda: held_by(zygote, log) == ["anon_inode:", "socket:"],
+                what="the zygote holds its signals and its channel",
+            )
 
 
 def test_insecure_works_and_says_so_everywhere():
