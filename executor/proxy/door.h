@@ -8,8 +8,8 @@
 
 #include <uv.h>
 
+#include "executor/loop/loop.h"
 #include "executor/proxy/hosts.h"
-#include "executor/warden/loop.h"
 #include "schemas/message/limits.h"
 
 enum {

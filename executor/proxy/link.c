@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/loop/log.h"
 #include "executor/proxy/machine.h"
-#include "executor/warden/log.h"
 
 #define TO(state) (1u << (state))
 static const struct {

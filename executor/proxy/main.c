@@ -14,10 +14,10 @@
 
 #include "executor/box/landlock.h"
 #include "executor/box/walls.h"
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/proxy/door.h"
 #include "executor/proxy/proxy.h"
-#include "executor/warden/log.h"
-#include "executor/warden/wire.h"
 
 enum { MAX_PORTS = MAX_HOSTS + 3, DNS_PORT = 53 };
 

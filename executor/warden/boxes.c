@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/folder.h"
-#include "executor/warden/log.h"
 #include "executor/warden/maker.h"
 #include "executor/warden/network.h"
 #include "executor/warden/orphans.h"
-#include "executor/warden/wire.h"
 
 enum {
     READY_BOXES = 2,

@@ -12,8 +12,8 @@
 #define EXECUTOR_WARDEN_BOXES_H
 
 #include "executor/box/box.h"
+#include "executor/loop/loop.h"
 #include "executor/warden/cgroup.h"
-#include "executor/warden/loop.h"
 #include "executor/warden/packages.h"
 
 struct box;

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/warden/loop.h"
+#include "executor/loop/loop.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/place.h"
-#include "executor/warden/wire.h"
 
 /* What a box needs beside what its session may have: init, the snapshot, the
  * next one, and the process that forks that in passing. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
-#include "executor/warden/wire.h"
+#include "executor/loop/wire.h"
 #include "schemas/message/limits.h"
 
 static int open_beneath(int workspace, const char *path, int flags)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
 
 enum { OPEN_FOLDERS = 16, MAX_ROUNDS = 64 };
 

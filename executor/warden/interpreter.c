@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/crowd.h"
 #include "executor/warden/memory.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
 enum {

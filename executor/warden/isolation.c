@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "executor/box/walls.h"
+#include "executor/loop/loop.h"
 #include "executor/proxy/hosts.h"
-#include "executor/warden/loop.h"
 
 /* "no network", or "network by proxy: pypi.org, .wikipedia.org". */
 static void describe_network(const struct settings *settings, char *text,

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "executor/loop/loop.h"
 #include "executor/warden/files.h"
-#include "executor/warden/loop.h"
 
 enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
+#include "executor/loop/log.h"
 #include "executor/warden/isolation.h"
-#include "executor/warden/log.h"
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"

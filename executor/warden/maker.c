@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "executor/warden/loop.h"
+#include "executor/loop/loop.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/spawn.h"
-#include "executor/warden/wire.h"
 
 struct maker {
     uv_loop_t *loop;

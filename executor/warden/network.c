@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/proxy/proxy.h"
-#include "executor/warden/log.h"
 #include "executor/warden/spawn.h"
-#include "executor/warden/wire.h"
 
 enum { RESTART_MS = 500 };
 

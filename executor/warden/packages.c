@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/folder.h"
-#include "executor/warden/log.h"
 #include "executor/warden/spawn.h"
-#include "executor/warden/wire.h"
 
 enum {
     MAX_AT_ONCE = 2, /* others wait: it takes memory, and the network */

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/loop/wire.h"
 #include "executor/warden/place.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/buf.h"
 
 /* "NSpid: 4711 5": we see 4711, its box sees 5. Gives how many there are. */

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/process.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
 enum {

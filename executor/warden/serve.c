@@ -1,10 +1,10 @@
 /* serve.c - carries out what is asked of a session, one after the other. */
 #include <unistd.h>
 
+#include "executor/loop/wire.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"
-#include "executor/warden/wire.h"
 
 static void answer_opened(struct session *session,
                           const struct request *request, bool fresh)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
 
 enum {
     BACKLOG = 64,

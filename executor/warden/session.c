@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"
-#include "executor/warden/wire.h"
 
 enum {
     OPEN_MS = 60000, /* the first one waits for all imports of Python */

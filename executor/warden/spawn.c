@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/warden/log.h"
-#include "executor/warden/loop.h"
+#include "executor/loop/log.h"
+#include "executor/loop/loop.h"
 
 static void on_closed(uv_handle_t *handle)
 {

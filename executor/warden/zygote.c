@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
+#include "executor/loop/wire.h"
 #include "executor/warden/orphans.h"
 #include "executor/warden/spawn.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
 enum {

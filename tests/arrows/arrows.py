@@ -29,6 +29,8 @@ INCLUDE_RULES = [
     ("executor/warden/", r"executor/guest/", "they meet in schemas/message"),
     ("executor/guest/", r"executor/warden/", "they meet in schemas/message"),
     ("executor/warden/", r"<(netdb|arpa/|netinet/)", "it has no network"),
+    ("executor/loop/", r"executor/(?!loop/)", "warden and proxy stand on it"),
+    ("executor/proxy/", r"executor/warden/", "they meet in loop/"),
     ("executor/guest/", r"<(netdb|arpa/|netinet/)", "the proxy has, for it"),
     ("consumer/", r"<Python\.h>", "cells run in the executor only"),
     ("producer/", r"<Python\.h>", "cells run in the executor only"),

@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "executor/loop/wire.h"
 #include "executor/warden/server.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "executor/loop/wire.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/process.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"

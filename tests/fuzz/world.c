@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 

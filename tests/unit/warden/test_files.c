@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "executor/loop/loop.h"
 #include "executor/warden/files.h"
-#include "executor/warden/loop.h"
 #include "schemas/message/limits.h"
 
 static char folder[] = "/tmp/quern-files-XXXXXX";

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "executor/loop/wire.h"
 #include "executor/warden/server.h"
-#include "executor/warden/wire.h"
 #include "schemas/message/limits.h"
 
 enum { TURNS = 20 }; /* of the loop: enough for what has come to be seen */

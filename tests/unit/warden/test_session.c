@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "executor/warden/wire.h"
+#include "executor/loop/wire.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/world.h"
 

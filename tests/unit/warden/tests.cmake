@@ -1,4 +1,4 @@
-foreach(module call files hierarchy image loop output place server session
+foreach(module call files hierarchy image output place server session
     settings)
   unit_test(warden/${module} executor_warden)
 endforeach()

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "executor/warden/loop.h"
+#include "executor/loop/loop.h"
 
 enum { PATIENCE_MS = 5000 };
 

@@ -1,5 +1,5 @@
 /* wire.c - bytes and descriptors over unix sockets. */
-#include "executor/warden/wire.h"
+#include "executor/loop/wire.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* wire.h - bytes and descriptors over unix sockets. */
-#ifndef EXECUTOR_WARDEN_WIRE_H
-#define EXECUTOR_WARDEN_WIRE_H
+#ifndef EXECUTOR_LOOP_WIRE_H
+#define EXECUTOR_LOOP_WIRE_H
 
 #include <sys/types.h>
 

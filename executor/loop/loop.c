@@ -1,5 +1,5 @@
 /* loop.c - libuv's polls and timers. */
-#include "executor/warden/loop.h"
+#include "executor/loop/loop.h"
 
 #include <stdlib.h>
 #include <time.h>

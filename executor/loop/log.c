@@ -1,5 +1,5 @@
 /* log.c - one JSON line on stderr for every decision. */
-#include "executor/warden/log.h"
+#include "executor/loop/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

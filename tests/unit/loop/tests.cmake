@@ -1,0 +1,1 @@
+unit_test(loop/loop executor_loop)
