@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "executor/box/walls.h"
+#include "executor/loop/log.h"
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
@@ -182,6 +183,17 @@ void outcome_done(struct session *session, const struct guest_frame *done)
     installing_missed(session, done->missing);
 }
 
+/* After it has been told: whoever waits for it need not wait for the log. */
+static void log_outcome(const struct session *session)
+{
+    const struct running *running = &session->running;
+    log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
+             (unsigned long long)running->number,
+             cell_status_names[running->cell.status],
+             cell_state_names[running->cell.state],
+             running->reason[0] ? ": " : "", running->reason);
+}
+
 void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -215,6 +227,7 @@ void outcome_say(struct session *session, bool emptied)
         .files = files,
     };
     call_say(running->call, &frame);
+    log_outcome(session);
     session->emptied = false;
     running->call = NULL;
     tool_end(session);

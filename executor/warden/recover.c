@@ -10,16 +10,6 @@
 
 enum { MAX_BACKS = 2 };
 
-static void log_outcome(const struct session *session)
-{
-    const struct running *running = &session->running;
-    log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
-             (unsigned long long)running->number,
-             cell_status_names[running->cell.status],
-             cell_state_names[running->cell.state],
-             running->reason[0] ? ": " : "", running->reason);
-}
-
 /* What the session has added to what it was born with. */
 static uint64_t bytes_to_keep(const struct session *session)
 {
@@ -94,7 +84,6 @@ enum turn session_settle(struct session *session)
     tell_of_kills(session);
     bool serves = snapshot_serves(session);
     bool snapshot = !serves && snapshot_is_allowed(session);
-    log_outcome(session);
     outcome_say(session, false);
     session->filled = true;
     session->seen.done = session->seen.swept = false;
@@ -280,7 +269,6 @@ static void tell(struct session *session, bool back)
                 now);
     if (running->figures && !session->seen.done)
         outcome_note(session, "figures that it had not shown are lost");
-    log_outcome(session);
     outcome_say(session, !back);
 }
 
