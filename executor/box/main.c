@@ -5,32 +5,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/base/wire.h"
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
 static bool take_order(struct box_order *order, int fds[ORDER_FDS])
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * ORDER_FDS)];
-    } control = { 0 };
-    struct iovec bytes = { order, sizeof(*order) };
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    if (recvmsg(BOX_CHANNEL, &message, MSG_CMSG_CLOEXEC) != sizeof(*order) ||
-        control.header.cmsg_len != CMSG_LEN(sizeof(int) * ORDER_FDS))
-        return false;
-    memcpy(fds, CMSG_DATA(&control.header), sizeof(int) * ORDER_FDS);
-    return true;
+    size_t count = ORDER_FDS;
+    return wire_receive(BOX_CHANNEL, order, sizeof(*order), fds, &count, 0) ==
+               sizeof(*order) &&
+           count == ORDER_FDS;
 }
 
 static pid_t clone_init(void)

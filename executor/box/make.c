@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/base/wire.h"
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
@@ -16,24 +16,11 @@ enum { INSIDE_UID = 1000 };
 
 static int fds[BOX_FDS];
 
-static void send_word(struct box_word *word, const int *sent, size_t count)
+static void send_word(const struct box_word *word, const int *sent,
+                      size_t count)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * BOX_FDS)];
-    } control = { 0 };
-    struct iovec bytes = { word, sizeof(*word) };
-    struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
-    if (count > 0) {
-        message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
-        memcpy(CMSG_DATA(rights), sent, sizeof(int) * count);
-    }
-    if (sendmsg(BOX_CHANNEL, &message, MSG_NOSIGNAL) < 0)
+    struct view bytes = { (const char *)word, sizeof(*word) };
+    if (wire_send(BOX_CHANNEL, bytes, sent, count, 0) < 0)
         _exit(EXIT_FAILURE);
 }
 

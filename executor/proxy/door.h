@@ -8,7 +8,7 @@
 
 #include <uv.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "executor/proxy/hosts.h"
 #include "schemas/message/limits.h"
 

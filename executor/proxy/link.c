@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 #include "executor/proxy/machine.h"
 
 #define TO(state) (1u << (state))

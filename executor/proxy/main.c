@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/box/landlock.h"
 #include "executor/box/walls.h"
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
 #include "executor/proxy/door.h"
 #include "executor/proxy/proxy.h"
 
@@ -78,7 +79,7 @@ static void on_channel(void *owner, int events)
     (void)owner;
     (void)events;
     ssize_t got = wire_receive(watch_fd(proxy.channel), &word, sizeof(word),
-                               &passenger, &count);
+                               &passenger, &count, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return;
     if (got != sizeof(word))

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/warden/folder.h"
 #include "executor/warden/maker.h"
 #include "executor/warden/network.h"
@@ -253,8 +253,8 @@ static void on_channel(void *owner, int events)
     int fds[WIRE_FDS];
     size_t count = BOX_FDS;
     (void)events;
-    ssize_t got =
-        wire_receive(watch_fd(box->channel), &word, sizeof(word), fds, &count);
+    ssize_t got = wire_receive(watch_fd(box->channel), &word, sizeof(word), fds,
+                               &count, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return;
     if (got == sizeof(word) && box->state == STARTING && word.kind == BOX_UP &&
@@ -535,6 +535,7 @@ void box_sweep(struct box *box, const pid_t keep[BOX_KEPT])
     memcpy(word.keep, keep, sizeof(word.keep));
     if (box->folder || box->lost)
         alarm_set(box->deadline, 0);
-    else if (wire_send(watch_fd(box->channel), bytes, NULL, 0) > 0)
+    else if (wire_send(watch_fd(box->channel), bytes, NULL, 0, MSG_DONTWAIT) >
+             0)
         box->sweeps++;
 }

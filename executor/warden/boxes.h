@@ -11,8 +11,8 @@
 #ifndef EXECUTOR_WARDEN_BOXES_H
 #define EXECUTOR_WARDEN_BOXES_H
 
+#include "executor/base/loop.h"
 #include "executor/box/box.h"
-#include "executor/loop/loop.h"
 #include "executor/warden/cgroup.h"
 #include "executor/warden/packages.h"
 

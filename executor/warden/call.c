@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 
 enum {
     KEPT_CALLS = 32,

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/loop/loop.h"
-#include "executor/loop/wire.h"
+#include "executor/base/loop.h"
+#include "executor/base/wire.h"
 #include "executor/warden/place.h"
 
 /* What a box needs beside what its session may have: init, the snapshot, the

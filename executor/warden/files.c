@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "executor/base/wire.h"
 #include "executor/box/walls.h"
-#include "executor/loop/wire.h"
 #include "schemas/message/limits.h"
 
 static int open_beneath(int workspace, const char *path, int flags)

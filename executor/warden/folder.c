@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 
 enum { OPEN_FOLDERS = 16, MAX_ROUNDS = 64 };
 

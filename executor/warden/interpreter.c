@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "executor/base/wire.h"
 #include "executor/box/walls.h"
-#include "executor/loop/wire.h"
 #include "executor/warden/crowd.h"
 #include "executor/warden/memory.h"
 #include "schemas/message/limits.h"

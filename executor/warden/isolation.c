@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/base/loop.h"
 #include "executor/box/walls.h"
-#include "executor/loop/loop.h"
 #include "executor/proxy/hosts.h"
 
 /* "no network", or "network by proxy: pypi.org, .wikipedia.org". */

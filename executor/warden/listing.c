@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "executor/warden/files.h"
 
 enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */

@@ -10,8 +10,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/base/log.h"
 #include "executor/box/walls.h"
-#include "executor/loop/log.h"
 #include "executor/warden/isolation.h"
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "executor/loop/loop.h"
-#include "executor/loop/wire.h"
+#include "executor/base/loop.h"
+#include "executor/base/wire.h"
 #include "executor/warden/spawn.h"
 
 struct maker {
@@ -47,8 +47,8 @@ bool maker_ask(struct maker *maker, const struct box_order *order,
                const int fds[ORDER_FDS])
 {
     struct view bytes = { (const char *)order, sizeof(*order) };
-    return (maker->channel >= 0 &&
-            wire_send(maker->channel, bytes, fds, ORDER_FDS) > 0) ||
+    return (maker->channel >= 0 && wire_send(maker->channel, bytes, fds,
+                                             ORDER_FDS, MSG_DONTWAIT) > 0) ||
            (start(maker) &&
-            wire_send(maker->channel, bytes, fds, ORDER_FDS) > 0);
+            wire_send(maker->channel, bytes, fds, ORDER_FDS, MSG_DONTWAIT) > 0);
 }

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/proxy/proxy.h"
 #include "executor/warden/spawn.h"
 
@@ -56,7 +56,7 @@ static void say(const struct door *door, enum proxy_word_kind kind)
         return;
     memcpy(word.name, door->name, sizeof(word.name));
     if (wire_send(watch_fd(network->channel), bytes, &door->listener,
-                  kind == PROXY_OPEN) < 0)
+                  kind == PROXY_OPEN, MSG_DONTWAIT) < 0)
         go_down(network, "quern-proxy does not listen");
 }
 

@@ -5,7 +5,7 @@
 #ifndef EXECUTOR_WARDEN_NETWORK_H
 #define EXECUTOR_WARDEN_NETWORK_H
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "executor/warden/settings.h"
 
 struct network;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 
 enum {
     QUIET_MS = 25,   /* after somebody took one: that one has work to do */

@@ -6,7 +6,7 @@
 #ifndef EXECUTOR_WARDEN_ORPHANS_H
 #define EXECUTOR_WARDEN_ORPHANS_H
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 
 struct orphans;
 

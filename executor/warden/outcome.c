@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "executor/base/log.h"
 #include "executor/box/walls.h"
-#include "executor/loop/log.h"
 #include "executor/warden/image.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"

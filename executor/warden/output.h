@@ -6,7 +6,7 @@
 #ifndef EXECUTOR_WARDEN_OUTPUT_H
 #define EXECUTOR_WARDEN_OUTPUT_H
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "schemas/message/view.h"
 
 enum {

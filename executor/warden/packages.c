@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/warden/folder.h"
 #include "executor/warden/spawn.h"
 

@@ -10,7 +10,7 @@
 #ifndef EXECUTOR_WARDEN_PACKAGES_H
 #define EXECUTOR_WARDEN_PACKAGES_H
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "executor/warden/settings.h"
 
 struct packages;

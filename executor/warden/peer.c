@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 
 bool peer_lags(const struct peer *peer)
 {

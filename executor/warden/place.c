@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "schemas/message/buf.h"
 
 enum {

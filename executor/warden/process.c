@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "executor/warden/place.h"
 #include "schemas/message/buf.h"
 

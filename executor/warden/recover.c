@@ -3,7 +3,7 @@
  * What is said of variables and files here is what the model is told. */
 #include <stdio.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"

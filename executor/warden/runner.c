@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/box/walls.h"
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
 #include "executor/warden/process.h"
 #include "schemas/message/limits.h"
 
@@ -270,7 +270,7 @@ static void hang_up(struct runner *runner)
 static ssize_t send_unsent(struct runner *runner)
 {
     return wire_send(watch_fd(runner->channel), buf_view(&runner->unsent),
-                     &runner->outgoing, runner->outgoing >= 0);
+                     &runner->outgoing, runner->outgoing >= 0, MSG_DONTWAIT);
 }
 
 static void write_unsent(struct runner *runner)
@@ -304,9 +304,10 @@ static void read_channel(struct runner *runner)
     if (count > 0)
         close_fd(&runner->incoming); /* it sent one before: the last counts */
     char *room = buf_reserve(&runner->input, READ_BYTES);
-    ssize_t got = room ? wire_receive(watch_fd(runner->channel), room,
-                                      READ_BYTES, &runner->incoming, &count)
-                       : 0;
+    ssize_t got =
+        room ? wire_receive(watch_fd(runner->channel), room, READ_BYTES,
+                            &runner->incoming, &count, MSG_DONTWAIT)
+             : 0;
     if (got < 0 && errno == EAGAIN)
         return;
     if (got <= 0) {

@@ -1,7 +1,7 @@
 /* serve.c - carries out what is asked of a session, one after the other. */
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 
 enum {
     BACKLOG = 64,

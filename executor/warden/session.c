@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/sessions.h"

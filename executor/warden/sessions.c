@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 
 /* A host's name as far as it may be part of ours. */
 static void name_host(char host[64])

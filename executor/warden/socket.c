@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 
 /* Where there is no account for quern: of the range that systemd gives to
  * services (61184 to 65519). */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/loop.h"
+#include "executor/base/log.h"
+#include "executor/base/loop.h"
 
 static void on_closed(uv_handle_t *handle)
 {

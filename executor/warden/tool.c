@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 #include "executor/warden/machine.h"
 #include "executor/warden/sessions.h"
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
-#include "executor/loop/wire.h"
+#include "executor/base/log.h"
+#include "executor/base/wire.h"
 #include "executor/warden/orphans.h"
 #include "executor/warden/spawn.h"
 #include "schemas/message/limits.h"
@@ -230,7 +230,7 @@ static void on_channel(void *owner, int events)
     size_t count = WIRE_FDS;
     char *room = buf_reserve(&parent->input, READ_BYTES);
     ssize_t got = room ? wire_receive(watch_fd(parent->channel), room,
-                                      READ_BYTES, fds, &count)
+                                      READ_BYTES, fds, &count, MSG_DONTWAIT)
                        : 0;
     if (got < 0 && errno == EAGAIN)
         return;
@@ -359,7 +359,7 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
     size_t count = namespaces ? FORK_WORKSPACE : FORK_FDS - FORK_CHANNEL;
     /* One at a time, so it always fits into the socket's buffer. */
     ssize_t sent = wire_send(watch_fd(zygote->now->channel), buf_view(&bytes),
-                             first, count);
+                             first, count, MSG_DONTWAIT);
     for (size_t i = 0; i < CGROUP_DOORS; i++)
         close_fd(&fds[FORK_DOORS + i]);
     return sent == (ssize_t)bytes.len ||

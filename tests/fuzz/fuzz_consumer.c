@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "executor/warden/server.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
@@ -43,7 +43,7 @@ static void hang_up(size_t who)
 
 static void say(size_t who, struct view bytes)
 {
-    wire_send(consumers[who].fd, bytes, NULL, 0);
+    wire_send(consumers[who].fd, bytes, NULL, 0, MSG_DONTWAIT);
 }
 
 static void say_frame(size_t who, struct view body)

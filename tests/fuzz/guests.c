@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "executor/warden/memory.h"
 #include "executor/warden/process.h"
 #include "schemas/message/limits.h"
@@ -382,7 +382,7 @@ bool installs_end(bool worked)
 
 void guest_write(struct guest *guest, struct view bytes, int passenger)
 {
-    wire_send(guest->channel, bytes, &passenger, passenger >= 0);
+    wire_send(guest->channel, bytes, &passenger, passenger >= 0, MSG_DONTWAIT);
 }
 
 static void say(struct guest *guest, const struct guest_frame *frame,
@@ -458,7 +458,8 @@ static bool listen_to(struct guest *guest)
     size_t count = 1;
     char *room = buf_reserve(&guest->heard, 65536);
     MUST(room != NULL);
-    ssize_t got = wire_receive(guest->channel, room, 65536, &passenger, &count);
+    ssize_t got = wire_receive(guest->channel, room, 65536, &passenger, &count,
+                               MSG_DONTWAIT);
     if (got == 0) { /* the warden has done with it: so it ends */
         guest_die(guest);
         return true;

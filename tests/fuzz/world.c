@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 

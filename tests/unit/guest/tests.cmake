@@ -1,7 +1,7 @@
-unit_test(guest/channel schemas_message)
+unit_test(guest/channel executor_wire schemas_message)
 target_sources(test_guest_channel PRIVATE
   ${CMAKE_SOURCE_DIR}/executor/guest/channel.c)
-unit_test(guest/inbox schemas_message)
+unit_test(guest/inbox executor_wire schemas_message)
 target_sources(test_guest_inbox PRIVATE
   ${CMAKE_SOURCE_DIR}/executor/guest/channel.c
   ${CMAKE_SOURCE_DIR}/executor/guest/inbox.c)

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 #include "executor/warden/files.h"
 #include "schemas/message/limits.h"
 

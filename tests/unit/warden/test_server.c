@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "executor/warden/server.h"
 #include "schemas/message/limits.h"
 
@@ -74,7 +74,7 @@ static void turn(void)
 static void say_bytes(struct view bytes)
 {
     for (int i = 0; bytes.len > 0 && i < 1000; i++, turn()) {
-        ssize_t sent = wire_send(fd, bytes, NULL, 0);
+        ssize_t sent = wire_send(fd, bytes, NULL, 0, MSG_DONTWAIT);
         size_t len = sent > 0 ? (size_t)sent : 0;
         bytes.data += len;
         bytes.len -= len;

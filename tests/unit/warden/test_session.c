@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/world.h"
 
@@ -160,7 +161,8 @@ static void show(const struct list *bundle)
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     assert_true(frame_encode(&schema_guest_frame, &frame, &bytes, &err));
     for (struct view rest = buf_view(&bytes); rest.len > 0; world_settle()) {
-        ssize_t sent = wire_send(guest_find(false)->channel, rest, NULL, 0);
+        ssize_t sent =
+            wire_send(guest_find(false)->channel, rest, NULL, 0, MSG_DONTWAIT);
         assert_true(sent > 0);
         rest.data += sent;
         rest.len -= (size_t)sent;
@@ -212,63 +214,63 @@ static void say_word(const struct word *word)
 }
 
 /* The limit is a second, and a cell that obeys is told so at once. */
+static const struct {
+    const char *name;
+    struct word words[4]; /* up to the first without type */
+    const char *heard, *reason;
+    uint64_t ms;
+} drawers[] = {
+    { "it does not obey", { { 0 } }, "done(timeout) ", "killed", 1300 },
+    { "it obeys",
+      { { 1100, GUEST_DONE, CELL_INTERRUPTED } },
+      "done(timeout) ",
+      "variables are kept",
+      1100 },
+    { "it obeys, and draws for longer than the grace",
+      { { 1100, GUEST_DRAWING, 0 },
+        { 2900, GUEST_DISPLAY, 0 },
+        { 3000, GUEST_DONE, CELL_INTERRUPTED } },
+      "display(a/b) done(timeout) ",
+      "variables are kept",
+      3000 },
+    { "it obeys, draws for ever, and obeys again",
+      { { 1100, GUEST_DRAWING, 0 }, { 4000, GUEST_DONE, CELL_INTERRUPTED } },
+      "done(timeout) ",
+      "variables are kept",
+      4000 },
+    { "it draws for ever, and does not obey",
+      { { 1100, GUEST_DRAWING, 0 } },
+      "done(timeout) ",
+      "within 1000 ms of KeyboardInterrupt",
+      4100 },
+    { "it says time and again that it draws",
+      { { 1100, GUEST_DRAWING, 0 },
+        { 3050, GUEST_DRAWING, 0 },
+        { 3200, GUEST_DRAWING, 0 } },
+      "done(timeout) ",
+      "killed",
+      4100 },
+    { "it draws when its time is over",
+      { { 900, GUEST_DRAWING, 0 }, { 2900, GUEST_DONE, CELL_OK } },
+      "done(ok) ",
+      "",
+      2900 },
+    { "it lies, and goes on",
+      { { 100, GUEST_DRAWING, 0 } },
+      "done(timeout) ",
+      "killed",
+      4000 },
+    { "it is killed with a figure open",
+      { { 100, GUEST_FIGURE, 0 } },
+      "done(timeout) ",
+      "figures that it had not shown are lost",
+      1300 },
+};
+
 static void what_is_drawn_has_its_time(void **state)
 {
-    static const struct {
-        const char *name;
-        struct word words[4]; /* up to the first without type */
-        const char *heard, *reason;
-        uint64_t ms;
-    } rows[] = {
-        { "it does not obey", { { 0 } }, "done(timeout) ", "killed", 1300 },
-        { "it obeys",
-          { { 1100, GUEST_DONE, CELL_INTERRUPTED } },
-          "done(timeout) ",
-          "variables are kept",
-          1100 },
-        { "it obeys, and draws for longer than the grace",
-          { { 1100, GUEST_DRAWING, 0 },
-            { 2900, GUEST_DISPLAY, 0 },
-            { 3000, GUEST_DONE, CELL_INTERRUPTED } },
-          "display(a/b) done(timeout) ",
-          "variables are kept",
-          3000 },
-        { "it obeys, draws for ever, and obeys again",
-          { { 1100, GUEST_DRAWING, 0 },
-            { 4000, GUEST_DONE, CELL_INTERRUPTED } },
-          "done(timeout) ",
-          "variables are kept",
-          4000 },
-        { "it draws for ever, and does not obey",
-          { { 1100, GUEST_DRAWING, 0 } },
-          "done(timeout) ",
-          "within 1000 ms of KeyboardInterrupt",
-          4100 },
-        { "it says time and again that it draws",
-          { { 1100, GUEST_DRAWING, 0 },
-            { 3050, GUEST_DRAWING, 0 },
-            { 3200, GUEST_DRAWING, 0 } },
-          "done(timeout) ",
-          "killed",
-          4100 },
-        { "it draws when its time is over",
-          { { 900, GUEST_DRAWING, 0 }, { 2900, GUEST_DONE, CELL_OK } },
-          "done(ok) ",
-          "",
-          2900 },
-        { "it lies, and goes on",
-          { { 100, GUEST_DRAWING, 0 } },
-          "done(timeout) ",
-          "killed",
-          4000 },
-        { "it is killed with a figure open",
-          { { 100, GUEST_FIGURE, 0 } },
-          "done(timeout) ",
-          "figures that it had not shown are lost",
-          1300 },
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct word *word = rows[i].words;
+    for (size_t i = 0; i < sizeof(drawers) / sizeof(drawers[0]); i++) {
+        const struct word *word = drawers[i].words;
         uint64_t now_ms = 0;
         end_the_world(state);
         open_a_session(state);
@@ -278,11 +280,12 @@ static void what_is_drawn_has_its_time(void **state)
             say_word(word);
         }
         world_advance((uint64_t)9 * WAITS_MS);
-        if (strcmp(consumer.heard, rows[i].heard) != 0 ||
-            consumer.ms != rows[i].ms ||
-            strstr(consumer.reason, rows[i].reason) == NULL)
-            fail_msg("%s: %s after %llu ms: %s", rows[i].name, consumer.heard,
-                     (unsigned long long)consumer.ms, consumer.reason);
+        if (strcmp(consumer.heard, drawers[i].heard) != 0 ||
+            consumer.ms != drawers[i].ms ||
+            strstr(consumer.reason, drawers[i].reason) == NULL)
+            fail_msg("%s: %s after %llu ms: %s", drawers[i].name,
+                     consumer.heard, (unsigned long long)consumer.ms,
+                     consumer.reason);
     }
 }
 

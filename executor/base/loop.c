@@ -1,5 +1,5 @@
 /* loop.c - libuv's polls and timers. */
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "executor/loop/loop.h"
+#include "executor/base/loop.h"
 
 enum { PATIENCE_MS = 5000 };
 

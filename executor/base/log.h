@@ -1,6 +1,6 @@
 /* log.h - one JSON line on stderr for every decision. */
-#ifndef EXECUTOR_LOOP_LOG_H
-#define EXECUTOR_LOOP_LOG_H
+#ifndef EXECUTOR_BASE_LOG_H
+#define EXECUTOR_BASE_LOG_H
 
 /* {"at": ms since 1970, "what": what, "who": who, "text": sentence}. who is
  * the session or file concerned; NULL: nobody in particular. */

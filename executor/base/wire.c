@@ -1,5 +1,5 @@
 /* wire.c - bytes and descriptors over unix sockets. */
-#include "executor/loop/wire.h"
+#include "executor/base/wire.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +20,8 @@ static void *unconst(const void *bytes)
     return pointer.out;
 }
 
-ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count)
+ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count,
+                  int flags)
 {
     union control control = { 0 };
     struct iovec part = { unconst(bytes.data), bytes.len };
@@ -34,7 +35,7 @@ ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count)
         rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
         memcpy(CMSG_DATA(rights), fds, sizeof(int) * count);
     }
-    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sendmsg(fd, &message, MSG_NOSIGNAL | flags);
 }
 
 /* Padding is room to the kernel: one more may have come than was asked for. */
@@ -53,7 +54,8 @@ static size_t take_rights(const struct cmsghdr *rights, int *fds, size_t room)
     return count < room ? count : room;
 }
 
-ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
+ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count,
+                     int flags)
 {
     union control control;
     struct iovec part = { bytes, len };
@@ -67,7 +69,7 @@ ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count)
     if (room == 0)
         message.msg_controllen = 0;
     *count = 0;
-    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | flags);
     struct cmsghdr *rights = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
     if (rights && rights->cmsg_type == SCM_RIGHTS)
         *count = take_rights(rights, fds, room);

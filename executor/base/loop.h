@@ -2,8 +2,8 @@
  *
  * Both live on the heap and are gone for their owner at once: after free no
  * callback comes, though libuv lets go of the memory a turn later. */
-#ifndef EXECUTOR_LOOP_LOOP_H
-#define EXECUTOR_LOOP_LOOP_H
+#ifndef EXECUTOR_BASE_LOOP_H
+#define EXECUTOR_BASE_LOOP_H
 
 #include <stdint.h>
 #include <uv.h>

@@ -1,5 +1,5 @@
 /* log.c - one JSON line on stderr for every decision. */
-#include "executor/loop/log.h"
+#include "executor/base/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,1 @@
+unit_test(base/loop executor_loop)

@@ -1,1 +1,0 @@
-unit_test(loop/loop executor_loop)
