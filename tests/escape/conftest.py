@@ -28,7 +28,7 @@ n = 0
 try:
     while n < 200:
         if os.fork() == 0:
-            time.sleep(5)
+            time.sleep(60)
             os._exit(0)
         n += 1
 except BlockingIOError:

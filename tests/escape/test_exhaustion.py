@@ -3,21 +3,9 @@
 import time
 
 import pytest
-from conftest import OTHERS
+from conftest import FORKS, OTHERS
 from executor_client import Executor
 
-FORKS = """
-n = 0
-try:
-    while True:
-        if os.fork() == 0:
-            time.sleep(60)
-            os._exit(0)
-        n += 1
-except BlockingIOError:
-    pass
-n < 64
-"""
 THREADS = """
 import threading
 n = 0

@@ -1,10 +1,11 @@
-"""What the tests of the transitions share, those of the command, and those of
-sessions."""
+"""What the tests of the transitions share, those of the command, those of cells,
+and those of sessions."""
 
 import signal
 
 import pytest
 from command import Command
+from executor_client import Executor
 from hosts import hosts
 from library import Library
 from servers import RedisServer
@@ -66,6 +67,22 @@ def consumer(redis):
 @pytest.fixture
 def quern(server, tmp_path):
     return Command(server.url, tmp_path)
+
+
+# --- cells: an executor for all tests of a module
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with Executor() as executor:
+        yield executor
+
+
+@pytest.fixture
+def session(executor, request):
+    session = executor.open(f"s{abs(hash(request.node.name))}")
+    yield session
+    session.close()
 
 
 # --- sessions: two hosts, for all tests of a module

@@ -5,26 +5,13 @@ import pathlib
 import sys
 
 import pytest
-from executor_client import Executor, Session
+from executor_client import Session
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 import test_cell
 import test_display
 import test_figures
 import test_notebook
-
-
-@pytest.fixture(scope="module")
-def executor():
-    with Executor() as executor:
-        yield executor
-
-
-@pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s{abs(hash(request.node.name))}")
-    yield session
-    session.close()
 
 
 def run(session, cells):

@@ -5,7 +5,6 @@ import pathlib
 import sys
 
 import pytest
-from executor_client import Executor
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 from test_session import QUICK, SLOW
@@ -29,18 +28,10 @@ LOST = "figures that it had not shown are lost"
 UNDRAWN = "not drawn: the cell was stopped"
 
 
-@pytest.fixture(scope="module")
-def executor():
-    with Executor() as executor:
-        yield executor
-
-
 @pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s{abs(hash(request.node.name))}")
+def session(session):
     assert session.run(SLOW + QUICK).status == "ok"
-    yield session
-    session.close()
+    return session
 
 
 def run_once(session, code):

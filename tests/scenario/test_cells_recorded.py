@@ -4,9 +4,7 @@ else the few of their kind below."""
 
 import pathlib
 
-import pytest
 from conformance import codeact
-from executor_client import Executor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDED = ROOT.parent / "shared" / "data" / "codeact-transcripts.jsonl.gz"
@@ -21,12 +19,6 @@ SOME = [
 
 def conversations():
     return codeact.conversations(RECORDED, EVERY) if RECORDED.exists() else SOME
-
-
-@pytest.fixture(scope="module")
-def executor():
-    with Executor() as executor:
-        yield executor
 
 
 def test_cells_show_what_was_recorded(executor):

@@ -5,13 +5,6 @@ import random
 import zlib
 
 import pytest
-from executor_client import Executor
-
-
-@pytest.fixture(scope="module")
-def executor():
-    with Executor() as executor:
-        yield executor
 
 
 @pytest.fixture

@@ -43,11 +43,9 @@ def executor():
 
 
 @pytest.fixture
-def session(executor, request):
-    session = executor.open(f"s{abs(hash(request.node.name))}")
+def session(session):
     yield session
     assert session.run("1 + 1").result == "2"
-    session.close()
 
 
 def run(session, code, on_tool=answer, tools=TOOLS, **more):
