@@ -189,7 +189,9 @@ static void explain_no_box(void)
 
 void isolation_explain(const struct err *why)
 {
-    fprintf(stderr, "quern-executor: code cannot be boxed here: %s\n",
+    bool boxed = strcmp(why->code, "no_interpreter") == 0;
+    fprintf(stderr, "quern-executor: %s: %s\n",
+            boxed ? "no session can begin here" : "code cannot be boxed here",
             why->text);
     if (strcmp(why->code, "session_failed") == 0)
         explain_no_box();

@@ -340,7 +340,10 @@ static void on_born(void *owner, int pidfd)
     struct runner *runner = owner;
     close_ends(runner);
     if (pidfd < 0) {
-        die(runner, "it could not be forked");
+        die(runner, zygote_starts(runner->zygote)
+                        ? "it could not be forked"
+                        : "quern-guest does not start; the executor's log has "
+                          "its last words");
         return;
     }
     adopt(runner, pidfd);

@@ -139,6 +139,13 @@ static void judge(struct selftest *selftest, const struct cell *cell)
     selftest->row++;
 }
 
+static void failed_as(struct err *err, const struct result_error *error)
+{
+    char code[sizeof(err->code)];
+    snprintf(code, sizeof(code), "%.*s", VIEW_ARG(error->code));
+    err_set(err, ERR_RETRY, code, "%.*s", VIEW_ARG(error->message));
+}
+
 /* Answers are noted; what follows from them happens on the loop. */
 static void on_frame(struct peer *peer, const struct frame *frame)
 {
@@ -148,8 +155,7 @@ static void on_frame(struct peer *peer, const struct frame *frame)
         return;
     /* What failed first is why the rest did. */
     if (frame->type == FRAME_FAILED && selftest->err.kind == ERR_NONE)
-        err_set(&selftest->err, ERR_RETRY, "session_failed", "%.*s",
-                VIEW_ARG(frame->error.message));
+        failed_as(&selftest->err, &frame->error);
     else if (frame->type == FRAME_DONE)
         judge(selftest, &frame->cell);
     alarm_set(selftest->alarm, 0);
@@ -206,6 +212,8 @@ static void on_alarm(void *owner)
         ask(selftest, (struct frame){ .type = FRAME_OPEN });
         return;
     }
+    if (selftest->ended)
+        return;
     bool failed = selftest->err.kind != ERR_NONE;
     while (selftest->row < ROWS && !applies(selftest))
         selftest->row++;
@@ -213,6 +221,7 @@ static void on_alarm(void *owner)
         run_row(selftest);
         return;
     }
+    selftest->ended = true;
     ask(selftest, (struct frame){ .type = FRAME_CLOSE });
     selftest->on_end(selftest->owner, failed ? &selftest->err : NULL);
 }

@@ -390,7 +390,7 @@ static enum turn step_opening(struct session *session)
         return AGAIN;
     }
     if (session->seen.late || session->seen.dead) {
-        err_set(&err, ERR_RETRY, "session_failed", "no interpreter: %s",
+        err_set(&err, ERR_RETRY, "no_interpreter", "no interpreter: %s",
                 session->seen.dead ? interpreter_cause(interpreter)
                                    : "it was not ready in time");
         return fail_open(session, &err);

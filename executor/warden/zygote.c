@@ -21,6 +21,7 @@ enum {
     ANSWER_MS = 30000,
     RESTART_MS = 500,
     RETRY_MS = 30000, /* to try to renew one again that is there */
+    PATIENCE = 3,     /* of those who wait: so many that did not get ready */
     READ_BYTES = 4096,
     MAX_WORD_FRAME_BYTES = 64 << 10,
     PID_BUCKETS = 1024,
@@ -45,6 +46,7 @@ struct zygote {
     struct parent *now;  /* forks; NULL: none is there */
     struct parent *next; /* loads */
     uint64_t generation, forks;
+    unsigned int failures; /* to get ready, one after the other */
     struct alarm *answer;  /* is due from the one that forks */
     struct alarm *loading; /* is due to be over; or: start the next */
     struct birth *wanted;
@@ -115,6 +117,19 @@ static void end_parent(struct parent *parent)
         release(parent);
 }
 
+/* Whoever waits now; not those who begin to wait because of it. */
+static void refuse_wanted(struct zygote *zygote)
+{
+    size_t count = 0;
+    for (struct birth *birth = zygote->wanted; birth; birth = birth->next)
+        count++;
+    while (count-- > 0 && zygote->wanted) {
+        struct birth *birth = zygote->wanted;
+        zygote->wanted = birth->next;
+        birth->on_born(birth->owner, -1);
+    }
+}
+
 static void go_down(struct parent *parent, const char *why)
 {
     struct zygote *zygote = parent->zygote;
@@ -127,8 +142,12 @@ static void go_down(struct parent *parent, const char *why)
     end_parent(parent);
     if (!zygote->next)
         alarm_set(zygote->loading, zygote->now ? RETRY_MS : RESTART_MS);
-    if (!forks)
+    if (!forks) {
+        zygote->failures++;
+        if (!zygote_starts(zygote))
+            refuse_wanted(zygote);
         return;
+    }
     answer_came(zygote);
     orphans_look(zygote->orphans); /* its box cannot end while it is a zombie */
     if (zygote->asked)
@@ -144,7 +163,7 @@ static void succeed(struct zygote *zygote)
     end_parent(zygote->now);
     zygote->now = zygote->next;
     zygote->next = NULL;
-    zygote->forks = 0;
+    zygote->forks = zygote->failures = 0;
     orphans_look(zygote->orphans);
     alarm_set(zygote->loading, zygote->settings->renew_ms);
     log_line("zygote.up", profile_names[zygote->profile], "number %llu",
@@ -323,6 +342,11 @@ void zygote_free(struct zygote *zygote)
 bool zygote_is_busy(const struct zygote *zygote)
 {
     return zygote->wanted || zygote->due;
+}
+
+bool zygote_starts(const struct zygote *zygote)
+{
+    return zygote->now || zygote->failures < PATIENCE;
 }
 
 uint64_t zygote_generation(const struct zygote *zygote)

@@ -45,6 +45,9 @@ void zygote_forget(struct zygote *zygote, struct birth *birth);
 
 /* Births wait for it. */
 bool zygote_is_busy(const struct zygote *zygote);
+/* False: none is there, and the last ones ended before they were ready. It goes
+ * on trying; those who wait are told each time. */
+bool zygote_starts(const struct zygote *zygote);
 /* Which one it is; 0: none has been up. */
 uint64_t zygote_generation(const struct zygote *zygote);
 

@@ -50,6 +50,16 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path):
     assert f"no box could be made: {path} could not be started" in process.text()
 
 
+def test_a_guest_that_does_not_start_is_no_riddle():
+    args = [binary("quern-executor"), "--check", "--profile", "bare"]
+    process = Process([*args, "--guest", "/bin/false"]).start()
+    # Whoever waits for one that may come up waits for a minute.
+    assert process.wait(40) == 69, process.text()
+    last = process.text().splitlines()[-1]
+    assert last.startswith("quern-executor: no session can begin here: ")
+    assert "quern-guest does not start" in last
+
+
 # As container engines do with parts of /proc: the kernel then refuses a new one.
 MASK = 'mount --bind /dev/null /proc/timer_list && exec "$@"'
 MASKED = ["unshare", "-m", "sh", "-c", MASK]

@@ -139,6 +139,11 @@ void zygote_fork(struct zygote *its, struct birth *birth)
     alarm_set(its->pace, 0);
 }
 
+bool zygote_starts(const struct zygote *its)
+{
+    return its == &zygote;
+}
+
 void zygote_forget(struct zygote *its, struct birth *birth)
 {
     for (struct birth **link = &its->wanted; *link; link = &(*link)->next)
