@@ -36,7 +36,7 @@ OURS = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__"} | {
     "__spec__",
 }
 
-ROOM = _quern.MAX_PICTURE_BYTES - (256 << 10)  # of names; packages, lots, frames
+ROOM = _quern.MAX_PICTURE_BYTES - (256 << 10)  # of names; the rest beside them
 PATIENCE_S = 4  # four times that is within the time of a save
 PIECE_BYTES = 1 << 20
 
@@ -125,7 +125,7 @@ def choose(names):
 
 
 def pack(names, patience_s):
-    everything = {"names": names, "folder": os.getcwd(), "lots": lots()}
+    everything = {"names": names, "folder": os.getcwd(), "random": random_states()}
     packages = json.dumps(installed()).encode() + b"\n"
     room = _quern.MAX_PICTURE_BYTES - len(HEADER) - len(packages)
     packer = Packer(room, time.monotonic() + patience_s)
@@ -205,8 +205,8 @@ def install(packages):
     return dict.fromkeys(wanted, why) if why else {}
 
 
-def lots():
-    """How random numbers go on."""
+def random_states():
+    """From where random numbers go on."""
     numpy = sys.modules.get("numpy")
     return {
         "random": sys.modules["random"].getstate() if "random" in sys.modules else None,
@@ -234,11 +234,11 @@ def put_back(picture):
 def go_on(everything):
     with contextlib.suppress(OSError):
         os.chdir(everything["folder"])
-    drawn = everything["lots"]
+    states = everything["random"]
     with contextlib.suppress(Exception):
-        if drawn["random"]:
+        if states["random"]:
             import random
 
-            random.setstate(drawn["random"])
-        if drawn["numpy"] and (numpy := sys.modules.get("numpy")):
-            numpy.random.set_state(drawn["numpy"])
+            random.setstate(states["random"])
+        if states["numpy"] and (numpy := sys.modules.get("numpy")):
+            numpy.random.set_state(states["numpy"])
