@@ -201,6 +201,27 @@ def test_of_another_python_only_that_is_lost_which_cannot_be_made(sessions):
     assert here.run("fine, random.random() < 1").result == "([1], True)"
 
 
+# As if pandas here were an older one, which had a class that has moved since.
+OLD = """
+import pandas.core.series as home
+class TimeSeries:
+    def __reduce__(self): return type(self), ([1.5, 2.5],)
+TimeSeries.__module__, TimeSeries.__qualname__ = home.__name__, 'TimeSeries'
+home.TimeSeries = TimeSeries
+series = TimeSeries()
+del TimeSeries, home
+"""
+
+
+def test_what_an_older_pandas_made_comes_back(sessions):
+    there, here = sessions
+    assert there.run(OLD).status == "ok"
+    other = of_another(there.run("", task="save").picture)
+    restored = here.run("", task="restore", picture=other)
+    assert json.loads(restored.result)["left"] == {}
+    assert here.run("series.sum(), type(series).__name__").result == "(4.0, 'Series')"
+
+
 # name, picture, a word of what is said
 REFUSED = [
     ("nothing", b"", "no picture"),

@@ -37,6 +37,9 @@ class Lost:
     def __call__(self, *_args, **_kwargs):
         return self
 
+    def __repr__(self):
+        return f"what is lost ({self.why})"
+
     def __setstate__(self, _state):
         pass
 
@@ -50,6 +53,17 @@ class Lost:
         pass
 
 
+def renamed(module, name):
+    """What pandas calls today what an older one has pickled, as it knows itself."""
+    if module.partition(".")[0] != "pandas":
+        return module, name
+    try:
+        compat = importlib.import_module("pandas.compat.pickle_compat")
+        return compat._class_locations_map.get((module, name), (module, name))
+    except (ImportError, AttributeError):
+        return module, name
+
+
 class Reading:
     """Goes on where a module is missing."""
 
@@ -60,7 +74,7 @@ class Reading:
 
     def find_class(self, module, name):
         try:
-            found = super().find_class(module, name)
+            found = super().find_class(*renamed(module, name))
         except (ImportError, AttributeError) as error:
             return self.lose(text.describe(error))
         return self.module if name == "subimport" else found
