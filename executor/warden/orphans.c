@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-enum { LOOK_MS = 200, MAX_LOOKS = 20 };
+enum { LOOK_MS = 200, SELDOM_MS = 60000 };
 
 struct orphans {
     struct alarm *alarm;
-    unsigned int looks;
-    pid_t zombie; /* that the last look saw */
+    uint64_t wait_ms; /* to the next look, longer each time */
+    pid_t zombie;     /* that the last look saw */
 };
 
 static void on_look(void *owner)
@@ -17,13 +17,16 @@ static void on_look(void *owner)
     struct orphans *orphans = owner;
     siginfo_t info = { 0 };
     waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid > 0 && info.si_pid == orphans->zombie) {
-        waitpid(info.si_pid, NULL, WNOHANG);
-        orphans->looks = 0;
+    if (info.si_pid > 0) {
+        if (info.si_pid == orphans->zombie)
+            waitpid(info.si_pid, NULL, WNOHANG);
+        orphans->wait_ms = LOOK_MS;
     }
     orphans->zombie = info.si_pid;
-    if (++orphans->looks < MAX_LOOKS)
-        alarm_set(orphans->alarm, LOOK_MS);
+    alarm_set(orphans->alarm, orphans->wait_ms);
+    orphans->wait_ms *= 2;
+    if (orphans->wait_ms > SELDOM_MS)
+        orphans->wait_ms = SELDOM_MS;
 }
 
 struct orphans *orphans_new(uv_loop_t *loop)
@@ -41,6 +44,6 @@ void orphans_free(struct orphans *orphans)
 
 void orphans_look(struct orphans *orphans)
 {
-    orphans->looks = 0;
+    orphans->wait_ms = LOOK_MS;
     alarm_set(orphans->alarm, LOOK_MS);
 }

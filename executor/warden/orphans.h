@@ -13,7 +13,7 @@ struct orphans;
 struct orphans *orphans_new(uv_loop_t *loop);
 void orphans_free(struct orphans *orphans);
 
-/* There may be one, now or in a few seconds. */
+/* There may be one soon: looks at once and then less and less often. */
 void orphans_look(struct orphans *orphans);
 
 #endif
