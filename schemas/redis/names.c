@@ -96,6 +96,69 @@ struct key names_sessions(const struct names *names, unsigned int partition)
     return key_make("%s{%03x}:sessions", names->prefix, partition);
 }
 
+struct key names_line(const struct names *names, unsigned int partition,
+                      struct view tenant, struct view session)
+{
+    assert(tenant.len <= MAX_NAME_BYTES && session.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:line:%.*s/%.*s", names->prefix, partition,
+                    VIEW_ARG(tenant), VIEW_ARG(session));
+}
+
+struct key names_lane(const struct names *names, unsigned int partition,
+                      struct view queue, struct view tenant, int priority)
+{
+    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:lane:%.*s/%.*s:%s", names->prefix, partition,
+                    VIEW_ARG(queue), VIEW_ARG(tenant),
+                    priority_names[priority]);
+}
+
+struct key names_ready(const struct names *names, unsigned int partition,
+                       struct view queue, struct view tenant)
+{
+    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:ready:%.*s/%.*s", names->prefix, partition,
+                    VIEW_ARG(queue), VIEW_ARG(tenant));
+}
+
+struct key names_running(const struct names *names, unsigned int partition,
+                         struct view queue, struct view tenant)
+{
+    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:running:%.*s/%.*s", names->prefix, partition,
+                    VIEW_ARG(queue), VIEW_ARG(tenant));
+}
+
+struct key names_of_queue(const struct names *names, unsigned int partition,
+                          const char *what, struct view queue)
+{
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:%s:%.*s", names->prefix, partition, what,
+                    VIEW_ARG(queue));
+}
+
+struct key names_of_root(const struct names *names, unsigned int partition,
+                         const char *what)
+{
+    return key_make("%s{%03x}:%s", names->prefix, partition, what);
+}
+
+struct key names_schedule(const struct names *names, unsigned int partition,
+                          struct view name)
+{
+    assert(name.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:schedule:%.*s", names->prefix, partition,
+                    VIEW_ARG(name));
+}
+
+struct key names_worker(const struct names *names, unsigned int partition,
+                        struct view consumer)
+{
+    assert(consumer.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:worker:%.*s", names->prefix, partition,
+                    VIEW_ARG(consumer));
+}
+
 static struct key of_job(const struct names *names, const char *what,
                          struct view id)
 {

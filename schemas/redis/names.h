@@ -12,14 +12,39 @@
  *                                 channel on which the same bytes are published
  *   ROOT result:<id>              string (schemas/message/result.h)
  *   ROOT idem:<tenant>:<key>      string: the job's id
+ *   ROOT unique:<tenant>:<key>    string: id of the one that has not ended
  *   ROOT dead:<queue>             sorted set of ids by time: failed for good
- *   ROOT control                  channel: "cancel <id>", wakes beats early
+ *   ROOT control                  channel: "cancel <id>" wakes beats early,
+ *                                 "pause|resume <queue>", "drain <consumer>"
  *   ROOT blob:<sha256>            string: bytes of a file or image
  *   ROOT refs:<sha256>            sorted set of who needs that blob
  *   ROOT session:<tenant>/<name>  hash: a session (schemas/message/session.h)
  *   ROOT sessions                 sorted set of <tenant>/<name> by when the
  *                                 session expires
- *   ROOT line:<tenant>/<name>     sorted set: jobs that wait for the session
+ *   ROOT line:<tenant>/<name>     sorted set: jobs of the session that have not
+ *                                 ended; the first may run
+ *
+ *   ROOT lane:<queue>/<tenant>:<priority>
+ *                                 list of "<place>:<id>": jobs of one tenant
+ *                                 that wait outside of the work streams
+ *   ROOT lanes:<queue>            hash: tenant, how many stand in its lanes
+ *   ROOT ready:<queue>/<tenant>   sorted set: ids that stand in the streams and
+ *                                 were not started, by when they came
+ *   ROOT running:<queue>/<tenant> set: ids that run; only where a limit is set
+ *   ROOT rate:<queue>/<tenant>    string: when the tenant's rate is used up to
+ *   ROOT leases                   sorted set: ids that run, by when their lease
+ *                                 ends
+ *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and
+ *                                 waiting by when they go on; and "lane
+ *                                 <tenant>" by when that one is looked at
+ *   ROOT deadlines                sorted set: ids of jobs with a deadline by it
+ *   ROOT taken:<consumer>         string: ticket and ids of its last take
+ *   ROOT queues                   set: queues that have ever held a job
+ *   ROOT queue:<queue>            hash: settings of operators (operate.h)
+ *   ROOT schedules                sorted set: names by when they are due
+ *   ROOT schedule:<name>          hash: one of them (operate.h)
+ *   ROOT workers                  sorted set: consumers by their last report
+ *   ROOT worker:<consumer>        hash: what it says of itself (upkeep.h)
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -61,6 +86,24 @@ struct key names_blob(const struct names *names, unsigned int partition,
 struct key names_session(const struct names *names, unsigned int partition,
                          struct view tenant, struct view session);
 struct key names_sessions(const struct names *names, unsigned int partition);
+struct key names_line(const struct names *names, unsigned int partition,
+                      struct view tenant, struct view session);
+struct key names_lane(const struct names *names, unsigned int partition,
+                      struct view queue, struct view tenant, int priority);
+struct key names_ready(const struct names *names, unsigned int partition,
+                       struct view queue, struct view tenant);
+struct key names_running(const struct names *names, unsigned int partition,
+                         struct view queue, struct view tenant);
+/* "lanes", "scheduled", "queue": a queue's own. */
+struct key names_of_queue(const struct names *names, unsigned int partition,
+                          const char *what, struct view queue);
+/* "leases", "deadlines", "queues", "schedules", "workers": the partition's. */
+struct key names_of_root(const struct names *names, unsigned int partition,
+                         const char *what);
+struct key names_schedule(const struct names *names, unsigned int partition,
+                          struct view name);
+struct key names_worker(const struct names *names, unsigned int partition,
+                        struct view consumer);
 /* The rest take a job id, which names its partition; id_parse() it first. */
 struct key names_job(const struct names *names, struct view id);
 struct key names_journal(const struct names *names, struct view id);

@@ -2,20 +2,23 @@
  *
  * The steps are functions of the library quern_v1 (library/, loaded by
  * consumers and by producers that may). KEYS[1] is the partition's root
- * (names.h). Each is fenced: a consumer names the epoch that start gave it, and
+ * (names.h). Each is fenced: a consumer names the epoch that take gave it, and
  * is refused (STALE) once the job has moved on. Each may be sent again after a
  * lost reply: the second time changes nothing and answers as the first.
  *
- *   submit -> start -> { beat | journal | event } ... -> finish
- *                `-> release (handed back) -> start ...
- *   reclaim: a lease that ended -> start ...     cancel: any time
+ *   submit -> take -> { beat | journal | event } ... -> finish
+ *               |`-> release (handed back) -> take ...
+ *               `--> wait -> (promote | approve) -> take ...
+ *   lapse: a lease that ended -> take ...     cancel: any time
+ *
+ * The rest of them: session.h (whose turn it is), upkeep.h (what every consumer
+ * does now and then), operate.h (what operators do).
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
  * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index, session's
- * generation).
- * reply_ok() turns them into err: codes stale, unknown_job, queue_full,
- * too_large, missing_blob, bad_argument, misplaced. queue_full is ERR_RETRY,
- * the rest ERR_REJECT.
+ * generation). reply_ok() turns them into err: codes stale, unknown_job,
+ * queue_full, too_large, missing_blob, bad_argument, misplaced. queue_full is
+ * ERR_RETRY, the rest ERR_REJECT.
  *
  * Builders fill a command (borrowing every view); readers take its reply. */
 #ifndef SCHEMAS_REDIS_TRANSITION_H
@@ -23,7 +26,6 @@
 
 #include <hiredis/hiredis.h>
 
-#include "schemas/message/session.h"
 #include "schemas/redis/command.h"
 #include "schemas/redis/names.h"
 
@@ -43,10 +45,14 @@ struct submit {
     struct view session;
     struct view idempotency_key; /* empty: none */
     uint64_t idempotency_ttl_ms; /* zero: a day */
-    uint64_t deadline_ms;        /* from now; zero: none */
-    uint64_t max_depth; /* waiting and running in the queue; zero: none */
-    struct list files;  /* of struct file_ref: their blobs are kept for it */
-    struct view body;   /* schemas/message/job.h, any bytes */
+    struct view unique_key; /* a job that has not ended and has it stands */
+    uint64_t deadline_ms;   /* from now; zero: none */
+    uint64_t delay_ms;      /* not before so long from now */
+    uint64_t not_before;    /* nor before that, ms since 1970 */
+    uint64_t max_depth;     /* of the queue; zero: as operators have set it */
+    uint64_t tenant_depth;  /* of the tenant in the queue; likewise */
+    struct list files;      /* of struct file_ref: their blobs are kept */
+    struct view body;       /* schemas/message/job.h, any bytes */
 };
 void transition_submit(struct command *command, const struct names *names,
                        const struct submit *submit);
@@ -57,17 +63,31 @@ bool transition_submitted(const redisReply *reply, struct view *id,
 struct claim {
     struct view stream; /* the key, and the entry in it */
     struct view entry;
+};
+/* Up to count jobs: first those whose entries a blocking read has brought, then
+ * more of the queues, the oldest first: a job of normal priority counts as
+ * younger by 60 s, one of low priority by 600 s. */
+struct take {
     struct view consumer;
     uint64_t lease_ms;
     uint64_t max_crashes; /* more than these: failed, before decoding */
+    uint64_t count;       /* 1 to 512: free slots */
+    uint64_t ticket; /* of this take, not zero: again with the same one answers
+                        the same jobs, while its lease lasts */
+    const struct claim *claims;
+    size_t claim_count;
+    const struct view *queues;
+    size_t queue_count;
 };
 struct started {
-    bool run; /* false: there is nothing to do, the entry is acknowledged */
+    bool run;           /* false: there is nothing to do */
     struct view reason; /* not run: taken (by another), gone, unknown,
-                           duplicate, terminal, crashed, cancelled, deadline */
+                           duplicate, terminal, crashed, cancelled, deadline,
+                           paused (queue), limit (of the tenant) */
     struct view id;
     uint64_t epoch;
-    uint64_t attempt; /* starts so far, drains not counted */
+    uint64_t attempt; /* starts so far, those that were handed back not */
+    uint64_t errors;  /* attempts that failed and were tried again */
     uint64_t crashes;
     bool cancel;
     uint64_t now;         /* ms since 1970, the server's clock */
@@ -76,9 +96,18 @@ struct started {
     struct view body;
     size_t records;            /* of the journal: reply->element[...] */
     const redisReply *journal; /* array of strings */
+    struct view approval;      /* of the last wait for one: yes, no; or empty */
+    struct view approval_note;
 };
+void transition_take(struct command *command, const struct names *names,
+                     unsigned int partition, const struct take *take);
+/* How many answers: first one for each claim, then one for each job more. They
+ * are reply->element[...], for transition_started(). */
+bool transition_taken(const redisReply *reply, size_t *count, struct err *err);
+/* One entry that a read has brought. */
 void transition_start(struct command *command, const struct names *names,
-                      unsigned int partition, const struct claim *claim);
+                      unsigned int partition, const struct claim *claim,
+                      const struct take *take);
 bool transition_started(const redisReply *reply, struct started *started,
                         struct err *err);
 
@@ -129,56 +158,24 @@ void transition_finish(struct command *command, const struct names *names,
 void transition_release(struct command *command, const struct names *names,
                         struct holding holding, struct view reason);
 
-/* Jobs of a stream whose lease ended are put back (epoch raised, crash counted,
- * job.lost said); names of consumers long gone are forgotten. Walk with the
- * cursor given back, from "-" until it is "-" again: never from the start each
- * time, which starves the rest. */
-struct reclaim {
-    struct view stream;
-    uint64_t lease_ms; /* idle for so long, or for the job's own if longer */
-    uint64_t max_crashes;
-    size_t count; /* entries looked at in one step, up to 512 */
-    struct view cursor;
-};
-void transition_reclaim(struct command *command, const struct names *names,
-                        unsigned int partition, const struct reclaim *reclaim);
-bool transition_reclaimed(const redisReply *reply, struct view *cursor,
-                          uint64_t *jobs, struct err *err);
-
-/* Whose turn it is in a session that outlives jobs: one job at a time, in the
- * order of their submits, until it has ended. */
-struct session_key { /* both valid names */
-    struct view tenant, name;
-};
-struct session_turn {
-    bool mine;
-    struct view other;  /* not mine: the job that it waits for ... */
-    bool runs;          /* ... and whether somebody is at work on that */
-    struct view record; /* schemas/message/session.h; empty: none stands */
-};
-void transition_session_claim(struct command *command,
-                              const struct names *names, struct holding holding,
-                              struct session_key session, uint64_t ttl_ms);
-bool transition_session_claimed(const redisReply *reply,
-                                struct session_turn *turn, struct err *err);
-
-/* Replaces what is known of a session, if it is at that generation still; else
- * refused (misplaced). The blobs live as long as the record, which is read and
- * used only while they do. */
-struct session_save {
+/* Out of the consumer's hands for a while; no slot is held. */
+struct wait {
     struct holding holding;
-    struct session_key session;
-    uint64_t generation; /* of the record that it replaces; 0: none stands */
-    bool closed;
-    uint64_t ttl_ms;
-    uint64_t kept_ms;    /* how long replaced files are still there; a day at
-                            least */
-    struct view record;  /* its generation is one more */
-    struct view picture; /* SHA-256; empty: none */
-    struct list files;   /* of struct session_file */
+    uint64_t delay_ms; /* zero: until approve, for a week at most */
+    bool charge; /* an error is counted; otherwise the attempt is not counted */
+    struct view reason;     /* retry, backoff, approval */
+    struct view event_data; /* of job.waiting; empty: reason and until */
 };
-void transition_session_save(struct command *command, const struct names *names,
-                             const struct session_save *save);
+void transition_wait(struct command *command, const struct names *names,
+                     const struct wait *wait);
+/* The state that release or wait have left the job in, enum job_state. */
+bool transition_moved(const redisReply *reply, int *state, struct err *err);
+
+/* Of a job that waits for approval: it goes on and is told. */
+void transition_approve(struct command *command, const struct names *names,
+                        struct view id, bool yes, struct view note);
+/* late: it does not wait for one, or was told otherwise. */
+bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
 enum cancelled { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };
 /* Waiting: cancelled now. Running: its consumer is asked. Ended: too late. */

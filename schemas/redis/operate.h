@@ -1,0 +1,78 @@
+/* operate.h - what operators do. Steps as those of transition.h. */
+#ifndef SCHEMAS_REDIS_OPERATE_H
+#define SCHEMAS_REDIS_OPERATE_H
+
+#include "schemas/redis/transition.h"
+
+/* A failed job of the dead begins anew, under its id: its journal, its result
+ * and its events are gone, what is counted is zero; seq goes on. late: it is
+ * not among the dead, or its body has expired. */
+void transition_requeue(struct command *command, const struct names *names,
+                        struct view id);
+bool transition_requeued(const redisReply *reply, bool *late, struct err *err);
+
+/* One of the dead, also an entry-..., goes for good. late: it is not there. */
+void transition_forget(struct command *command, const struct names *names,
+                       unsigned int partition, struct view queue,
+                       struct view id);
+bool transition_forgotten(const redisReply *reply, bool *late, struct err *err);
+
+/* What waits in the queue (streams, lanes, scheduled) is cancelled, up to count
+ * (512) in one step; again while more. dry: only how many there are. */
+void transition_purge(struct command *command, const struct names *names,
+                      unsigned int partition, struct view queue, uint64_t count,
+                      bool dry);
+bool transition_purged(const redisReply *reply, uint64_t *jobs, bool *more,
+                       struct err *err);
+
+/* paused: 1. max_depth, tenant_depth: jobs that wait (and run). tenant_running:
+ * jobs of a tenant at once. tenant_rate: starts in tenant_rate_ms, so many at
+ * once, then evenly. Of one tenant alone: "tenant_depth:<tenant>" and so on. An
+ * empty value removes the setting. A lower limit holds for starts from then on.
+ * Control is told "pause <queue>" or "resume <queue>". */
+struct setting {
+    struct view name, value;
+};
+void transition_queue_set(struct command *command, const struct names *names,
+                          unsigned int partition, struct view queue,
+                          const struct setting *settings, size_t count);
+
+struct queue_stats {
+    bool paused;
+    uint64_t ready;     /* in the streams, not started */
+    uint64_t running;   /* or read by a consumer just now */
+    uint64_t lanes;     /* waiting outside of the streams ... */
+    uint64_t tenants;   /* ... of so many tenants */
+    uint64_t scheduled; /* later, or waiting: retry, backoff, approval */
+    uint64_t dead;
+    uint64_t oldest_ms; /* how long the oldest has stood in the streams */
+};
+void transition_stats(struct command *command, const struct names *names,
+                      unsigned int partition, struct view queue);
+bool transition_stated(const redisReply *reply, struct queue_stats *stats,
+                       struct err *err);
+
+/* A consumer is asked to drain, or no longer; control is told "drain
+ * <consumer>". Unknown: no consumer of that name has reported lately. */
+void transition_drain(struct command *command, const struct names *names,
+                      unsigned int partition, struct view consumer, bool drain);
+
+/* Replaces the one of that name, in the tenant's partition. */
+struct schedule {
+    struct view name;
+    struct view spec; /* as promote gives it back: for the consumer to read */
+    struct view zone;
+    uint64_t next_at;         /* ms since 1970 */
+    const struct submit *job; /* without id, idempotency key and not_before; the
+                                 body without id */
+};
+void transition_schedule_set(struct command *command, const struct names *names,
+                             unsigned int partition,
+                             const struct schedule *schedule);
+void transition_schedule_rm(struct command *command, const struct names *names,
+                            unsigned int partition, struct view name);
+/* Whether there was one. */
+bool transition_schedule_removed(const redisReply *reply, bool *was,
+                                 struct err *err);
+
+#endif
