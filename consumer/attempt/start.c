@@ -94,12 +94,14 @@ enum turn step_starting(struct attempt *attempt)
         struct claim claim = {
             .stream = view_of(attempt->stream),
             .entry = view_of(attempt->entry),
+        };
+        struct take take = {
             .consumer = view_of(consumer->name),
             .lease_ms = consumer->settings.lease_ms,
             .max_crashes = consumer->settings.max_crashes,
         };
         struct command command;
-        transition_start(&command, &consumer->names, PARTITION, &claim);
+        transition_start(&command, &consumer->names, PARTITION, &claim, &take);
         store_send(&attempt->store, &command, on_started, attempt);
         command_finish(&command);
         return WAIT;

@@ -5,7 +5,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "schemas/redis/transition.h"
+#include "schemas/redis/upkeep.h"
 
 enum { STEP_ENTRIES = 100, MAX_CURSOR = 64 };
 

@@ -39,7 +39,7 @@
 #include "consumer/session/executor.h"
 #include "consumer/session/known.h"
 #include "consumer/session/told.h"
-#include "schemas/redis/transition.h"
+#include "schemas/redis/session.h"
 
 enum session_state {
     SESSION_IDLE,

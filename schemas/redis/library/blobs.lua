@@ -13,7 +13,7 @@ end
 local function keep_blobs(job)
     for sha256 in job.blobs:gmatch("%x+") do
         local blob, refs = blob_keys(job.root, sha256)
-        redis.call("ZADD", refs, 0, job.id)
+        call("ZADD", refs, 0, job.id)
         redis.call("PERSIST", refs)
         redis.call("PERSIST", blob)
     end
@@ -21,24 +21,24 @@ end
 
 -- Both keys live as long as refs says; "GT": the bytes no shorter than they do.
 local function settle_blob(blob, refs, ...)
-    local first = redis.call("ZRANGE", refs, 0, 0, "WITHSCORES")
+    local first = call("ZRANGE", refs, 0, 0, "WITHSCORES")
     if first[2] == "0" then return end
-    local last = redis.call("ZRANGE", refs, -1, -1, "WITHSCORES")
+    local last = call("ZRANGE", refs, -1, -1, "WITHSCORES")
     redis.call("PEXPIREAT", blob, last[2], ...)
     redis.call("PEXPIREAT", refs, last[2])
 end
 
 local function keep_blob(root, sha256, who, until_ms)
     local blob, refs = blob_keys(root, sha256)
-    redis.call("ZADD", refs, until_ms, who)
+    call("ZADD", refs, until_ms, who)
     settle_blob(blob, refs, "GT")
 end
 
 -- who no longer names it: the bytes stay until then, or longer.
 local function let_blob_go(root, sha256, who, until_ms)
     local blob, refs = blob_keys(root, sha256)
-    redis.call("ZREM", refs, who)
-    redis.call("ZADD", refs, "GT", until_ms, "ended")
+    call("ZREM", refs, who)
+    call("ZADD", refs, "GT", until_ms, "ended")
     settle_blob(blob, refs)
 end
 
@@ -48,4 +48,15 @@ local function let_blobs_go(job, now, ttl_ms)
     for sha256 in job.blobs:gmatch("%x+") do
         let_blob_go(job.root, sha256, job.id, now + math.max(ttl_ms, DAY_MS))
     end
+end
+
+-- As a set, of a list or of words.
+local function blob_set(blobs)
+    local set = {}
+    if type(blobs) == "table" then
+        for _, sha256 in ipairs(blobs) do set[sha256] = true end
+    else
+        for sha256 in (blobs or ""):gmatch("%x+") do set[sha256] = true end
+    end
+    return set
 end

@@ -1,141 +1,23 @@
-#!lua name=quern_v1
---[[ facts.lua - what callers send, a job's facts, and its events.
-
-The files of this folder are one library, put together in the order facts, blobs,
-ends, session, submit, run, leave, register: every change of a job's facts, each
-one an atomic step.
-
-   scheduled --> queued --> in_progress --> completed | incomplete | failed
-      waiting ---^  ^-----------+  +------> cancelled
-
-A function runs alone and is not rolled back: so each one looks first, refuses
-or decides, and only then writes. KEYS[1] is the partition's root; every other
-key begins with it and is in its slot. The clock is the server's.
-
-Who may change a job that runs is decided by its epoch: start gives it, and
-whatever takes the job from its holder (release, reclaim, an end from outside)
-raises it, so a late write names an epoch that is over and is refused. A
-terminal job whose epoch is still the caller's was ended by that caller.
-
-Work in flight never expires; the end of a job gives all of it a time to live.
-../transition.h tells what a caller may expect, ../../README.md which key holds
-what. ]]
-
-local BUILD = 10 -- raise with every change; transition.c reads it from here
-
-local GROUP = "consumers"
-local PRIORITIES = { high = true, normal = true, low = true }
-local TERMINAL = {
-    completed = true, incomplete = true, failed = true, cancelled = true,
-}
-
-local KIB = 1024
-local MAX_JOB_BYTES = 256 * KIB
-local MAX_RESULT_BYTES = 1024 * KIB
-local MAX_RECORD_BYTES = 1024 * KIB
-local MAX_EVENT_BYTES = 64 * KIB
-local MAX_REASON_BYTES = 256
-local MAX_EVENTS = 10000 -- kept of one job, about
-local MAX_BATCH = 512
-local MAX_FILES = 64 -- of one job
-local MAX_SESSION_BYTES = 256 * KIB
-local MAX_SESSION_FILES = 512
-
-local HOUR_MS = 3600 * 1000
-local DAY_MS = 24 * HOUR_MS
-local WEEK_MS = 7 * DAY_MS
-
-local EMPTY_MAP = "\128" -- MessagePack
-
--- ------------------------------------------------------- what callers send
-
--- What it quotes is the caller's: printable, and not all of it.
-local function refuse(word, text, ...)
-    local args = { ... }
-    for i, arg in ipairs(args) do
-        if type(arg) == "string" then
-            args[i] = arg:sub(1, 80):gsub("[^\32-\126]", "?")
-        end
-    end
-    return redis.error_reply(word .. " " .. text:format(unpack(args)))
-end
-
--- A whole number that Lua holds exactly, or nil.
-local function number(text)
-    if not (text and text:find("^%d+$") and #text <= 15) then return nil end
-    return tonumber(text)
-end
-
--- May be part of a key: queue, tenant, session.
-local function is_name(text)
-    return #text <= 128 and text:find("^[%w._-]+$") ~= nil
-end
-
--- Sequences of more than one byte that RFC 3629 allows.
-local UTF8 = {
-    "\240[\144-\191][\128-\191][\128-\191]",
-    "[\241-\243][\128-\191][\128-\191][\128-\191]",
-    "\244[\128-\143][\128-\191][\128-\191]",
-    "\224[\160-\191][\128-\191]",
-    "[\225-\236\238\239][\128-\191][\128-\191]",
-    "\237[\128-\159][\128-\191]",
-    "[\194-\223][\128-\191]",
-}
-
--- May stand in an event as text.
-local function is_reason(text)
-    if #text > MAX_REASON_BYTES then return false end
-    for _, sequence in ipairs(UTF8) do text = text:gsub(sequence, " ") end
-    return not text:find("[\128-\255]")
-end
-
-local HEX = "[0-9a-f]"
-local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
-    .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
-
-local function is_sha256(text)
-    return #text == 64 and text:find("^" .. HEX .. "+$") ~= nil
-end
-
--- A job's id names its partition, which must be the root's.
-local function is_id(root, id)
-    local partition = id and id:match(UUID7)
-    return partition ~= nil and partition == root:match("{(%x%x%x)}:$")
-end
-
-local function is_map(bytes)
-    local first = bytes:byte()
-    return first and (first >= 0x80 and first <= 0x8f
-        or first == 0xde or first == 0xdf)
-end
-
--- A stream of work of this root, and nothing else that may be there.
-local function is_work(root, stream)
-    return stream ~= nil and stream:sub(1, #root + 5) == root .. "work:"
-end
-
-local function now_ms()
-    local time = redis.call("TIME")
-    return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
--- ----------------------------------------------------------- a job's facts
+-- facts.lua - a job's facts and its events.
 
 local NUMBERS = {
-    epoch = true, attempts = true, crashes = true, seq = true, told = true,
-    submitted_at = true, started_at = true, deadline_at = true,
-    lease_ms = true, cancel = true,
+    epoch = true, attempts = true, errors = true, crashes = true, seq = true,
+    told = true, submitted_at = true, started_at = true, deadline_at = true,
+    not_before = true, lease_ms = true, cancel = true, limited = true,
 }
--- What decides where a job goes next; and what is asked for while it runs, most
--- often by far.
-local ALL = {
-    "state", "epoch", "attempts", "crashes", "seq", "queue", "priority",
-    "stream", "entry", "owner", "lease_ms", "submitted_at", "started_at",
-    "deadline_at", "cancel", "cancel_reason", "blobs",
+-- What a fact is while it is not there, which keeps a waiting job small.
+local ABSENT = {
+    epoch = 0, attempts = 0, errors = 0, crashes = 0, seq = 0, told = 0,
+    submitted_at = 0, started_at = 0, deadline_at = 0, not_before = 0,
+    lease_ms = 0, cancel = 0, limited = 0, queue = "default",
+    priority = "normal", tenant = "default", session = "", claims = "",
+    entry = "", place = "", owner = "", cancel_reason = "", blobs = "",
+    unique = "", reason = "", approval = "", approval_note = "",
 }
-local RUNNING = {
-    "state", "epoch", "attempts", "seq", "told", "stream", "entry", "cancel",
-}
+local OF_JOB = { __index = ABSENT }
+-- What is asked for while it runs, most often by far.
+local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel" }
+local RUNNING = { "state", "epoch", "attempts", "seq", "told" }
 
 -- The bytes of submit have a key of their own: the facts stay small enough for
 -- Redis to keep them in one piece of memory.
@@ -143,30 +25,61 @@ local function body_key(job)
     return job.root .. "body:" .. job.id
 end
 
--- The facts of those names as a table, or nil. Changes go through set() and
--- save(). What somebody else has put there must not raise an error: one broken
--- job would stop the walk over all that wait behind it.
-local function load(root, id, names)
-    local key = root .. "job:" .. id
-    local values = redis.pcall("HMGET", key, unpack(names))
-    if not values[1] then return nil end
-    local job = { root = root, id = id, key = key, changes = {} }
-    for i, name in ipairs(names) do
-        local value = values[i] or ""
-        job[name] = NUMBERS[name] and (tonumber(value) or 0) or value
-    end
-    return job
+-- Whatever somebody else has put there must not raise an error: one broken job
+-- would stop the walk over all that wait behind it.
+local function fact(name, value)
+    if NUMBERS[name] then return number(value) or 0 end
+    if name == "priority" and not AGE_MS[value] then return nil end
+    return value ~= "" and value or nil
 end
 
-local function set(job, facts)
-    for name, value in pairs(facts) do
-        job[name] = value
-        job.changes[#job.changes + 1] = name
-        job.changes[#job.changes + 1] = value
+-- The facts of those names, or all of them, or nil. Changes go through set()
+-- and save().
+local function load(root, id, names)
+    local key, job = root .. "job:" .. id, {}
+    if names then
+        local values = redis.pcall("HMGET", key, unpack(names))
+        for i, name in ipairs(names) do
+            if values[i] then job[name] = fact(name, values[i]) end
+        end
+    else
+        local values = redis.pcall("HGETALL", key)
+        for i = 1, #values, 2 do
+            job[values[i]] = fact(values[i], values[i + 1])
+        end
     end
+    if not job.state then return nil end
+    job.root, job.id, job.key, job.changes = root, id, key, {}
+    job.fenced = false
+    return setmetatable(job, OF_JOB)
+end
+
+local function new_job(root, id)
+    return setmetatable({
+        root = root, id = id, key = root .. "job:" .. id, changes = {},
+    }, OF_JOB)
+end
+
+local function set(job, name, value)
+    job[name] = value
+    job.changes[#job.changes + 1] = name
+    job.changes[#job.changes + 1] = value
+end
+
+-- If it is not that already: what is absent stays so.
+local function reset(job, name)
+    if job[name] ~= ABSENT[name] then set(job, name, ABSENT[name]) end
+end
+
+-- Whoever holds it holds it no more: once in a step.
+local function fence(job)
+    if job.fenced then return end
+    set(job, "epoch", job.epoch + 1)
+    job.fenced = true
 end
 
 local function save(job)
+    if #job.changes == 0 then return end
     redis.call("HSET", job.key, unpack(job.changes))
     job.changes = {}
 end
@@ -188,35 +101,57 @@ end
 
 -- ------------------------------------------------------------------ events
 
+-- The header is packed here, data is the caller's map; together they are one
+-- map of six.
+local function event_bytes(seq, at, attempt, type, data)
+    return "\134" .. cmsgpack.pack("v", 1, "seq", seq, "at", at,
+        "attempt", attempt, "type", type, "data") .. data
+end
+
 local function append(stream, seq, event)
     return redis.pcall("XADD", stream, "MAXLEN", "~", MAX_EVENTS,
         string.format("%d-0", seq), "event", event)
 end
 
--- Appended for those who replay, published for those who follow. The header
--- is packed here, data is the caller's map; together they are one map of six.
-local function emit(job, now, type, data)
-    set(job, { seq = job.seq + 1 })
-    local event = "\134" .. cmsgpack.pack("v", 1, "seq", job.seq, "at", now,
-        "attempt", job.attempts, "type", type, "data") .. data
-    local stream = job.root .. "events:" .. job.id
-    if append(stream, job.seq, event).err then
+-- Appended for those who replay, published for those who follow.
+local function tell(stream, seq, event)
+    if append(stream, seq, event).err then
         redis.call("DEL", stream) -- somebody else's, or ahead of us
-        append(stream, job.seq, event)
+        append(stream, seq, event)
     end
     redis.call("PUBLISH", stream, event)
 end
 
-local function emit_map(job, now, type, map)
-    emit(job, now, type, cmsgpack.pack(map))
-end
-
--- A new stream takes 4 KiB in advance, for which a waiting job has no use; a
--- copy takes what it needs.
-local function shrink_events(job)
-    local stream, copy = job.root .. "events:" .. job.id, job.root .. "copy"
+-- A new stream takes 4 KiB in advance, for which most jobs have no use; a copy
+-- takes what it needs.
+local function shrink_events(root, stream)
+    local copy = root .. "copy"
     redis.call("COPY", stream, copy)
     redis.call("RENAME", copy, stream)
+end
+
+-- The first event of every job: that it was accepted, as its facts tell.
+local function first_event(job)
+    local data = { queue = job.queue }
+    if job.not_before > job.submitted_at then
+        data.not_before = job.not_before
+    end
+    return event_bytes(1, job.submitted_at, 0, "job.queued",
+        cmsgpack.pack(data))
+end
+
+-- A stream takes more memory than all the rest of a job that waits: so it
+-- begins with the second event.
+local function emit(job, now, type, data)
+    local stream, first = job.root .. "events:" .. job.id, job.seq == 0
+    if first then tell(stream, 1, first_event(job)) end
+    set(job, "seq", first and 2 or job.seq + 1)
+    tell(stream, job.seq, event_bytes(job.seq, now, job.attempts, type, data))
+    if first then shrink_events(job.root, stream) end
+end
+
+local function emit_map(job, now, type, map)
+    emit(job, now, type, cmsgpack.pack(map))
 end
 
 -- Pairs of type and data in args, from first on: checked, or the refusal.

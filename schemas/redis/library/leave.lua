@@ -8,7 +8,7 @@ local function finish(keys, args)
         return refuse("BADARG", "finish: state '%s', ttl '%s', '%s'",
             state or "", args[7] or "", args[8] or "")
     end
-    local job, refusal, other = held(keys[1], args[1], args[2], ALL)
+    local job, refusal, other = held(keys[1], args[1], args[2])
     if not job then
         -- Sent again: this caller has ended it.
         local again = other and other.state == state
@@ -35,6 +35,13 @@ local function finish(keys, args)
     return state
 end
 
+-- Sent again: it is where the first time left it.
+local function left_before(job, epoch)
+    local left = job and job.state ~= "in_progress"
+        and job.epoch - 1 == number(epoch)
+    return left and job.state or nil
+end
+
 -- id epoch reason. A drain is not a failure: the attempt is not counted.
 local function release(keys, args)
     local reason = args[3] or ""
@@ -42,78 +49,75 @@ local function release(keys, args)
         return refuse("BADARG", "reason: text of at most %d bytes",
             MAX_REASON_BYTES)
     end
-    local job, refusal, other = held(keys[1], args[1], args[2], ALL)
-    if not job then
-        -- Sent again: it is where the first time left it.
-        local again = other and other.state ~= "in_progress"
-            and other.epoch - 1 == number(args[2])
-        return again and other.state or refusal
-    end
+    local job, refusal, other = held(keys[1], args[1], args[2])
+    if not job then return left_before(other, args[2]) or refusal end
     local now = now_ms()
-    if job.cancel == 1 then
-        end_job(job, now, "cancelled")
-        return "cancelled"
-    end
-    set(job, { epoch = job.epoch + 1, attempts = job.attempts - 1 })
-    requeue(job, now, reason ~= "" and reason or "released")
-    return "queued"
+    fence(job)
+    set(job, "attempts", job.attempts - 1)
+    put_back(job, now, reason ~= "" and reason or "released")
+    return job.state
 end
 
--- One pending entry whose lease may have ended. Answers jobs put back or ended.
-local function reclaim_entry(root, stream, row, now, max_crashes)
-    local job = open_entry(root, stream, row[1], now)
-    if not job or row[3] < job.lease_ms then return 0 end
-    if job.state ~= "in_progress" then
-        -- Read by somebody, never started: nobody is charged.
-        requeue(job, now, "lost")
-    elseif lose(job, now, "lease ended", max_crashes) then
-        requeue(job, now, "lost")
+local WAITS = { retry = true, backoff = true, approval = true }
+
+-- id epoch delay_ms reason charge event_data. For delay_ms, or until approve.
+-- An error that is tried again is charged as one; a wait for something else is
+-- no attempt.
+local function wait(keys, args)
+    local delay_ms, reason, charge = number(args[3]), args[4], args[5]
+    local data = args[6] or ""
+    if not (delay_ms and WAITS[reason] and (charge == "0" or charge == "1")
+        and (delay_ms > 0 or reason == "approval")) then
+        return refuse("BADARG", "wait: delay '%s', reason '%s', charge '%s'",
+            args[3] or "", reason or "", charge or "")
     end
-    return 1
+    if #data > MAX_EVENT_BYTES or data ~= "" and not is_map(data) then
+        return refuse("BADARG", "wait: data of %d bytes, at most %d, a map",
+            #data, MAX_EVENT_BYTES)
+    end
+    local job, refusal, other = held(keys[1], args[1], args[2])
+    if not job then return left_before(other, args[2]) or refusal end
+    local now = now_ms()
+    local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)
+    fence(job)
+    local counter = charge == "1" and "errors" or "attempts"
+    set(job, counter, job[counter] + (charge == "1" and 1 or -1))
+    if ends_here(job, now) then return job.state end
+    local made_room = pull(job)
+    schedule(job, at, "waiting", reason)
+    if reason == "approval" then
+        reset(job, "approval")
+        reset(job, "approval_note")
+    end
+    if data == "" then
+        data = cmsgpack.pack({ reason = reason, ["until"] = at })
+    end
+    emit(job, now, "job.waiting", data)
+    save(job)
+    if made_room then refill(job.root, job.queue, job.tenant, now) end
+    return job.state
 end
 
--- A name holds nothing and has not been heard of for a hundred leases: every
--- start of a consumer leaves one. One that was only quiet is made again by its
--- next read.
-local function forget_consumers(stream, lease_ms)
-    for _, row in ipairs(redis.call("XINFO", "CONSUMERS", stream, GROUP)) do
-        local about = {}
-        for i = 1, #row, 2 do about[row[i]] = row[i + 1] end
-        if about.pending == 0 and about.idle >= 100 * lease_ms then
-            redis.call("XGROUP", "DELCONSUMER", stream, GROUP, about.name)
-        end
+-- id verdict [note]: yes or no. Either way the job goes on, and is told.
+local function approve(keys, args)
+    local root, id, verdict, note = keys[1], args[1], args[2], args[3] or ""
+    if not is_id(root, id) or verdict ~= "yes" and verdict ~= "no"
+        or not is_reason(note) then
+        return refuse("BADARG",
+            "approve: job id '%s', verdict '%s', note of %d bytes",
+            id or "", verdict or "", #note)
     end
-end
-
--- stream lease_ms max_crashes count cursor. Answers the next cursor, "-" when
--- the walk is over, and how many jobs were put back or ended.
-local function reclaim(keys, args)
-    local root, now, stream, cursor = keys[1], now_ms(), args[1], args[5]
-    local lease_ms, max_crashes = number(args[2]), number(args[3])
-    local count = number(args[4])
-    if not (lease_ms and max_crashes and count and count > 0 and cursor
-        and count <= MAX_BATCH) then
-        return refuse("BADARG", "reclaim: lease '%s', crashes '%s', count '%s'",
-            args[2] or "", args[3] or "", args[4] or "")
+    local job = load(root, id)
+    if not job then return refuse("GONE", "no job %s", id) end
+    if job.state ~= "waiting" or job.reason ~= "approval" then
+        -- Sent again: it was told this, and went on.
+        local again = not TERMINAL[job.state] and job.approval == verdict
+        return again and "queued" or "late"
     end
-    if not is_work(root, stream) then
-        return refuse("BADARG", "reclaim: '%s' is no work stream", stream)
-    end
-    if cursor ~= "-" then cursor = "(" .. cursor end
-    local rows = redis.pcall("XPENDING", stream, GROUP, "IDLE", lease_ms,
-        cursor, "+", count)
-    if rows.err then
-        if not rows.err:find("NOGROUP", 1, true) then return rows end
-        make_group(stream)
-        rows = {}
-    end
-    local jobs = 0
-    for _, row in ipairs(rows) do
-        jobs = jobs + reclaim_entry(root, stream, row, now, max_crashes)
-    end
-    if #rows == count then return { rows[count][1], jobs } end
-    forget_consumers(stream, lease_ms)
-    return { "-", jobs }
+    set(job, "approval", verdict)
+    set(job, "approval_note", note)
+    put_back(job, now_ms(), verdict == "yes" and "approved" or "rejected")
+    return TERMINAL[job.state] and "late" or "queued"
 end
 
 -- id [reason]
@@ -123,11 +127,12 @@ local function cancel(keys, args)
         return refuse("BADARG", "cancel: job id '%s', reason of %d bytes",
             id or "", #reason)
     end
-    local job = load(root, id, ALL)
+    local job = load(root, id)
     if not job then return refuse("GONE", "no job %s", id) end
     if job.state == "cancelled" then return "cancelled" end
     if TERMINAL[job.state] then return "late" end
-    set(job, { cancel = 1, cancel_reason = reason })
+    set(job, "cancel", 1)
+    set(job, "cancel_reason", reason)
     if job.state == "in_progress" then
         save(job)
         redis.call("PUBLISH", root .. "control", "cancel " .. id)
@@ -136,3 +141,9 @@ local function cancel(keys, args)
     end_job(job, now_ms(), "cancelled")
     return "cancelled"
 end
+
+register("finish", finish, ALWAYS)
+register("release", release, ALWAYS)
+register("wait", wait, ALWAYS)
+register("approve", approve, ALWAYS)
+register("cancel", cancel, ALWAYS)

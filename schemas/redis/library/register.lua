@@ -1,8 +1,10 @@
--- register.lua - the functions by name.
+-- register.lua - how the functions get their names. The files that follow hold
+-- them, and each ends with what it registers.
 
 -- Those that let work in flight come to its end also run when memory is out:
 -- the end is what frees memory. New work is refused then.
 local ALWAYS = { "allow-oom" }
+local READS = { "no-writes" }
 
 local function on_root(callback)
     return function(keys, args)
@@ -22,15 +24,4 @@ local function register(name, callback, flags)
     })
 end
 
-register("build", function() return BUILD end, { "no-writes" })
-register("submit", submit, {})
-register("start", start, {})
-register("beat", beat, ALWAYS)
-register("journal", journal, ALWAYS)
-register("event", event, ALWAYS)
-register("session_claim", session_claim, ALWAYS)
-register("session_save", session_save, ALWAYS)
-register("finish", finish, ALWAYS)
-register("release", release, ALWAYS)
-register("reclaim", reclaim, ALWAYS)
-register("cancel", cancel, ALWAYS)
+register("build", function() return BUILD end, READS)

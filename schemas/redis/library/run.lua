@@ -1,100 +1,23 @@
--- run.lua - a consumer takes a job, keeps it, and tells what it did.
-
--- ------------------------------------------------------------------- start
-
-local function run_job(job, now)
-    return {
-        1, "", job.id, job.epoch, job.attempts, job.crashes, job.cancel, now,
-        job.deadline_at, job.submitted_at, redis.call("GET", body_key(job)),
-        redis.call("LRANGE", job.root .. "journal:" .. job.id, 0, -1),
-    }
-end
-
--- Also no when the group is gone, or the whole stream.
-local function is_pending(stream, entry, consumer)
-    local rows = redis.pcall("XPENDING", stream, GROUP, entry, entry, 1,
-        consumer)
-    return not rows.err and #rows > 0
-end
-
--- stream entry consumer lease_ms max_crashes
-local function start(keys, args)
-    local root, now = keys[1], now_ms()
-    local stream, entry, consumer = args[1], args[2], args[3]
-    local lease_ms, max_crashes = number(args[4]), number(args[5])
-    if not (lease_ms and max_crashes and consumer:find("^[%w._:@-]+$")) then
-        return refuse("BADARG",
-            "start: consumer '%s', lease '%s', crashes '%s'",
-            consumer or "", args[4] or "", args[5] or "")
-    end
-    if not is_work(root, stream) then
-        return refuse("BADARG", "start: '%s' is no work stream", stream)
-    end
-    if not is_pending(stream, entry, consumer) then
-        return { 0, "taken", "" }
-    end
-    local job, why = open_entry(root, stream, entry, now)
-    if not job then return { 0, why, "" } end
-
-    if job.state == "in_progress" then
-        if job.owner == consumer then
-            -- Its reply was lost: the same attempt under a new epoch, which
-            -- nobody but this caller knows.
-            set(job, { epoch = job.epoch + 1 })
-            save(job)
-            return run_job(job, now)
-        end
-        -- Somebody claimed the entry past us: as good as a lease that ended.
-        if not lose(job, now, "claimed", max_crashes) then
-            return { 0, "crashed", job.id }
-        end
-    end
-    if job.cancel == 1 then
-        end_job(job, now, "cancelled")
-        return { 0, "cancelled", job.id }
-    end
-    if job.deadline_at > 0 and now >= job.deadline_at then
-        end_job(job, now, "failed", "deadline_exceeded", string.format(
-            "its deadline passed %d ms before it could start",
-            now - job.deadline_at))
-        return { 0, "deadline", job.id }
-    end
-    -- Before anybody decodes the body: decoding may be what kills.
-    if job.crashes > max_crashes then
-        end_crashed(job, now)
-        return { 0, "crashed", job.id }
-    end
-
-    set(job, {
-        state = "in_progress", epoch = job.epoch + 1,
-        attempts = job.attempts + 1, owner = consumer, lease_ms = lease_ms,
-        started_at = job.started_at > 0 and job.started_at or now, told = 0,
-    })
-    emit_map(job, now, "job.started", { consumer = consumer })
-    save(job)
-    return run_job(job, now)
-end
-
--- ---------------------------------------------------------- while it runs
+-- run.lua - a consumer keeps a job, and tells what it did.
 
 -- consumer, then pairs of id and epoch. Answers pairs: held, cancel.
 local function beat(keys, args)
-    local root, consumer = keys[1], args[1]
+    local root, consumer, now = keys[1], args[1], now_ms()
     if not consumer or #args % 2 == 0 or #args > 1 + 2 * MAX_BATCH then
         return refuse("BADARG", "beat: a consumer and up to %d jobs", MAX_BATCH)
     end
-    local answer = {}
+    local answer, leases = {}, {}
     for i = 2, #args, 2 do
-        local job = held(root, args[i], args[i + 1], RUNNING)
-        -- XCLAIM asks nobody: it would take the job back from a new owner.
-        if job and is_pending(job.stream, job.entry, consumer) then
-            redis.call("XCLAIM", job.stream, GROUP, consumer, 0, job.entry,
-                "JUSTID")
+        local job = held(root, args[i], args[i + 1], BEATEN)
+        if job and job.owner == consumer then
+            leases[#leases + 1] = now + job.lease_ms
+            leases[#leases + 1] = job.id
             answer[i - 1], answer[i] = 1, job.cancel
         else
             answer[i - 1], answer[i] = 0, 0
         end
     end
+    if #leases > 0 then call("ZADD", root .. "leases", unpack(leases)) end
     return answer
 end
 
@@ -115,7 +38,7 @@ local function journal(keys, args)
     if refusal then return refusal end
 
     local list = job.root .. "journal:" .. job.id
-    local length = redis.call("LLEN", list)
+    local length = call("LLEN", list)
     if length > index and redis.call("LINDEX", list, index) == record then
         return length -- sent again: it is there, and so are its events
     end
@@ -140,8 +63,12 @@ local function event(keys, args)
     refusal = refusal or bad_events(args, first)
     if refusal then return refusal end
     if #args < first or count and count <= job.told then return job.seq end
-    if count then set(job, { told = count }) end
+    if count then set(job, "told", count) end
     emit_all(job, now_ms(), args, first)
     save(job)
     return job.seq
 end
+
+register("beat", beat, ALWAYS)
+register("journal", journal, ALWAYS)
+register("event", event, ALWAYS)

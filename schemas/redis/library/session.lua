@@ -4,21 +4,11 @@
 -- session:<tenant>/<name> is a hash: record (../../message/session.h), its
 -- generation, which every write raises; picture and files, its blobs; and job,
 -- whose turn it is. A turn ends with its job, also when the job has to go back
--- into the queue meanwhile. Those that wait for theirs stand in
--- line:<tenant>/<name>, by when they were submitted, from then on.
+-- into the queue meanwhile. Those that wait for theirs stand in line (line.lua).
 
 local function is_session(text)
     local tenant, name = (text or ""):match("^([^/]+)/([^/]+)$")
     return tenant ~= nil and is_name(tenant) and is_name(name)
-end
-
--- Its state, while others of the session have to wait for it: one that has not
--- begun by its deadline never will.
-local function ongoing(root, id, now)
-    local job = id and load(root, id, { "state", "deadline_at" })
-    if not job or job.state == "" or TERMINAL[job.state] then return nil end
-    local late = job.deadline_at > 0 and now >= job.deadline_at
-    return (job.state == "in_progress" or not late) and job.state or nil
 end
 
 -- At least for so long.
@@ -28,23 +18,15 @@ local function live_on(key, ttl_ms)
     end
 end
 
--- Behind all that stand there, also those of the same millisecond.
-local function stand_in_line(root, session, id, now)
-    local line = root .. "line:" .. session
-    local last = redis.call("ZRANGE", line, -1, -1, "WITHSCORES")[2]
-    redis.call("ZADD", line, math.max(now, (tonumber(last) or 0) + 1), id)
-    live_on(line, WEEK_MS)
-end
-
--- The job that goes first, if there is one, and its state.
-local function before(root, line, id, now)
-    for _, other in ipairs(redis.call("ZRANGE", line, 0, -1)) do
-        if other == id then return nil end
-        local state = ongoing(root, other, now)
-        if state then return other, state end
-        redis.call("ZREM", line, other)
+-- It stands in that line from here to its end, also one that did not say so to
+-- submit: by when it was submitted.
+local function join_line(job, session)
+    call("ZADD", job.root .. "line:" .. session, "NX", job.submitted_at, job.id)
+    for _, known in ipairs(lines_of(job)) do
+        if known == session then return end
     end
-    return nil
+    set(job, "claims", job.claims .. " " .. session)
+    save(job)
 end
 
 -- id epoch session ttl_ms. Answers {1, record} when it is the job's turn, else
@@ -56,19 +38,16 @@ local function session_claim(keys, args)
         return refuse("BADARG", "session_claim: session '%s', ttl '%s'",
             session or "", args[4] or "")
     end
-    local job, refusal = held(root, id, args[2], ALL)
+    local job, refusal = held(root, id, args[2])
     if not job then return refusal end
 
-    local key, line = root .. "session:" .. session, root .. "line:" .. session
-    local user, now = redis.call("HGET", key, "job"), now_ms()
+    local key, now = root .. "session:" .. session, now_ms()
+    local user = call("HGET", key, "job")
     if user ~= id then
-        -- It was submitted without saying so, or its place has expired.
-        redis.call("ZADD", line, "NX", job.submitted_at, id)
-        live_on(line, WEEK_MS)
+        join_line(job, session)
         local other, state = user, ongoing(root, user, now)
-        if not state then other, state = before(root, line, id, now) end
-        if state then return { 0, other, state } end
-        redis.call("ZREM", line, id)
+        if not state then other, state = first_in_line(root, session, now) end
+        if state and other ~= id then return { 0, other, state } end
         redis.call("HSET", key, "job", id)
         live_on(key, ttl_ms)
     end
@@ -81,17 +60,6 @@ local function move_blobs(root, who, old, new, expires_at, until_ms)
     for sha256 in pairs(old) do
         if not new[sha256] then let_blob_go(root, sha256, who, until_ms) end
     end
-end
-
--- As a set, of a list or of words.
-local function blob_set(blobs)
-    local set = {}
-    if type(blobs) == "table" then
-        for _, sha256 in ipairs(blobs) do set[sha256] = true end
-    else
-        for sha256 in (blobs or ""):gmatch("%x+") do set[sha256] = true end
-    end
-    return set
 end
 
 local function bad_session_blobs(root, blobs)
@@ -167,3 +135,6 @@ local function session_save(keys, args)
     list_session(root, session, listed, now, ttl_ms)
     return generation + 1
 end
+
+register("session_claim", session_claim, ALWAYS)
+register("session_save", session_save, ALWAYS)

@@ -1,14 +1,17 @@
 -- submit.lua - a new job, or the one that stands already.
 
 local SUBMIT_NAMES = { "queue", "tenant", "session" }
-local SUBMIT_NUMBERS = { "deadline_ms", "max_depth", "idempotency_ttl_ms" }
+local SUBMIT_KEYS = { "idempotency_key", "unique_key" }
+local SUBMIT_NUMBERS = {
+    "deadline_ms", "not_before", "delay_ms", "max_depth", "tenant_depth",
+    "idempotency_ttl_ms",
+}
 
 -- Pairs of name and value, in any order, blob once per file; names that we do
 -- not know are a newer producer's.
 local function read_submit(root, args)
     local job = {
         queue = "default", priority = "normal", tenant = "default",
-        deadline_ms = "0", max_depth = "0", idempotency_ttl_ms = "0",
     }
     local blobs = {}
     if #args % 2 == 1 then
@@ -38,16 +41,18 @@ local function read_submit(root, args)
                 "%s must be 1 to 128 of [A-Za-z0-9._-]: '%s'", name, job[name])
         end
     end
-    if not PRIORITIES[job.priority] then
+    if not AGE_MS[job.priority] then
         return nil, refuse("BADARG",
             "priority must be high, normal or low: '%s'", job.priority)
     end
-    if job.idempotency_key and #job.idempotency_key > 256 then
-        return nil, refuse("TOOBIG",
-            "idempotency_key has %d bytes, at most 256", #job.idempotency_key)
+    for _, name in ipairs(SUBMIT_KEYS) do
+        if job[name] and #job[name] > 256 then
+            return nil, refuse("TOOBIG", "%s has %d bytes, at most 256", name,
+                #job[name])
+        end
     end
     for _, name in ipairs(SUBMIT_NUMBERS) do
-        local value = number(job[name])
+        local value = number(job[name] or "0")
         if not value then
             return nil, refuse("BADARG", "%s must be a whole number: '%s'",
                 name, job[name])
@@ -75,76 +80,135 @@ local function bad_blobs(root, blobs)
     return nil
 end
 
+-- Streams, lanes, and what is scheduled.
 local function depth(root, queue)
-    local sum = 0
-    for priority in pairs(PRIORITIES) do
-        sum = sum + redis.call("XLEN", work(root, queue, priority))
+    local sum = call("ZCARD", root .. "scheduled:" .. queue)
+    for _, priority in ipairs(PRIORITIES) do
+        sum = sum + call("XLEN", work(root, queue, priority))
+    end
+    for _, count in ipairs(call("HVALS", root .. "lanes:" .. queue)) do
+        sum = sum + (tonumber(count) or 0)
     end
     return sum
 end
 
--- The id of the job that stands already, or nil; or nil and a refusal.
-local function standing(root, given, idem)
-    local id = idem and redis.call("GET", idem)
-    if id and redis.call("EXISTS", root .. "job:" .. id) == 1 then return id end
-    if redis.call("EXISTS", root .. "job:" .. given.id) == 0 then return nil end
-    local body = redis.call("GET", root .. "body:" .. given.id)
-    if body and body ~= given.job then
-        return nil, refuse("BADARG", "job %s exists and is another", given.id)
-    end
-    return given.id
+-- Those of the tenant that wait.
+local function tenant_depth(root, queue, tenant)
+    return call("ZCARD", root .. "ready:" .. queue .. "/" .. tenant)
+        + (tonumber(call("HGET", root .. "lanes:" .. queue, tenant) or 0) or 0)
 end
 
-local function submit(keys, args)
-    local root, now = keys[1], now_ms()
+local function lower(one, other)
+    if one == 0 then return other end
+    return other == 0 and one or math.min(one, other)
+end
+
+-- The refusal, when it is more than what may wait. Those that stand in its line
+-- would wait with it.
+local function too_many(root, given, settings)
+    local most = lower(given.max_depth, settings.max_depth)
+    local tenant_most = lower(given.tenant_depth, settings.tenant_depth)
+    if most == 0 and tenant_most == 0 then return nil end
+    local line = given.session and call("ZCARD",
+        root .. "line:" .. given.tenant .. "/" .. given.session) or 0
+    local jobs = most > 0 and depth(root, given.queue) + line
+    if jobs and jobs >= most then
+        return refuse("QUEUEFULL", "queue %s holds %d jobs, at most %d",
+            given.queue, jobs, most)
+    end
+    jobs = tenant_most > 0
+        and tenant_depth(root, given.queue, given.tenant) + line
+    if jobs and jobs >= tenant_most then
+        return refuse("QUEUEFULL",
+            "%d jobs of tenant %s wait in queue %s, at most %d", jobs,
+            given.tenant, given.queue, tenant_most)
+    end
+    return nil
+end
+
+-- The id of the job that stands already, or nil; or nil and a refusal.
+local function standing(root, given, idem, unique)
+    local id = idem and call("GET", idem)
+    if id and redis.call("EXISTS", root .. "job:" .. id) == 1 then return id end
+    if redis.call("EXISTS", root .. "job:" .. given.id) == 1 then
+        local body = redis.pcall("GET", root .. "body:" .. given.id)
+        if type(body) == "string" and body ~= given.job then
+            return nil, refuse("BADARG", "job %s exists and is another",
+                given.id)
+        end
+        return given.id
+    end
+    id = unique and call("GET", unique)
+    local other = id and load(root, id, { "state" })
+    return other and not TERMINAL[other.state] and id or nil
+end
+
+-- Its facts, but for where it stands.
+local function write_job(root, given, now, not_before)
+    -- Leftovers of a job whose facts somebody deleted.
+    redis.call("DEL", root .. "events:" .. given.id,
+        root .. "journal:" .. given.id, root .. "result:" .. given.id)
+    local job = new_job(root, given.id)
+    set(job, "submitted_at", now)
+    for _, name in ipairs({ "queue", "priority", "tenant", "session" }) do
+        if given[name] and given[name] ~= ABSENT[name] then
+            set(job, name, given[name])
+        end
+    end
+    if given.unique_key then set(job, "unique", given.unique_key) end
+    if #given.blobs > 0 then
+        set(job, "blobs", table.concat(given.blobs, " "))
+        keep_blobs(job)
+    end
+    if given.deadline_ms > 0 then
+        set(job, "deadline_at", now + given.deadline_ms)
+        call("ZADD", root .. "deadlines", job.deadline_at, job.id)
+    end
+    if not_before > now then set(job, "not_before", not_before) end
+    redis.call("SET", body_key(job), given.job)
+    return job
+end
+
+-- Not before its time: promote brings it.
+local function schedule(job, at, state, reason)
+    call("ZADD", job.root .. "scheduled:" .. job.queue, at, job.id)
+    call("SADD", job.root .. "queues", job.queue)
+    set(job, "state", state)
+    set(job, "reason", reason)
+end
+
+local function submit_job(root, args, now)
     local given, refusal = read_submit(root, args)
     if not given then return refusal end
     local idem = given.idempotency_key
         and root .. "idem:" .. given.tenant .. ":" .. given.idempotency_key
+    local unique = given.unique_key
+        and unique_key(root, given.tenant, given.unique_key)
     local id
-    id, refusal = standing(root, given, idem)
+    id, refusal = standing(root, given, idem, unique)
     if refusal then return refusal end
     if id then return { id, "exists" } end
-    refusal = bad_blobs(root, given.blobs)
+    local settings = settings_of(root, given.queue, given.tenant)
+    refusal = bad_blobs(root, given.blobs) or too_many(root, given, settings)
     if refusal then return refusal end
-    if given.max_depth > 0 then
-        local jobs = depth(root, given.queue)
-        if jobs >= given.max_depth then
-            return refuse("QUEUEFULL", "queue %s holds %d jobs, at most %d",
-                given.queue, jobs, given.max_depth)
-        end
-    end
 
     if idem then
         local ttl_ms = given.idempotency_ttl_ms
         redis.call("SET", idem, given.id, "PX", ttl_ms > 0 and ttl_ms or DAY_MS)
     end
-    -- Leftovers of a job whose facts somebody deleted.
-    redis.call("DEL", root .. "events:" .. given.id,
-        root .. "journal:" .. given.id, root .. "result:" .. given.id)
-    local job = {
-        root = root, id = given.id, key = root .. "job:" .. given.id,
-        changes = {}, seq = 0,
-    }
-    set(job, {
-        epoch = 0, attempts = 0, crashes = 0, queue = given.queue,
-        priority = given.priority, tenant = given.tenant, submitted_at = now,
-    })
-    if given.session then
-        set(job, { session = given.session })
-        stand_in_line(root, given.tenant .. "/" .. given.session, given.id, now)
+    if unique then redis.call("SET", unique, given.id) end
+    local not_before = math.max(given.not_before, now + given.delay_ms)
+    local job = write_job(root, given, now, not_before)
+    if not_before > now then
+        schedule(job, not_before, "scheduled", "schedule")
+    else
+        arrive(job, now, settings)
     end
-    if #given.blobs > 0 then
-        set(job, { blobs = table.concat(given.blobs, " ") })
-        keep_blobs(job)
-    end
-    if given.deadline_ms > 0 then
-        set(job, { deadline_at = now + given.deadline_ms })
-    end
-    redis.call("SET", body_key(job), given.job)
-    push(job)
-    emit_map(job, now, "job.queued", { queue = job.queue })
-    shrink_events(job)
     save(job)
+    redis.call("PUBLISH", root .. "events:" .. job.id, first_event(job))
     return { job.id, "created" }
 end
+
+register("submit", function(keys, args)
+    return submit_job(keys[1], args, now_ms())
+end, {})

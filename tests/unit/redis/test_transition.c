@@ -11,7 +11,9 @@
 
 #include "schemas/message/result.h"
 #include "schemas/redis/conn.h"
-#include "schemas/redis/transition.h"
+#include "schemas/redis/operate.h"
+#include "schemas/redis/session.h"
+#include "schemas/redis/upkeep.h"
 #include "tests/unit/redis/server.h"
 
 #define ID "019aa5c8-1b2c-7000-8abc-0123456789ab"
@@ -92,14 +94,13 @@ static void take_entry(char *text, size_t size)
 
 static redisReply *start_entry(const char *entry, struct started *started)
 {
-    struct claim claim = { .stream = VIEW(STREAM),
-                           .entry = view_of(entry),
-                           .consumer = VIEW("c"),
-                           .lease_ms = 30000,
-                           .max_crashes = 3 };
+    struct claim claim = { .stream = VIEW(STREAM), .entry = view_of(entry) };
+    struct take take = { .consumer = VIEW("c"),
+                         .lease_ms = 30000,
+                         .max_crashes = 3 };
     struct command command;
 
-    transition_start(&command, &names, 0, &claim);
+    transition_start(&command, &names, 0, &claim, &take);
     redisReply *reply = call(&command);
     assert_true(transition_started(reply, started, NULL));
     return reply;

@@ -1,0 +1,142 @@
+#!lua name=quern_v1
+--[[ args.lua - what all of it keeps to, and what callers send.
+
+The files of this folder are one library, put together in the order of
+../CMakeLists.txt: every change of a job's facts, each one an atomic step.
+
+   scheduled --> queued --> in_progress --> completed | incomplete | failed
+                 ^  ^ ^-----------+  |  +-> cancelled
+                 |  `-- waiting <----'
+                 `--- requeue, from failed
+
+A function runs alone and is not rolled back: so each one looks first, refuses
+or decides, and only then writes. KEYS[1] is the partition's root; every other
+key begins with it and is in its slot. The clock is the server's.
+
+Who may change a job that runs is decided by its epoch: its start gives it, and
+whatever takes the job from its holder (release, wait, lapse, an end from
+outside) raises it, so a late write names an epoch that is over and is refused.
+A terminal job whose epoch is still the caller's was ended by that caller. Until
+when the holder has it stands in the sorted set leases.
+
+Work in flight never expires; the end of a job gives all of it a time to live.
+../transition.h tells what a caller may expect, ../../README.md which key holds
+what. ]]
+
+local BUILD = 11 -- raise with every change; transition.c reads it from here
+
+local GROUP = "consumers"
+-- How much younger a job counts as than it is.
+local AGE_MS = { high = 0, normal = 60 * 1000, low = 600 * 1000 }
+local PRIORITIES = { "high", "normal", "low" }
+local TERMINAL = {
+    completed = true, incomplete = true, failed = true, cancelled = true,
+}
+
+local KIB = 1024
+local MAX_JOB_BYTES = 256 * KIB
+local MAX_RESULT_BYTES = 1024 * KIB
+local MAX_RECORD_BYTES = 1024 * KIB
+local MAX_EVENT_BYTES = 64 * KIB
+local MAX_REASON_BYTES = 256
+local MAX_EVENTS = 10000 -- kept of one job, about
+local MAX_BATCH = 512
+local MAX_ENTRIES = 16 -- that a take reads at a time
+local MAX_TAKE_BYTES = 1024 * KIB -- after which it reads no more
+local MAX_FACTS = 32 -- that a worker says of itself
+local MAX_DUE = 16 -- schedules that one promote tells of
+local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
+local MAX_FILES = 64 -- of one job
+local MAX_SESSION_BYTES = 256 * KIB
+local MAX_SESSION_FILES = 512
+
+local HOUR_MS = 3600 * 1000
+local DAY_MS = 24 * HOUR_MS
+local WEEK_MS = 7 * DAY_MS
+
+local EMPTY_MAP = "\128" -- MessagePack
+
+-- ------------------------------------------------------- what callers send
+
+-- What it quotes is the caller's: printable, and not all of it.
+local function refuse(word, text, ...)
+    local args = { ... }
+    for i, arg in ipairs(args) do
+        if type(arg) == "string" then
+            args[i] = arg:sub(1, 80):gsub("[^\32-\126]", "?")
+        end
+    end
+    return redis.error_reply(word .. " " .. text:format(unpack(args)))
+end
+
+-- A whole number that Lua holds exactly, or nil.
+local function number(text)
+    if not (text and text:find("^%d+$") and #text <= 15) then return nil end
+    return tonumber(text)
+end
+
+-- May be part of a key: queue, tenant, session.
+local function is_name(text)
+    return #text <= 128 and text:find("^[%w._-]+$") ~= nil
+end
+
+-- Sequences of more than one byte that RFC 3629 allows.
+local UTF8 = {
+    "\240[\144-\191][\128-\191][\128-\191]",
+    "[\241-\243][\128-\191][\128-\191][\128-\191]",
+    "\244[\128-\143][\128-\191][\128-\191]",
+    "\224[\160-\191][\128-\191]",
+    "[\225-\236\238\239][\128-\191][\128-\191]",
+    "\237[\128-\159][\128-\191]",
+    "[\194-\223][\128-\191]",
+}
+
+-- May stand in an event as text.
+local function is_reason(text)
+    if #text > MAX_REASON_BYTES then return false end
+    for _, sequence in ipairs(UTF8) do text = text:gsub(sequence, " ") end
+    return not text:find("[\128-\255]")
+end
+
+local HEX = "[0-9a-f]"
+local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
+    .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
+
+local function is_sha256(text)
+    return #text == 64 and text:find("^" .. HEX .. "+$") ~= nil
+end
+
+-- A job's id names its partition, which must be the root's.
+local function is_id(root, id)
+    local partition = id and id:match(UUID7)
+    return partition ~= nil and partition == root:match("{(%x%x%x)}:$")
+end
+
+local function is_map(bytes)
+    local first = bytes:byte()
+    return first and (first >= 0x80 and first <= 0x8f
+        or first == 0xde or first == 0xdf)
+end
+
+-- A stream of work of this root, and nothing else that may be there.
+local function is_work(root, stream)
+    return stream ~= nil and stream:sub(1, #root + 5) == root .. "work:"
+end
+
+local function is_consumer(text)
+    return text ~= nil and #text <= 128 and text:find("^[%w._:@-]+$") ~= nil
+end
+
+local function now_ms()
+    local time = redis.call("TIME")
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- For a key that only this library writes. Somebody has made another kind of
+-- it: what it held is lost, mend puts back what stood there.
+local function call(command, key, ...)
+    local answer = redis.pcall(command, key, ...)
+    if type(answer) ~= "table" or not answer.err then return answer end
+    if answer.err:find("WRONGTYPE", 1, true) then redis.call("DEL", key) end
+    return redis.call(command, key, ...)
+end

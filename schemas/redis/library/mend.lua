@@ -1,0 +1,247 @@
+-- mend.lua - what other hands have destroyed.
+--
+-- A walk over the partition's keys: every job that has not ended stands where
+-- its facts say, or is put back where it belongs; what names jobs that are no
+-- more is cleared. Nothing else is needed after a key was deleted.
+
+local function stands_in_stream(job)
+    local stream = work(job.root, job.queue, job.priority)
+    local found = redis.pcall("XRANGE", stream, job.entry, job.entry)
+    return not found.err and #found > 0
+end
+
+local function stands_in_lane(job)
+    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+    local place = tonumber(job.place)
+    local head = call("LINDEX", lane, 0)
+    local first = head and tonumber(head:match("^%-?%d+"))
+    return place and first and place >= first
+        and call("LINDEX", lane, place - first)
+            == job.place .. ":" .. job.id
+end
+
+-- Into its line, and on into the queue if it is the first of it.
+local function stand_again(job, now)
+    reset(job, "entry")
+    reset(job, "place")
+    for _, session in ipairs(lines_of(job)) do
+        call("ZADD", job.root .. "line:" .. session, "NX", job.submitted_at,
+            job.id)
+    end
+    local session = job.session ~= "" and job.tenant .. "/" .. job.session
+    local first = session and first_in_line(job.root, session, now)
+    if not first or first == job.id then
+        enter(job, now, settings_of(job.root, job.queue, job.tenant), true)
+    end
+end
+
+local function mend_queued(job, now)
+    if job.entry ~= "" and stands_in_stream(job) then
+        local ready = job.root .. "ready:" .. job.queue .. "/" .. job.tenant
+        if call("ZSCORE", ready, job.id) then return 0 end
+        call("ZADD", ready, now, job.id)
+        return 1
+    end
+    if job.place ~= "" and stands_in_lane(job) then return 0 end
+    if job.entry == "" and job.place == "" and job.session ~= "" then
+        local session = job.tenant .. "/" .. job.session
+        local first = first_in_line(job.root, session, now)
+        if first and first ~= job.id
+            and call("ZSCORE", job.root .. "line:" .. session, job.id) then
+            return 0
+        end
+    end
+    if job.entry ~= "" then
+        call("ZREM", job.root .. "ready:" .. job.queue .. "/" .. job.tenant,
+            job.id)
+    end
+    stand_again(job, now)
+    save(job)
+    return 1
+end
+
+local function mend_running(job, now)
+    local mended = 0
+    if not call("ZSCORE", job.root .. "leases", job.id) then
+        call("ZADD", job.root .. "leases", now + job.lease_ms, job.id)
+        mended = 1
+    end
+    if job.limited == 1 then
+        mended = mended + call("SADD", job.root .. "running:" .. job.queue
+            .. "/" .. job.tenant, job.id)
+    end
+    for _, session in ipairs(lines_of(job)) do
+        mended = mended + call("ZADD", job.root .. "line:" .. session, "NX",
+            job.submitted_at, job.id)
+    end
+    return mended > 0 and 1 or 0
+end
+
+local function mend_scheduled(job, now)
+    local scheduled = job.root .. "scheduled:" .. job.queue
+    if call("ZSCORE", scheduled, job.id) then return 0 end
+    local at = job.state == "scheduled" and job.not_before
+        or job.reason == "approval" and now + WEEK_MS or now
+    call("ZADD", scheduled, at, job.id)
+    return 1
+end
+
+local function mend_job(root, id, now)
+    local job = is_id(root, id) and load(root, id)
+    if not job or TERMINAL[job.state] then return 0 end
+    call("SADD", root .. "queues", job.queue)
+    redis.call("PERSIST", job.key)
+    if job.deadline_at > 0 and job.state ~= "in_progress" then
+        call("ZADD", root .. "deadlines", job.deadline_at, id)
+    end
+    if job.unique ~= "" then
+        redis.call("SET", unique_key(root, job.tenant, job.unique), id, "NX")
+    end
+    if job.state == "in_progress" then return mend_running(job, now) end
+    if job.state == "scheduled" or job.state == "waiting" then
+        return mend_scheduled(job, now)
+    end
+    return mend_queued(job, now)
+end
+
+-- Ids of a set that do not belong there, of up to a batch, leave it.
+local function clear_ids(key, ids, remove, belongs)
+    local cleared = 0
+    for _, id in ipairs(ids) do
+        if not belongs(id) then
+            cleared = cleared + redis.call(remove, key, id)
+        end
+    end
+    return cleared
+end
+
+local function mend_ready(root, who, now)
+    local key, queue, tenant = root .. "ready:" .. who, who:match("^(.-)/(.*)$")
+    local cleared = clear_ids(key, call("ZRANGE", key, 0, MAX_BATCH - 1),
+        "ZREM", function(id)
+            local job = load(root, id, { "state", "entry" })
+            return job and job.state == "queued" and job.entry ~= ""
+        end)
+    if cleared > 0 and tenant then refill(root, queue, tenant, now) end
+    return cleared
+end
+
+local function mend_set_running(root, who, now)
+    local key = root .. "running:" .. who
+    local queue, tenant = who:match("^(.-)/(.*)$")
+    local cleared = clear_ids(key, call("SRANDMEMBER", key, MAX_BATCH),
+        "SREM", function(id)
+            local job = load(root, id, { "state" })
+            return job and job.state == "in_progress"
+        end)
+    if cleared > 0 and tenant then refill(root, queue, tenant, now) end
+    return cleared
+end
+
+local function recount(root, queue, tenant, now)
+    local lanes = root .. "lanes:" .. queue
+    local length = lane_length(root, queue, tenant)
+    local was = tonumber(call("HGET", lanes, tenant) or 0) or 0
+    if length > 0 then wake(root, queue, tenant, now) end
+    if length == was then return 0 end
+    if length == 0 then
+        call("HDEL", lanes, tenant)
+    else
+        call("HSET", lanes, tenant, length)
+    end
+    return 1
+end
+
+local function mend_lane(root, name, now)
+    local queue, tenant = name:match("^(.-)/(.*):%a+$")
+    if not tenant then return 0 end
+    call("SADD", root .. "queues", queue)
+    return recount(root, queue, tenant, now)
+end
+
+local function mend_lanes(root, queue, now)
+    local mended = 0
+    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
+        mended = mended + recount(root, queue, tenant, now)
+    end
+    return mended
+end
+
+local function mend_line(root, session, now)
+    return let_in(root, session, now) and 1 or 0
+end
+
+local function mend_unique(root, name, now)
+    local key = root .. "unique:" .. name
+    local id = call("GET", key)
+    local job = id and load(root, id, { "state" })
+    if not id or job and not TERMINAL[job.state] then return 0 end
+    return redis.call("DEL", key)
+end
+
+-- A file that only jobs keep which are no more.
+local function mend_refs(root, sha256, now)
+    local key, mended = root .. "refs:" .. sha256, 0
+    for _, who in ipairs(call("ZRANGE", key, 0, 0, "BYSCORE",
+        "LIMIT", 0, MAX_BATCH)) do
+        local schedule = who:match("^schedule:(.*)$")
+        local job = not schedule and load(root, who, { "state" })
+        local needed = job and not TERMINAL[job.state] or schedule
+            and redis.call("EXISTS", root .. "schedule:" .. schedule) == 1
+        if not needed then
+            let_blob_go(root, sha256, who, now + DAY_MS)
+            mended = mended + 1
+        end
+    end
+    return mended
+end
+
+-- What belongs to a job that is no more lives for a day.
+local function mend_part(kind)
+    return function(root, id)
+        local key = root .. kind .. ":" .. id
+        if redis.call("EXISTS", root .. "job:" .. id) == 1
+            or redis.call("PTTL", key) ~= -1 then
+            return 0
+        end
+        return redis.call("PEXPIRE", key, DAY_MS)
+    end
+end
+
+local function mend_schedule(root, name)
+    local at = call("HGET", root .. "schedule:" .. name, "next_at")
+    at = number(at or "")
+    if not at or at == 0 or call("ZSCORE", root .. "schedules", name) then
+        return 0
+    end
+    return call("ZADD", root .. "schedules", at, name)
+end
+
+local MENDERS = {
+    job = mend_job, line = mend_line, ready = mend_ready, lane = mend_lane,
+    lanes = mend_lanes, running = mend_set_running, unique = mend_unique,
+    refs = mend_refs, schedule = mend_schedule, body = mend_part("body"),
+    journal = mend_part("journal"), events = mend_part("events"),
+}
+
+-- count cursor. Looks at about so many keys. Answers the next cursor, "0" when
+-- the walk is over, and how many were mended.
+local function mend(keys, args)
+    local root, now, count = keys[1], now_ms(), number(args[1])
+    if not (count and count > 0 and count <= MAX_BATCH
+        and (args[2] or ""):find("^%d+$")) then
+        return refuse("BADARG", "mend: count '%s', cursor '%s'", args[1] or "",
+            args[2] or "")
+    end
+    local found = redis.call("SCAN", args[2], "MATCH", root .. "*",
+        "COUNT", count)
+    local mended = 0
+    for _, key in ipairs(found[2]) do
+        local kind, name = key:sub(#root + 1):match("^(%a+):(.*)$")
+        local mender = MENDERS[kind]
+        if mender then mended = mended + mender(root, name, now) end
+    end
+    return { found[1], mended }
+end
+
+register("mend", mend, ALWAYS)

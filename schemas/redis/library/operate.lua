@@ -1,0 +1,272 @@
+-- operate.lua - what operators do.
+
+-- ---------------------------------------------------------------- the dead
+
+-- Whether the id's facts and its place among the dead say that it is one.
+local function dead_job(root, id)
+    local job = load(root, id)
+    local dead = job and job.state == "failed"
+        and call("ZSCORE", root .. "dead:" .. job.queue, id)
+    return job, dead and true or false
+end
+
+-- It begins anew, under its id: seq goes on, all else is as after submit.
+local function revive(job, now)
+    local root, id = job.root, job.id
+    call("ZREM", root .. "dead:" .. job.queue, id)
+    redis.call("DEL", root .. "result:" .. id, root .. "journal:" .. id,
+        root .. "events:" .. id)
+    redis.call("PERSIST", job.key)
+    redis.call("PERSIST", body_key(job))
+    redis.call("HDEL", job.key, "finished_at", "error_code", "started_at")
+    for _, name in ipairs({
+        "attempts", "errors", "crashes", "told", "claims", "cancel",
+        "cancel_reason", "reason", "approval", "approval_note", "not_before",
+    }) do
+        reset(job, name)
+    end
+    if job.deadline_at > 0 then
+        set(job, "deadline_at", now + job.deadline_at - job.submitted_at)
+        call("ZADD", root .. "deadlines", job.deadline_at, id)
+    end
+    set(job, "submitted_at", now)
+    set(job, "requeued_at", now)
+    fence(job)
+    keep_blobs(job)
+    if job.unique ~= "" then
+        redis.call("SET", unique_key(root, job.tenant, job.unique), id)
+    end
+end
+
+-- id. Answers queued, or late: it is not among the dead.
+local function requeue(keys, args)
+    local root, id, now = keys[1], args[1], now_ms()
+    if not is_id(root, id) then
+        return refuse("BADARG", "requeue: '%s' names no job", id or "")
+    end
+    local job, dead = dead_job(root, id)
+    if not job then return refuse("GONE", "no job %s", id) end
+    if not dead or redis.call("EXISTS", body_key(job)) == 0 then
+        -- Sent again: it waits, or runs, since.
+        local again = job.requeued_at and not TERMINAL[job.state]
+        return again and "queued" or "late"
+    end
+    local blobs = {}
+    for sha256 in job.blobs:gmatch("%S+") do blobs[#blobs + 1] = sha256 end
+    local refusal = bad_blobs(root, blobs)
+    if refusal then return refusal end
+    local holder = job.unique ~= ""
+        and call("GET", unique_key(root, job.tenant, job.unique))
+    if holder and ongoing(root, holder, now) then
+        return refuse("BADARG", "requeue: job %s has its unique key", holder)
+    end
+    revive(job, now)
+    arrive(job, now, settings_of(root, job.queue, job.tenant))
+    emit_map(job, now, "job.queued",
+        { queue = job.queue, reason = "requeued" })
+    save(job)
+    return "queued"
+end
+
+-- queue id, also of an entry. Answers forgotten, or late: it is not dead.
+local function forget(keys, args)
+    local root, queue, id = keys[1], args[1], args[2]
+    if not (queue and is_name(queue)
+        and (is_id(root, id) or (id or ""):find("^entry%-%d+%-%d+$"))) then
+        return refuse("BADARG", "forget: queue '%s', '%s'", queue or "",
+            id or "")
+    end
+    local job, dead = dead_job(root, id)
+    if job and not (dead and job.queue == queue) then return "late" end
+    call("ZREM", root .. "dead:" .. queue, id)
+    if job then
+        redis.call("DEL", job.key, root .. "body:" .. id, root .. "result:" .. id,
+            root .. "events:" .. id, root .. "journal:" .. id)
+    end
+    return "forgotten"
+end
+
+-- ------------------------------------------------------------------- purge
+
+local function purge_lanes(root, queue, count, now)
+    local jobs = 0
+    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
+        if jobs >= count then return jobs end
+        local lanes = {}
+        for i, priority in ipairs(PRIORITIES) do
+            lanes[i] = open_lane(root, queue, tenant, priority, count - jobs)
+        end
+        while jobs < count do
+            local lane = oldest_head(root, lanes)
+            if not lane then break end
+            local job = load(root, lane.job.id)
+            set(job, "cancel_reason", "purged")
+            end_job(job, now, "cancelled")
+            jobs, lane.job, lane.at = jobs + 1, nil, lane.at + 1
+        end
+        close_lanes(root, queue, tenant, lanes)
+    end
+    return jobs
+end
+
+local function purge_ids(root, ids, now)
+    local jobs = 0
+    for _, id in ipairs(ids) do
+        local job = is_id(root, id) and load(root, id)
+        if job and not TERMINAL[job.state] and job.state ~= "in_progress" then
+            set(job, "cancel_reason", "purged")
+            end_job(job, now, "cancelled")
+            jobs = jobs + 1
+        end
+    end
+    return jobs
+end
+
+local function purge_stream(root, stream, count, now)
+    local ids = {}
+    for _, entry in ipairs(unread(stream, count)) do
+        ids[#ids + 1] = entry[2][2]
+    end
+    return purge_ids(root, ids, now)
+end
+
+local function waiting_in(root, queue)
+    local sum = depth(root, queue)
+    for _, priority in ipairs(PRIORITIES) do
+        local pending = redis.pcall("XPENDING", work(root, queue, priority),
+            GROUP)
+        sum = sum - (tonumber(pending[1]) or 0)
+    end
+    return sum
+end
+
+-- queue count dry. Answers how many were cancelled (would be), and whether
+-- there are more.
+local function purge(keys, args)
+    local root, now, queue, count = keys[1], now_ms(), args[1], number(args[2])
+    if not (queue and is_name(queue) and count and count > 0
+        and count <= MAX_BATCH and (args[3] == "0" or args[3] == "1")) then
+        return refuse("BADARG", "purge: queue '%s', count '%s', dry '%s'",
+            queue or "", args[2] or "", args[3] or "")
+    end
+    if args[3] == "1" then return { waiting_in(root, queue), 0 } end
+    local jobs = purge_lanes(root, queue, count, now)
+    for _, priority in ipairs(PRIORITIES) do
+        if jobs < count then
+            jobs = jobs + purge_stream(root, work(root, queue, priority),
+                count - jobs, now)
+        end
+    end
+    if jobs < count then
+        jobs = jobs + purge_ids(root, call("ZRANGE",
+            root .. "scheduled:" .. queue, 0, count - jobs - 1), now)
+    end
+    return { jobs, jobs > 0 and waiting_in(root, queue) > 0 and 1 or 0 }
+end
+
+-- ------------------------------------------------------- settings, figures
+
+local function bad_setting(name, value)
+    local what, tenant = name:match("^([a-z_]+):(.+)$")
+    what = what or name
+    for i, known in ipairs(SETTINGS) do
+        if what == known then
+            local fits = (not tenant or i > 2 and is_name(tenant))
+                and (value == "" or number(value))
+                and (i > 1 or value == "" or value == "0" or value == "1")
+            return not fits
+        end
+    end
+    return true
+end
+
+-- Every lane of it may have room now: promote looks.
+local function wake_all(root, queue, now)
+    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
+        wake(root, queue, tenant, now)
+    end
+end
+
+-- queue, then pairs of name and value; empty: removed.
+local function queue_set(keys, args)
+    local root, queue = keys[1], args[1]
+    if not (queue and is_name(queue) and #args % 2 == 1 and #args > 1
+        and #args <= 1 + 2 * MAX_BATCH) then
+        return refuse("BADARG", "queue_set: queue '%s', pairs of settings",
+            queue or "")
+    end
+    for i = 2, #args, 2 do
+        if bad_setting(args[i], args[i + 1]) then
+            return refuse("BADARG", "queue_set: '%s' is not for '%s'",
+                args[i + 1], args[i])
+        end
+    end
+    local key = root .. "queue:" .. queue
+    for i = 2, #args, 2 do
+        local name, value = args[i], args[i + 1]
+        if name == "paused" then
+            if value == "0" then value = "" end
+            redis.call("PUBLISH", root .. "control",
+                (value == "1" and "pause " or "resume ") .. queue)
+        end
+        if value == "" then
+            call("HDEL", key, name)
+        else
+            call("HSET", key, name, value)
+        end
+    end
+    wake_all(root, queue, now_ms())
+    return 1
+end
+
+-- consumer, 1 or 0.
+local function drain(keys, args)
+    local root, consumer, wish = keys[1], args[1], args[2]
+    if not is_consumer(consumer) or wish ~= "0" and wish ~= "1" then
+        return refuse("BADARG", "drain: consumer '%s', '%s'", consumer or "",
+            wish or "")
+    end
+    local key = root .. "worker:" .. consumer
+    if redis.call("EXISTS", key) == 0 then
+        return refuse("GONE", "no consumer %s has reported lately", consumer)
+    end
+    call("HSET", key, "drain", wish)
+    redis.call("PUBLISH", root .. "control", "drain " .. consumer)
+    return 1
+end
+
+-- queue. Answers pairs, as transition_stated() reads them.
+local function stats(keys, args)
+    local root, queue, now = keys[1], args[1], now_ms()
+    if not (queue and is_name(queue)) then
+        return refuse("BADARG", "stats: queue '%s'", queue or "")
+    end
+    local length, running, oldest = 0, 0, nil
+    for _, priority in ipairs(PRIORITIES) do
+        local stream = work(root, queue, priority)
+        local pending = redis.pcall("XPENDING", stream, GROUP)
+        length = length + redis.call("XLEN", stream)
+        running = running + (tonumber(pending[1]) or 0)
+        local head = unread(stream, 1)[1]
+        local at = head and tonumber(head[1]:match("^%d+"))
+        if at and (not oldest or at < oldest) then oldest = at end
+    end
+    local lanes, tenants = 0, redis.call("HVALS", root .. "lanes:" .. queue)
+    for _, count in ipairs(tenants) do lanes = lanes + (tonumber(count) or 0) end
+    return {
+        "paused", redis.call("HGET", root .. "queue:" .. queue, "paused") == "1"
+            and 1 or 0,
+        "ready", math.max(length - running, 0), "running", running,
+        "lanes", lanes, "tenants", #tenants,
+        "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
+        "dead", redis.call("ZCARD", root .. "dead:" .. queue),
+        "oldest_ms", oldest and math.max(now - oldest, 0) or 0,
+    }
+end
+
+register("requeue", requeue, {})
+register("forget", forget, ALWAYS)
+register("purge", purge, ALWAYS)
+register("queue_set", queue_set, ALWAYS)
+register("drain", drain, ALWAYS)
+register("stats", stats, READS)

@@ -1,0 +1,327 @@
+-- queue.lua - where jobs wait: work streams, and lanes beside them.
+--
+-- A tenant has up to WINDOW jobs unread in the streams of a queue, and never
+-- more than its limits let start; the rest stand in its lanes, one for each
+-- priority. So the streams hold a few jobs of every tenant, in turns, and
+-- whatever is in them may start. ready says which, running who runs (only of
+-- tenants with a limit): sets of ids, so that nothing can be counted twice.
+--
+-- An element of a lane is "<place>:<id>"; places rise by one from head to tail,
+-- and the job's fact place says which one is its own. So what has gone (a job
+-- that was cancelled) is known when it comes to the head, and whether a job
+-- stands where it says is one look (mend.lua).
+
+local function work(root, queue, priority)
+    return root .. "work:" .. queue .. ":" .. priority
+end
+
+local function lane_of(root, queue, tenant, priority)
+    return root .. "lane:" .. queue .. "/" .. tenant .. ":" .. priority
+end
+
+-- At 0: what was there before its first consumer must not be lost.
+local function make_group(stream)
+    return redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+end
+
+-- Acknowledged and deleted: XLEN is what waits and runs.
+local function drop(stream, entry)
+    redis.pcall("XACK", stream, GROUP, entry)
+    redis.pcall("XDEL", stream, entry)
+end
+
+-- Entries that nobody has read, in their order.
+local function unread(stream, count)
+    local groups, last = redis.pcall("XINFO", "GROUPS", stream), "0-0"
+    for _, row in ipairs(groups) do
+        local about = {}
+        for i = 1, #row, 2 do about[row[i]] = row[i + 1] end
+        if about.name == GROUP then last = about["last-delivered-id"] end
+    end
+    return redis.call("XRANGE", stream, "(" .. last, "+", "COUNT", count)
+end
+
+-- ------------------------------------------------------- settings, limits
+
+local SETTINGS = {
+    "paused", "max_depth", "tenant_depth", "tenant_running", "tenant_rate",
+    "tenant_rate_ms",
+}
+
+-- What operators have set for the queue and this tenant; zero: no limit.
+local function settings_of(root, queue, tenant)
+    local names = { unpack(SETTINGS) }
+    for i = 3, #SETTINGS do names[i + 4] = SETTINGS[i] .. ":" .. tenant end
+    local values = call("HMGET", root .. "queue:" .. queue, unpack(names))
+    local function setting(i)
+        return number(values[i + 4]) or number(values[i]) or 0
+    end
+    local rate_ms = setting(6)
+    return {
+        paused = values[1] == "1", max_depth = number(values[2]) or 0,
+        tenant_depth = setting(3), running = setting(4), rate = setting(5),
+        rate_ms = rate_ms > 0 and rate_ms or 1000,
+    }
+end
+
+-- GCRA: until when the tenant's rate is used up, and how many may start now.
+local function rate_left(root, who, settings, now)
+    local spent = tonumber(call("GET", root .. "rate:" .. who) or 0) or 0
+    if not (spent >= now and spent <= now + 2 * settings.rate_ms) then
+        spent = now
+    end
+    local gap = settings.rate_ms / settings.rate
+    return spent, math.floor((now + settings.rate_ms - spent) / gap + 0.001)
+end
+
+-- Why a job of the tenant may not start now, or nil; and when it may.
+local function bar(root, queue, tenant, settings, now)
+    local who = queue .. "/" .. tenant
+    if settings.paused then return "paused" end
+    if settings.running > 0 and settings.running
+        <= call("SCARD", root .. "running:" .. who) then
+        return "limit"
+    end
+    if settings.rate > 0 then
+        local spent, left = rate_left(root, who, settings, now)
+        if left < 1 then
+            return "limit", math.ceil(spent - settings.rate_ms
+                + settings.rate_ms / settings.rate)
+        end
+    end
+    return nil
+end
+
+local function charge(job, settings, now)
+    local who = job.queue .. "/" .. job.tenant
+    if settings.running > 0 then
+        call("SADD", job.root .. "running:" .. who, job.id)
+        set(job, "limited", 1)
+    end
+    if settings.rate > 0 then
+        local spent = rate_left(job.root, who, settings, now)
+            + settings.rate_ms / settings.rate
+        redis.call("SET", job.root .. "rate:" .. who,
+            string.format("%.3f", spent), "PX", math.ceil(spent - now) + 1)
+    end
+end
+
+-- How many more of the tenant's jobs may stand in the streams; and if its rate
+-- is what bars them, when to look again.
+local function room(root, queue, tenant, settings, now)
+    if settings.paused then return 0 end
+    local who = queue .. "/" .. tenant
+    local ready, at = call("ZCARD", root .. "ready:" .. who), nil
+    local free = WINDOW - ready
+    if settings.running > 0 then
+        free = math.min(free, settings.running - ready
+            - call("SCARD", root .. "running:" .. who))
+    end
+    if settings.rate > 0 then
+        local spent, left = rate_left(root, who, settings, now)
+        if left <= ready then
+            at = math.ceil(spent - settings.rate_ms
+                + (ready + 1) * settings.rate_ms / settings.rate)
+        end
+        free = math.min(free, left - ready)
+    end
+    return free, at
+end
+
+-- The tenant's lanes are looked at then: promote does.
+local function wake(root, queue, tenant, at)
+    call("ZADD", root .. "scheduled:" .. queue, "LT", at, "lane " .. tenant)
+end
+
+-- ------------------------------------------------------ into the streams
+
+local function push(job, now)
+    local stream = work(job.root, job.queue, job.priority)
+    local entry = call("XADD", stream, "NOMKSTREAM", "*", "id", job.id)
+    if not entry then
+        make_group(stream)
+        call("SADD", job.root .. "queues", job.queue)
+        entry = redis.call("XADD", stream, "*", "id", job.id)
+    end
+    if job.state ~= "queued" then set(job, "state", "queued") end
+    set(job, "entry", entry)
+    reset(job, "place")
+end
+
+local function count_lanes(root, queue, tenant, by)
+    local lanes = root .. "lanes:" .. queue
+    local count = redis.pcall("HINCRBY", lanes, tenant, by)
+    if type(count) == "number" and count > 0 then return count end
+    call("HDEL", lanes, tenant)
+    return 0
+end
+
+local function lane_length(root, queue, tenant)
+    local sum = 0
+    for _, priority in ipairs(PRIORITIES) do
+        sum = sum + call("LLEN", lane_of(root, queue, tenant, priority))
+    end
+    return sum
+end
+
+-- At the tail, or in front: one that has been in the streams before.
+local function stand_in_lane(job, in_front)
+    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+    local beside = call("LINDEX", lane, in_front and 0 or -1)
+    local place = beside and tonumber(beside:match("^%-?%d+")) or 0
+    place = place + (in_front and -1 or 1)
+    call(in_front and "LPUSH" or "RPUSH", lane, place .. ":" .. job.id)
+    if count_lanes(job.root, job.queue, job.tenant, 1) <= 1 then
+        call("SADD", job.root .. "queues", job.queue)
+    end
+    if job.state ~= "queued" then set(job, "state", "queued") end
+    set(job, "place", place)
+    reset(job, "entry")
+end
+
+-- Into the streams where there is room, else into its lane. One that comes back
+-- goes before those that have not been out.
+local function enter(job, now, settings, comes_back)
+    local root, queue, tenant = job.root, job.queue, job.tenant
+    local behind = 0
+    if not comes_back then
+        behind = tonumber(call("HGET", root .. "lanes:" .. queue, tenant)
+            or 0) or 0
+    end
+    local free, at = room(root, queue, tenant, settings, now)
+    if free > 0 and behind == 0 then
+        push(job, now)
+        call("ZADD", root .. "ready:" .. queue .. "/" .. tenant, now, job.id)
+        return
+    end
+    stand_in_lane(job, comes_back)
+    -- A start makes room and fills it: so there is none here, but when others
+    -- have been at work.
+    if at or free >= WINDOW / 2 then wake(root, queue, tenant, at or now) end
+end
+
+-- ------------------------------------------------------- out of the lanes
+
+local LANE_FACTS = { "state", "place", "submitted_at" }
+
+local function open_lane(root, queue, tenant, priority, count)
+    local key = lane_of(root, queue, tenant, priority)
+    return {
+        key = key, priority = priority, at = 1, asked = count,
+        elements = call("LRANGE", key, 0, count - 1),
+    }
+end
+
+-- The first job that stands in it still, past those that do not.
+local function lane_head(root, lane)
+    while not lane.job and lane.elements[lane.at] do
+        local place, id = lane.elements[lane.at]:match("^(%-?%d+):(.*)$")
+        local job = id and is_id(root, id) and load(root, id, LANE_FACTS)
+        if job and not TERMINAL[job.state] and job.place == place then
+            lane.job = job
+        else
+            lane.at = lane.at + 1
+        end
+    end
+    return lane.job
+end
+
+local function oldest_head(root, lanes)
+    local best, best_at
+    for _, lane in ipairs(lanes) do
+        local job = lane_head(root, lane)
+        local at = job and job.submitted_at + AGE_MS[lane.priority]
+        if at and (not best or at < best_at) then best, best_at = lane, at end
+    end
+    return best
+end
+
+-- What was read of the lanes is taken out; whether something is left.
+local function close_lanes(root, queue, tenant, lanes)
+    local gone, left = 0, false
+    for _, lane in ipairs(lanes) do
+        local passed = lane.at - 1
+        if passed > 0 then redis.call("LTRIM", lane.key, passed, -1) end
+        gone = gone + passed
+        left = left or #lane.elements > passed or #lane.elements == lane.asked
+    end
+    if not left then
+        call("HDEL", root .. "lanes:" .. queue, tenant)
+    elseif gone > 0 then
+        count_lanes(root, queue, tenant, -gone)
+    end
+    return left
+end
+
+-- Fills the tenant's room in the streams from its lanes; without limits when
+-- half of it is free, which is less work. Answers how many jobs.
+local function admit(root, queue, tenant, settings, now)
+    local free, at = room(root, queue, tenant, settings, now)
+    if at then wake(root, queue, tenant, at) end
+    local limited = settings.running > 0 or settings.rate > 0
+    if free < (limited and 1 or WINDOW / 2) then return 0 end
+    local lanes, arrivals = {}, {}
+    for i, priority in ipairs(PRIORITIES) do
+        lanes[i] = open_lane(root, queue, tenant, priority, free)
+    end
+    while #arrivals < 2 * free do
+        local lane = oldest_head(root, lanes)
+        if not lane then break end
+        local job = lane.job
+        job.queue, job.tenant, job.priority = queue, tenant, lane.priority
+        push(job, now)
+        save(job)
+        lane.job, lane.at = nil, lane.at + 1
+        arrivals[#arrivals + 1] = now
+        arrivals[#arrivals + 1] = job.id
+    end
+    if #arrivals > 0 then
+        call("ZADD", root .. "ready:" .. queue .. "/" .. tenant,
+            unpack(arrivals))
+    end
+    local left = close_lanes(root, queue, tenant, lanes)
+    -- Those that it passed were all that it read.
+    if left and #arrivals < 2 * free then wake(root, queue, tenant, now) end
+    return #arrivals / 2
+end
+
+-- After something has made room: for whom a lane waits.
+local function refill(root, queue, tenant, now, settings)
+    if not call("HGET", root .. "lanes:" .. queue, tenant) then return end
+    admit(root, queue, tenant, settings or settings_of(root, queue, tenant),
+        now)
+end
+
+-- ----------------------------------------------------- out of the streams
+
+-- Out of its holder's hands.
+local function let_go(job)
+    call("ZREM", job.root .. "leases", job.id)
+    if job.limited == 1 then
+        call("SREM", job.root .. "running:" .. job.queue .. "/" .. job.tenant,
+            job.id)
+        set(job, "limited", 0)
+    end
+end
+
+-- Out of wherever it stands or runs; whether that has made room for others of
+-- its tenant. A lane keeps its element until that comes to the head.
+local function pull(job)
+    local made_room = job.limited == 1
+    if job.entry ~= "" then
+        drop(work(job.root, job.queue, job.priority), job.entry)
+        if job.state == "queued" then
+            call("ZREM", job.root .. "ready:" .. job.queue .. "/" .. job.tenant,
+                job.id)
+            made_room = true
+        end
+        set(job, "entry", "")
+    end
+    reset(job, "place")
+    if job.state == "in_progress" then
+        let_go(job)
+    elseif job.state == "scheduled" or job.state == "waiting" then
+        call("ZREM", job.root .. "scheduled:" .. job.queue, job.id)
+    end
+    return made_room
+end

@@ -1,0 +1,147 @@
+-- schedule.lua - jobs that are submitted again and again.
+--
+-- schedule:<name> is a hash: spec and zone (for who computes the times), job
+-- (the bytes of submit) and submit's other pairs, blobs as words; next_at,
+-- created_at; last_at and last_id, or last_error, of the time before. It lives
+-- until it is removed, and so do its blobs.
+
+-- What is of the schedule, not of its job; and what its job cannot have.
+local SCHEDULE_FACTS = {
+    spec = true, zone = true, next_at = true, created_at = true,
+    last_at = true, last_id = true, last_error = true,
+}
+local NOT_OF_SCHEDULES = {
+    id = true, idempotency_key = true, not_before = true, blobs = true,
+}
+
+local function schedule_key(root, name)
+    return root .. "schedule:" .. name
+end
+
+-- As whose its blobs are kept.
+local function holder_of(root, name, blobs)
+    return { root = root, id = "schedule:" .. name, blobs = blobs or "" }
+end
+
+-- The arguments of submit for the job of these facts.
+local function job_args(facts, id, key)
+    local args = { "id", id, "idempotency_key", key }
+    for name, value in pairs(facts) do
+        if name == "blobs" then
+            for sha256 in value:gmatch("%S+") do
+                args[#args + 1], args[#args + 2] = "blob", sha256
+            end
+        elseif not SCHEDULE_FACTS[name] then
+            args[#args + 1], args[#args + 2] = name, value
+        end
+    end
+    return args
+end
+
+local function schedule_facts(root, name)
+    local values = call("HGETALL", schedule_key(root, name))
+    local facts = {}
+    for i = 1, #values, 2 do facts[values[i]] = values[i + 1] end
+    return facts.spec and facts or nil
+end
+
+-- name spec zone next_at, then the pairs of submit, without id. Replaces the
+-- one of that name.
+local function schedule_set(keys, args)
+    local root, now, name, next_at = keys[1], now_ms(), args[1], number(args[4])
+    if not (name and is_name(name) and next_at and next_at > 0
+        and #args[2] > 0 and #args[2] <= 256 and #args[3] <= 64
+        and #args % 2 == 0) then
+        return refuse("BADARG", "schedule_set: name '%s', spec '%s', at '%s'",
+            name or "", args[2] or "", args[4] or "")
+    end
+    local facts, blobs = {
+        spec = args[2], zone = args[3], next_at = next_at, created_at = now,
+    }, {}
+    for i = 5, #args, 2 do
+        if args[i] == "blob" then
+            blobs[#blobs + 1] = args[i + 1]
+        elseif SCHEDULE_FACTS[args[i]] or NOT_OF_SCHEDULES[args[i]] then
+            return refuse("BADARG", "schedule_set: a schedule gives no '%s'",
+                args[i])
+        else
+            facts[args[i]] = args[i + 1]
+        end
+    end
+    if #blobs > 0 then facts.blobs = table.concat(blobs, " ") end
+    local probe = "00000000-0000-7" .. root:match("{(%x%x%x)}")
+        .. "-8000-000000000000"
+    local given, refusal = read_submit(root, job_args(facts, probe, "k"))
+    refusal = refusal or bad_blobs(root, given.blobs)
+    if refusal then return refusal end
+
+    local before = schedule_facts(root, name)
+    keep_blobs(holder_of(root, name, facts.blobs))
+    if before then
+        local kept = blob_set(facts.blobs)
+        for sha256 in pairs(blob_set(before.blobs)) do
+            if not kept[sha256] then
+                let_blob_go(root, sha256, "schedule:" .. name, now + DAY_MS)
+            end
+        end
+        facts.created_at = before.created_at or now
+        redis.call("DEL", schedule_key(root, name))
+    end
+    local pairs_of = {}
+    for fact, value in pairs(facts) do
+        pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = fact, value
+    end
+    redis.call("HSET", schedule_key(root, name), unpack(pairs_of))
+    call("ZADD", root .. "schedules", next_at, name)
+    return 1
+end
+
+-- name. Answers whether there was one.
+local function schedule_rm(keys, args)
+    local root, name = keys[1], args[1]
+    if not (name and is_name(name)) then
+        return refuse("BADARG", "schedule_rm: name '%s'", name or "")
+    end
+    local facts = schedule_facts(root, name)
+    call("ZREM", root .. "schedules", name)
+    if not facts then return 0 end
+    let_blobs_go(holder_of(root, name, facts.blobs), now_ms(), 0)
+    redis.call("DEL", schedule_key(root, name))
+    return 1
+end
+
+-- name at next_at id. Submits its job, if at is still when it is due. Answers
+-- {id, "created" or "exists"}, {"", "late"} or {sentence, "refused"}: that time
+-- is left out.
+local function fire(keys, args)
+    local root, now, name, id = keys[1], now_ms(), args[1], args[4]
+    local at, next_at = number(args[2]), number(args[3])
+    if not (name and is_name(name) and at and next_at and is_id(root, id)
+        and (next_at == 0 or next_at > at)) then
+        return refuse("BADARG", "fire: name '%s', at '%s', next '%s', id '%s'",
+            name or "", args[2] or "", args[3] or "", id or "")
+    end
+    local facts = schedule_facts(root, name)
+    if not facts or number(facts.next_at) ~= at then
+        -- Sent again: this is the job that it has made.
+        local again = facts and facts.last_id == id
+            and number(facts.last_at) == at
+        return again and { id, "created" } or { "", "late" }
+    end
+    local key = schedule_key(root, name)
+    local answer = submit_job(root,
+        job_args(facts, id, "schedule:" .. name .. ":" .. args[2]), now)
+    redis.call("HDEL", key, "last_id", "last_error")
+    redis.call("HSET", key, "next_at", next_at, "last_at", at,
+        answer.err and "last_error" or "last_id", answer.err or answer[1])
+    if next_at > 0 then
+        call("ZADD", root .. "schedules", next_at, name)
+    else
+        call("ZREM", root .. "schedules", name)
+    end
+    return answer.err and { answer.err, "refused" } or answer
+end
+
+register("schedule_set", schedule_set, {})
+register("schedule_rm", schedule_rm, ALWAYS)
+register("fire", fire, {})

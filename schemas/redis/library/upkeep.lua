@@ -1,0 +1,244 @@
+-- upkeep.lua - what every consumer does now and then, for all of them.
+
+-- ----------------------------------------------------------------- promote
+
+-- Its time has come: a job that was scheduled, or waits for a retry; or a lane.
+local function promote_job(root, queue, id, now)
+    local scheduled = root .. "scheduled:" .. queue
+    local job = is_id(root, id) and load(root, id)
+    if not job or job.state ~= "scheduled" and job.state ~= "waiting" then
+        return redis.call("ZREM", scheduled, id)
+    end
+    if job.state == "waiting" and job.reason == "approval" then
+        return end_job(job, now, "failed", "not_approved",
+            "nobody has approved it, or refused to, in time")
+    end
+    if job.state == "waiting" then return put_back(job, now, job.reason) end
+    if ends_here(job, now) then return nil end
+    redis.call("ZREM", scheduled, id)
+    reset(job, "reason")
+    arrive(job, now, settings_of(root, job.queue, job.tenant))
+    save(job)
+end
+
+local function promote_queue(root, queue, count, now)
+    local scheduled = root .. "scheduled:" .. queue
+    local due = call("ZRANGE", scheduled, "-inf", now, "BYSCORE",
+        "LIMIT", 0, count)
+    for _, member in ipairs(due) do
+        local tenant = member:match("^lane (.*)$")
+        if tenant then
+            redis.call("ZREM", scheduled, member)
+            admit(root, queue, tenant, settings_of(root, queue, tenant), now)
+        else
+            promote_job(root, queue, member, now)
+        end
+    end
+    return #due
+end
+
+-- Deadlines that have passed. Who runs such a job ends it, or hands it back
+-- into ends_here().
+local function end_overdue(root, count, now)
+    local deadlines = root .. "deadlines"
+    local due = call("ZRANGE", deadlines, "-inf", now, "BYSCORE",
+        "LIMIT", 0, count)
+    for _, id in ipairs(due) do
+        local job = load(root, id)
+        if not job or TERMINAL[job.state] or job.state == "in_progress"
+            or not is_late(job, now) then
+            redis.call("ZREM", deadlines, id)
+        else
+            end_late(job, now)
+        end
+    end
+    return #due
+end
+
+-- The smaller of at and the first score of that sorted set above now.
+local function sooner(at, key, now)
+    local first = call("ZRANGE", key, "(" .. now, "+inf", "BYSCORE",
+        "LIMIT", 0, 1, "WITHSCORES")[2]
+    first = tonumber(first)
+    return first and (not at or first < at) and first or at
+end
+
+local function due_schedules(root, now)
+    local due = {}
+    for _, name in ipairs(call("ZRANGE", root .. "schedules", "-inf", now,
+        "BYSCORE", "LIMIT", 0, MAX_DUE)) do
+        local facts = call("HMGET", root .. "schedule:" .. name, "spec", "zone",
+            "next_at")
+        if facts[1] and number(facts[3]) then
+            due[#due + 1], due[#due + 2] = name, facts[1]
+            due[#due + 1], due[#due + 2] = facts[2] or "", number(facts[3])
+        else
+            redis.call("ZREM", root .. "schedules", name)
+        end
+    end
+    return due
+end
+
+-- count. Answers how many were moved, in how many ms the next one is due (or
+-- -1), and schedules to fire: name, spec, zone, at.
+local function promote(keys, args)
+    local root, now, count = keys[1], now_ms(), number(args[1])
+    if not (count and count > 0 and count <= MAX_BATCH) then
+        return refuse("BADARG", "promote: count '%s'", args[1] or "")
+    end
+    local moved, at = end_overdue(root, count, now), nil
+    local queues = call("SMEMBERS", root .. "queues")
+    for _, queue in ipairs(queues) do
+        moved = moved + promote_queue(root, queue, count, now)
+    end
+    for _, queue in ipairs(queues) do
+        at = sooner(at, root .. "scheduled:" .. queue, now)
+    end
+    at = sooner(at, root .. "deadlines", now)
+    at = sooner(at, root .. "schedules", now)
+    return { moved, at and math.ceil(at - now) or -1, due_schedules(root, now) }
+end
+
+-- ------------------------------------------------------------------ leases
+
+-- max_crashes count. Answers how many jobs were put back or ended, and whether
+-- there may be more.
+local function lapse(keys, args)
+    local root, now = keys[1], now_ms()
+    local max_crashes, count = number(args[1]), number(args[2])
+    if not (max_crashes and count and count > 0 and count <= MAX_BATCH) then
+        return refuse("BADARG", "lapse: crashes '%s', count '%s'",
+            args[1] or "", args[2] or "")
+    end
+    local leases, jobs = root .. "leases", 0
+    local due = call("ZRANGE", leases, "-inf", now, "BYSCORE",
+        "LIMIT", 0, count)
+    for _, id in ipairs(due) do
+        local job = load(root, id)
+        if not job or job.state ~= "in_progress" then
+            redis.call("ZREM", leases, id)
+        else
+            jobs = jobs + 1
+            if lose(job, now, "lease ended", max_crashes) then
+                put_back(job, now, "lost")
+            end
+        end
+    end
+    return { jobs, #due == count and 1 or 0 }
+end
+
+-- One entry that has been read. Answers how many jobs were put back or ended.
+local function reclaim_entry(root, stream, row, now, max_crashes)
+    local job = open_entry(root, stream, row[1], now)
+    if not job then return 0 end
+    if job.state ~= "in_progress" then
+        -- Read by somebody, never started: nobody is charged.
+        put_back(job, now, "lost")
+        return 1
+    end
+    -- Without a lease: of a build that had none, or somebody has deleted it.
+    local lease = call("ZSCORE", root .. "leases", job.id)
+    if lease and tonumber(lease) > now
+        or not lease and row[3] < job.lease_ms then
+        return 0
+    end
+    if lose(job, now, "lease ended", max_crashes) then
+        put_back(job, now, "lost")
+    end
+    return 1
+end
+
+-- A name holds nothing and has not been heard of for a hundred leases: every
+-- start of a consumer leaves one. One that was only quiet is made again by its
+-- next read.
+local function forget_consumers(stream, lease_ms)
+    for _, row in ipairs(redis.pcall("XINFO", "CONSUMERS", stream, GROUP)) do
+        local about = {}
+        for i = 1, #row, 2 do about[row[i]] = row[i + 1] end
+        if about.pending == 0 and about.idle >= 100 * lease_ms then
+            redis.call("XGROUP", "DELCONSUMER", stream, GROUP, about.name)
+        end
+    end
+end
+
+-- stream lease_ms max_crashes count cursor. Entries that were read so long ago.
+-- Answers the next cursor, "-" when the walk is over, and how many jobs were
+-- put back or ended.
+local function reclaim(keys, args)
+    local root, now, stream, cursor = keys[1], now_ms(), args[1], args[5]
+    local lease_ms, max_crashes = number(args[2]), number(args[3])
+    local count = number(args[4])
+    if not (lease_ms and max_crashes and count and count > 0 and cursor
+        and count <= MAX_BATCH) then
+        return refuse("BADARG", "reclaim: lease '%s', crashes '%s', count '%s'",
+            args[2] or "", args[3] or "", args[4] or "")
+    end
+    if not is_work(root, stream) then
+        return refuse("BADARG", "reclaim: '%s' is no work stream", stream)
+    end
+    if cursor ~= "-" then cursor = "(" .. cursor end
+    local rows = redis.pcall("XPENDING", stream, GROUP, "IDLE", lease_ms,
+        cursor, "+", count)
+    if rows.err then
+        if not rows.err:find("NOGROUP", 1, true) then return rows end
+        make_group(stream)
+        rows = {}
+    end
+    local jobs = 0
+    for _, row in ipairs(rows) do
+        jobs = jobs + reclaim_entry(root, stream, row, now, max_crashes)
+    end
+    if #rows == count then return { rows[count][1], jobs } end
+    forget_consumers(stream, lease_ms)
+    return { "-", jobs }
+end
+
+-- ----------------------------------------------------------------- workers
+
+-- Those of the words that are paused queues.
+local function paused_of(root, words)
+    local paused = {}
+    for queue in (words or ""):gmatch("[%w._-]+") do
+        if call("HGET", root .. "queue:" .. queue, "paused") == "1" then
+            paused[#paused + 1] = queue
+        end
+    end
+    return paused
+end
+
+-- consumer ttl_ms, then pairs of what it says of itself; queues: words. Answers
+-- whether it is to drain, and which of its queues are paused.
+local function report(keys, args)
+    local root, now, consumer = keys[1], now_ms(), args[1]
+    local ttl_ms = number(args[2])
+    if not (is_consumer(consumer) and ttl_ms and ttl_ms > 0 and #args > 2
+        and #args % 2 == 0 and #args <= 2 + 2 * MAX_FACTS) then
+        return refuse("BADARG",
+            "report: consumer '%s', ttl '%s', up to %d pairs",
+            consumer or "", args[2] or "", MAX_FACTS)
+    end
+    local queues
+    for i = 3, #args, 2 do
+        if not args[i]:find("^[a-z_]+$") or args[i] == "drain"
+            or #args[i] > 64 or #args[i + 1] > 1024 then
+            return refuse("BADARG", "report: '%s', %d bytes", args[i],
+                #args[i + 1])
+        end
+        if args[i] == "queues" then queues = args[i + 1] end
+    end
+    local key, workers = root .. "worker:" .. consumer, root .. "workers"
+    call("HSET", key, unpack(args, 3))
+    redis.call("PEXPIRE", key, ttl_ms)
+    call("ZADD", workers, now, consumer)
+    redis.call("ZREMRANGEBYSCORE", workers, "-inf", now - DAY_MS)
+    redis.call("PEXPIRE", workers, DAY_MS)
+    return {
+        redis.call("HGET", key, "drain") == "1" and 1 or 0,
+        paused_of(root, queues),
+    }
+end
+
+register("promote", promote, ALWAYS)
+register("lapse", lapse, ALWAYS)
+register("reclaim", reclaim, ALWAYS)
+register("report", report, ALWAYS)

@@ -1,0 +1,61 @@
+/* session.c - commands and replies of library/session.lua. */
+#include "schemas/redis/session.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "schemas/redis/step.h"
+
+static void add_session(struct command *command, struct session_key session)
+{
+    char *text = command->scratch[1];
+    int len = snprintf(text, sizeof(command->scratch[1]), "%.*s/%.*s",
+                       VIEW_ARG(session.tenant), VIEW_ARG(session.name));
+
+    assert(len > 0 && (size_t)len < sizeof(command->scratch[1]));
+    command_add(command, (struct view){ text, (size_t)len });
+}
+
+void transition_session_claim(struct command *command,
+                              const struct names *names, struct holding holding,
+                              struct session_key session, uint64_t ttl_ms)
+{
+    step_begin_held(command, "quern_v1_session_claim", names, holding);
+    add_session(command, session);
+    command_add_uint(command, ttl_ms);
+}
+
+bool transition_session_claimed(const redisReply *reply,
+                                struct session_turn *turn, struct err *err)
+{
+    redisReply **part = step_expect(reply, "session_claim", 2, err);
+
+    if (!part)
+        return false;
+    *turn = (struct session_turn){ .mine = step_uint(part[0]) };
+    if (turn->mine)
+        turn->record = step_text(part[1]);
+    else
+        turn->other = step_text(part[1]);
+    turn->runs =
+        reply->elements > 2 && view_is(step_text(part[2]), "in_progress");
+    return true;
+}
+
+void transition_session_save(struct command *command, const struct names *names,
+                             const struct session_save *save)
+{
+    const struct session_file *files = save->files.items;
+
+    step_begin_held(command, "quern_v1_session_save", names, save->holding);
+    add_session(command, save->session);
+    command_add_uint(command, save->generation);
+    command_add_text(command, save->closed ? "0" : "1");
+    command_add_uint(command, save->ttl_ms);
+    command_add_uint(command, save->kept_ms);
+    command_add(command, save->record);
+    command_add(command, save->picture);
+    for (size_t i = 0; i < save->files.count; i++)
+        if (files[i].blob.len > 0)
+            command_add(command, files[i].blob);
+}

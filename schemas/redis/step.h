@@ -1,0 +1,35 @@
+/* step.h - how the commands of library/ begin and how their replies are read;
+ * for transition, session, upkeep and operate only. */
+#ifndef SCHEMAS_REDIS_STEP_H
+#define SCHEMAS_REDIS_STEP_H
+
+#include "schemas/redis/transition.h"
+
+/* FCALL <function> 1 ROOT; the key lives in the command itself. */
+void step_begin(struct command *command, const char *function,
+                const struct names *names, unsigned int partition);
+void step_begin_job(struct command *command, const char *function,
+                    const struct names *names, struct view id);
+void step_begin_held(struct command *command, const char *function,
+                     const struct names *names, struct holding holding);
+/* Name and value; not if it is empty, or zero. */
+void step_add_pair(struct command *command, const char *name,
+                   struct view value);
+void step_add_number(struct command *command, const char *name,
+                     uint64_t number);
+/* The pairs of submit that a schedule has as well; body is not among them. */
+void step_add_submit(struct command *command, const struct submit *submit);
+
+/* Says that library and code do not fit; nothing a job could be blamed for. */
+bool step_misfit(struct err *err, const char *function);
+/* The elements of an array of at least count; NULL with err. */
+redisReply **step_expect(const redisReply *reply, const char *function,
+                         size_t count, struct err *err);
+struct view step_text(const redisReply *reply);
+uint64_t step_uint(const redisReply *reply);
+/* Which of the words the reply is, by its number. */
+bool step_word(const redisReply *reply, const char *function,
+               const char *const words[], size_t count, size_t *word,
+               struct err *err);
+
+#endif
