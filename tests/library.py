@@ -13,7 +13,8 @@ from servers import BUILD
 LIBRARY = os.path.join(BUILD, "schemas", "redis", "library.lua")
 TERMINAL = ("completed", "incomplete", "failed", "cancelled")
 GROUP = "consumers"
-ONGOING = ("queued", "in_progress")
+ONGOING = ("scheduled", "queued", "in_progress", "waiting")
+WINDOW = 32
 WEEK_MS = 7 * 24 * 3600 * 1000
 
 
@@ -37,6 +38,15 @@ def refused(word, call, *args, **pairs):
         assert error.word == word, error
         return error.text
     raise AssertionError(f"{word} was expected")
+
+
+def queue_of(facts):
+    """Queue, priority and tenant; absent is the default."""
+    return (
+        facts.get("queue", "default"),
+        facts.get("priority", "normal"),
+        facts.get("tenant", "default"),
+    )
 
 
 def job_id(number, partition=0):
@@ -105,6 +115,26 @@ class Library:
         (entry,) = self.take(consumer, stream=options.get("stream"))
         return self.start(entry, consumer, **options)
 
+    def take_jobs(
+        self,
+        consumer="c",
+        count=1,
+        lease_ms=60000,
+        max_crashes=2,
+        ticket=None,
+        entries=(),
+        queues=("default",),
+        streams=None,
+    ):
+        """What the step take answers: started, or why not."""
+        words = ["ticket", ticket] if ticket else []
+        for number, entry in enumerate(entries):
+            words += ["entry", streams[number] if streams else self.work(), entry]
+        for queue in queues:
+            words += ["queue", queue]
+        got = self.call("take", consumer, lease_ms, max_crashes, count, *words)
+        return [Started(one) for one in got]
+
     def beat(self, consumer, *holdings):
         args = [part for holding in holdings for part in holding]
         got = self.call("beat", consumer, *args)
@@ -140,6 +170,64 @@ class Library:
             "reclaim", stream or self.work(), lease_ms, max_crashes, count, cursor
         )
         return cursor.decode(), jobs
+
+    def wait(self, id, epoch, delay_ms=1, reason="retry", charge=1, data=b""):
+        return self.call("wait", id, epoch, delay_ms, reason, charge, data).decode()
+
+    def approve(self, id, verdict="yes", note=""):
+        return self.call("approve", id, verdict, note).decode()
+
+    def promote(self, count=100):
+        """(moved, ms until the next, schedules that are due)"""
+        moved, next_ms, due = self.call("promote", count)
+        due = [due[i : i + 4] for i in range(0, len(due), 4)]
+        return moved, next_ms, [(n.decode(), s.decode(), z.decode(), at) for n, s, z, at in due]
+
+    def lapse(self, max_crashes=2, count=100):
+        jobs, more = self.call("lapse", max_crashes, count)
+        return jobs, bool(more)
+
+    def mend(self, count=100):
+        """A whole walk; how many were mended."""
+        cursor, sum = b"0", 0
+        while True:
+            cursor, mended = self.call("mend", count, cursor)
+            sum += mended
+            if cursor == b"0":
+                return sum
+
+    def queue_set(self, queue="default", **settings):
+        args = [part for pair in settings.items() for part in pair]
+        return self.call("queue_set", queue, *args)
+
+    def tenant_set(self, tenant, queue="default", **settings):
+        args = []
+        for name, value in settings.items():
+            args += [f"{name}:{tenant}", value]
+        return self.call("queue_set", queue, *args)
+
+    def stats(self, queue="default"):
+        got = self.call("stats", queue)
+        return dict(zip((name.decode() for name in got[::2]), got[1::2]))
+
+    def purge(self, queue="default", count=512, dry=0):
+        jobs, more = self.call("purge", queue, count, dry)
+        return jobs, bool(more)
+
+    def requeue(self, id):
+        return self.call("requeue", id).decode()
+
+    def forget(self, id, queue="default"):
+        return self.call("forget", queue, id).decode()
+
+    def ids(self, name):
+        """Members of that sorted set."""
+        return [id.decode() for id in self.client.zrange(f"{self.root}{name}", 0, -1)]
+
+    def lane(self, tenant="default", priority="normal", queue="default"):
+        """The ids that stand in it, head first."""
+        key = f"{self.root}lane:{queue}/{tenant}:{priority}"
+        return [e.decode().partition(":")[2] for e in self.client.lrange(key, 0, -1)]
 
     def put(self, data, seconds=86400):
         """A blob, as producers write it; gives its name."""
@@ -225,17 +313,35 @@ class Library:
 
     def check(self):
         """Raises when the partition is in a state that no job may be in."""
-        entries = self.check_streams()
+        jobs = {}
         for key in self.keys("job"):
-            self.check_job(key.rpartition("job:")[2], entries)
+            id = key.rpartition("job:")[2]
+            facts = self.facts(id)
+            if id.startswith("entry-") or facts["state"] in TERMINAL:
+                self.check_ended(id, facts)
+            else:
+                jobs[id] = facts
+                assert facts["state"] in ONGOING, (id, facts)
+                assert self.client.pttl(key) == -1, f"{id} will expire"
+            if not id.startswith("entry-"):
+                self.check_events(id, facts)
         for key in self.keys("idem") + self.keys("dead") + self.keys("result"):
             assert self.client.pttl(key) > 0, f"{key} lives for ever"
+        self.check_streams(jobs)
+        self.check_lanes(jobs)
+        self.check_sets(jobs)
+        self.check_lines(jobs)
         self.check_blobs()
         self.check_sessions()
 
-    def check_streams(self):
+    def check_ended(self, id, facts):
+        for kind in ("job", "body", "events", "journal"):
+            assert self.client.pttl(f"{self.root}{kind}:{id}") != -1, (id, kind)
+        assert not facts.get("entry") and not facts.get("place"), (id, facts)
+
+    def check_streams(self, jobs):
         """XLEN is waiting and running; each entry is the entry of its job."""
-        entries = {}
+        entries = set()
         for stream in self.keys("work"):
             group = self.client.xinfo_groups(stream)[0]
             pending = {
@@ -245,33 +351,125 @@ class Library:
             assert len(pending) == group["pending"]
             for entry, fields in self.client.xrange(stream):
                 entry, id = entry.decode(), fields[b"id"].decode()
-                facts = self.facts(id)
-                assert facts, f"{entry} is for {id}, which is unknown"
-                assert facts["state"] in ONGOING, f"{id}: {facts['state']}"
-                assert facts["stream"] == stream and facts["entry"] == entry
+                facts = jobs.get(id)
+                assert facts, f"{entry} is for {id}, which has not to run"
+                assert facts["state"] in ("queued", "in_progress"), (id, facts)
+                assert facts["entry"] == entry, f"{id} has two entries"
+                assert stream == self.work(*queue_of(facts)[:2]), (id, stream)
                 if facts["state"] == "in_progress":
-                    assert entry in pending, f"{id} runs without a lease"
+                    assert entry in pending, f"{id} runs and was never read"
                 pending.discard(entry)
-                entries[id] = entry
+                entries.add(id)
             assert not pending, f"pending but not in {stream}: {pending}"
-        return entries
+        for id, facts in jobs.items():
+            if facts.get("entry") or facts["state"] == "in_progress":
+                assert id in entries, f"{id} is in no stream: {facts}"
 
-    def check_job(self, id, entries):
-        facts, key = self.facts(id), f"{self.root}job:{id}"
-        if id.startswith("entry-"):
-            assert self.client.pttl(key) > 0
+    def check_lanes(self, jobs):
+        """Each place is the job's own; whoever waits outside will be let in."""
+        standing, lengths = {}, {}
+        for key in self.keys("lane"):
+            who = key.rpartition("lane:")[2].rpartition(":")[0]
+            elements = [e.decode() for e in self.client.lrange(key, 0, -1)]
+            places = [int(e.partition(":")[0]) for e in elements]
+            assert places == list(range(places[0], places[0] + len(places))), key
+            lengths[who] = lengths.get(who, 0) + len(places)
+            for element in elements:
+                place, _, id = element.partition(":")
+                if id in jobs and jobs[id].get("place") == place:
+                    assert id not in standing, f"{id} stands in two lanes"
+                    standing[id] = key
+        counted = {}
+        for key in self.keys("lanes"):
+            queue = key.rpartition(":")[2]
+            for tenant, count in self.client.hgetall(key).items():
+                counted[f"{queue}/{tenant.decode()}"] = int(count)
+        assert counted == lengths, (counted, lengths)
+        for id, facts in jobs.items():
+            if facts.get("place"):
+                assert facts["state"] == "queued" and not facts.get("entry"), facts
+                queue, priority, tenant = queue_of(facts)
+                lane = f"{self.root}lane:{queue}/{tenant}:{priority}"
+                assert standing.get(id) == lane, f"{id} is in no lane: {facts}"
+        for who in {
+            f"{queue_of(facts)[0]}/{queue_of(facts)[2]}"
+            for facts in jobs.values()
+            if facts.get("place")
+        }:
+            self.check_let_in(who)
+
+    def check_let_in(self, who):
+        """Something will make room for the lane: a start, an end, a time."""
+        queue, _, tenant = who.partition("/")
+        assert queue in {q.decode() for q in self.client.smembers(f"{self.root}queues")}
+        if self.client.hget(f"{self.root}queue:{queue}", "paused") == b"1":
             return
-        if facts["state"] in ONGOING:
-            assert id in entries, f"{id} is {facts['state']} and in no stream"
-            assert self.client.pttl(key) == -1
-        else:
-            for kind in ("job", "body", "events", "journal"):
-                assert self.client.pttl(f"{self.root}{kind}:{id}") != -1
-        self.check_events(id, facts)
+        assert (
+            self.client.zcard(f"{self.root}ready:{who}")
+            or self.client.scard(f"{self.root}running:{who}")
+            or self.client.zscore(f"{self.root}scheduled:{queue}", f"lane {tenant}")
+        ), f"nothing will let in who waits in the lanes of {who}"
+
+    def check_sets(self, jobs):
+        """What is in one of the sets is so, and all of it is in them."""
+        wanted = {"leases": set(), "deadlines": set()}
+        for id, facts in jobs.items():
+            queue, _, tenant = queue_of(facts)
+            state = facts["state"]
+            if state == "in_progress":
+                wanted["leases"].add(id)
+                if facts.get("limited") == "1":
+                    wanted.setdefault(f"running:{queue}/{tenant}", set()).add(id)
+            elif state in ("scheduled", "waiting"):
+                wanted.setdefault(f"scheduled:{queue}", set()).add(id)
+            elif facts.get("entry"):
+                wanted.setdefault(f"ready:{queue}/{tenant}", set()).add(id)
+            if facts.get("deadline_at") and state != "in_progress":
+                wanted["deadlines"].add(id)
+            if facts.get("unique"):
+                key = f"{self.root}unique:{tenant}:{facts['unique']}"
+                assert self.client.get(key) == id.encode(), (id, key)
+        for kind in ("ready", "running", "scheduled"):
+            for key in self.keys(kind):
+                wanted.setdefault(key[len(self.root) :], set())
+        for name, ids in wanted.items():
+            key = f"{self.root}{name}"
+            if name.startswith("running"):
+                there = {id.decode() for id in self.client.smembers(key)}
+            else:
+                there = {m for m in self.ids(name) if not m.startswith("lane ")}
+            if name == "deadlines":
+                there -= {id for id, f in jobs.items() if f["state"] == "in_progress"}
+            assert there == ids, (name, there, ids)
+        for key in self.keys("ready"):
+            assert self.client.zcard(key) <= 2 * WINDOW, key
+        for key in self.keys("unique"):
+            assert self.client.get(key).decode() in jobs, key
+
+    def check_lines(self, jobs):
+        """Who stands nowhere else waits behind another of its session."""
+        lines = {key[len(self.root) + 5 :]: None for key in self.keys("line")}
+        for session in lines:
+            lines[session] = self.ids(f"line:{session}")
+            gone = set(lines[session]) - set(jobs)
+            assert not gone, f"{gone} stand in line {session}"
+        for id, facts in jobs.items():
+            session = facts.get("session")
+            line = lines.get(f"{queue_of(facts)[2]}/{session}") or []
+            if session and facts["state"] != "scheduled":
+                assert id in line, f"{id} is not in line {session}: {facts}"
+            if facts["state"] != "queued" or facts.get("entry") or facts.get("place"):
+                continue
+            assert session and line[0] != id, f"{id} stands nowhere: {facts}"
 
     def check_blobs(self):
-        """They live for ever as long as a job needs them, and no longer."""
+        """They live for ever as long as a job, or a schedule, needs them, and no
+        longer."""
         wanted = {}
+        for key in self.keys("schedule"):
+            for sha256 in (self.client.hget(key, "blobs") or b"").decode().split():
+                name = key.rpartition("schedule:")[2]
+                wanted.setdefault(sha256, set()).add(f"schedule:{name}")
         for key in self.keys("job"):
             id = key.rpartition("job:")[2]
             facts = self.facts(id)
@@ -290,8 +488,6 @@ class Library:
         """What a record names is there as long as the record is, and nothing
         else is kept for it."""
         kept = set()
-        for key in self.keys("line"):
-            assert self.client.pttl(key) > 0, f"{key} lives for ever"
         for key in self.keys("session"):
             ttl = self.client.pttl(key)
             assert ttl > 0, f"{key} lives for ever"
@@ -310,7 +506,7 @@ class Library:
         """Contiguous; the terminal one is there when the job is, and last."""
         events = self.events(id)
         seqs = [event["seq"] for event in events]
-        last = int(facts["seq"])
+        last = int(facts.get("seq", 0))  # 0: job.queued will be told with the next
         assert seqs == list(range(last - len(seqs) + 1, last + 1)), f"{id}: {seqs}"
         ends = [
             event["seq"]
@@ -336,4 +532,5 @@ class Started:
             self.epoch, self.attempt, self.crashes = reply[3:6]
             self.cancel = bool(reply[6])
             self.now, self.deadline_at, self.submitted_at = reply[7:10]
-            self.body, self.journal = reply[10], reply[11]
+            self.body, self.journal, self.errors = reply[10:13]
+            self.approval, self.approval_note = (part.decode() for part in reply[13:15])

@@ -84,7 +84,8 @@ def test_what_was_read_but_not_started_is_nobodys_fault(queue):
     queue.take("dead")
     assert queue.reclaim() == ("-", 1)
     facts = queue.facts(A)
-    assert (facts["state"], facts["crashes"], facts["attempts"]) == ("queued", "0", "0")
+    assert facts["state"] == "queued"
+    assert "crashes" not in facts and "attempts" not in facts
     assert queue.types(A) == ["job.queued", "job.queued"]
 
 
@@ -114,14 +115,13 @@ def test_a_consumer_with_a_lower_bound_judges_before_it_decodes(queue):
 
 
 def test_ten_dead_among_three_hundred_are_found_by_walking(queue):
+    """As a consumer of build 10 does, and in one step, by their leases."""
     for number in range(300):
         queue.submit(job_id(number))
-    entries = queue.take("alive", 290) + queue.take("dead", 10)
-    assert len(entries) == 300
-    for entry in entries[:290]:
-        assert queue.start(entry, "alive", lease_ms=60000).run
-    for entry in entries[290:]:
-        assert queue.start(entry, "dead", lease_ms=5).run
+    for job in queue.take_jobs("alive", 145) + queue.take_jobs("alive", 145):
+        assert job.run
+    dead = [job.id for job in queue.take_jobs("dead", 10, lease_ms=5)]
+    assert len(dead) == 10
     queue.wait_idle(20)
     cursor, found, steps = "-", 0, 0
     while steps == 0 or cursor != "-":
@@ -129,40 +129,63 @@ def test_ten_dead_among_three_hundred_are_found_by_walking(queue):
         found, steps = found + jobs, steps + 1
         assert steps < 100
     assert (found, steps) == (10, 16)
-    waiting = [number for number in range(300) if queue.state(job_id(number)) == "queued"]
-    assert waiting == list(range(290, 300))
+    waiting = [job_id(n) for n in range(300) if queue.state(job_id(n)) == "queued"]
+    assert waiting == dead
 
 
-def test_reclaim_heals_a_group_that_was_destroyed(queue):
+def test_leases_that_have_ended_are_found_at_once(queue):
+    for number in range(300):
+        queue.submit(job_id(number))
+    queue.take_jobs("alive", 290)
+    dead = [job.id for job in queue.take_jobs("dead", 10, lease_ms=5)]
+    queue.wait_idle(20)
+    assert queue.lapse(count=4) == (4, True)
+    assert queue.lapse(count=7) == (6, False)
+    assert queue.lapse() == (0, False)
+    for id in dead:
+        assert (queue.state(id), queue.facts(id)["crashes"]) == ("queued", "1")
+
+
+def test_a_group_that_was_destroyed_costs_no_attempt(queue):
     queue.submit(A)
     queue.submit(B)
     queue.begin("c1")
     queue.client.xgroup_destroy(queue.work(), GROUP)
-    assert queue.beat("c1", (A, 1)) == [(0, 0)]
-    assert queue.reclaim() == ("-", 0)
-    # Both come again; who ran the first is superseded.
+    assert queue.beat("c1", (A, 1)) == [(1, 0)], "the lease is not in the group"
+    assert queue.reclaim() == ("-", 0)  # makes it
     first, second = queue.take("c2", 10)
-    job = queue.start(first, "c2")
-    assert (job.id, job.crashes, job.attempt) == (A, 1, 2)
-    refused("STALE", queue.finish, A, 1)
+    assert queue.start(first, "c2").reason == "taken"
     assert queue.start(second, "c2").crashes == 0
+    assert queue.finish(A, 1) == "completed"
 
 
-def test_a_beat_does_not_steal_an_entry_that_somebody_claimed(queue):
+def test_what_somebody_claimed_past_us_is_ours_while_the_lease_lasts(queue):
     queue.submit(A)
     (entry,) = queue.take("c1")
     queue.start(entry, "c1")
     queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
-    assert queue.beat("c1", (A, 1)) == [(0, 0)]
+    assert queue.start(entry, "thief").reason == "taken"
+    assert queue.beat("c1", (A, 1)) == [(1, 0)]
     owner = queue.client.xpending_range(queue.work(), GROUP, "-", "+", 1)[0]["consumer"]
-    assert owner == b"thief"
-    assert queue.start(entry, "thief").crashes == 1
+    assert owner == b"thief", "a beat takes nothing back"
+    assert queue.finish(A, 1) == "completed"
+
+
+def test_what_somebody_claimed_past_us_is_theirs_when_the_lease_is_over(queue):
+    queue.submit(A)
+    (entry,) = queue.take("c1")
+    queue.start(entry, "c1", lease_ms=0)
+    queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
+    job = queue.start(entry, "thief")
+    assert (job.run, job.crashes, job.attempt) == (True, 1, 2)
+    assert queue.beat("c1", (A, 1)) == [(0, 0)]
+    refused("STALE", queue.finish, A, 1)
 
 
 def test_who_takes_over_a_job_that_was_cancelled_ends_it(queue):
     queue.submit(A)
     (entry,) = queue.take("c1")
-    queue.start(entry, "c1")
+    queue.start(entry, "c1", lease_ms=0)
     queue.cancel(A)
     queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
     assert queue.start(entry, "thief").reason == "cancelled"
@@ -181,8 +204,7 @@ def test_a_beat_does_not_count_as_a_delivery(queue):
 def test_one_beat_carries_many_jobs(queue):
     for number in range(512):
         queue.submit(job_id(number))
-    for entry in queue.take(count=512):
-        assert queue.start(entry).run
+    assert len(queue.take_jobs(count=512)) == 512
     holdings = [(job_id(number), 1) for number in range(512)]
     assert queue.beat("c", *holdings) == [(1, 0)] * 512
     refused("BADARG", queue.beat, "c", *holdings, (A, 1))
@@ -244,7 +266,8 @@ def test_an_entry_that_somebody_deleted_is_gone(queue):
     queue.client.xdel(queue.work(), entry)
     assert queue.start(entry).reason == "gone"
     assert queue.client.xpending(queue.work(), GROUP)["pending"] == 0
-    queue.client.delete(f"{queue.root}job:{A}")
+    assert queue.mend() == 1, "the job has another"
+    assert queue.begin().id == A
 
 
 def test_bad_arguments_of_start_and_reclaim(queue):

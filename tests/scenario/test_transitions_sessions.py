@@ -68,26 +68,54 @@ def test_a_job_that_was_handed_back_keeps_its_turn(queue):
     assert queue.claim(A, again)[0]
 
 
-def test_one_that_waits_and_was_handed_back_keeps_its_place(queue):
-    epochs = {}
+def test_one_that_said_so_waits_outside_until_its_turn_comes(queue):
     for id in (A, B, C):
         queue.submit(id, **IN_S)
-        epochs[id] = queue.begin(id).epoch
-    queue.claim(A, epochs[A])
-    queue.release(B, epochs[B])
-    queue.finish(A, epochs[A])
-    assert queue.claim(C, epochs[C]) == (False, B)
+    (job,) = queue.take_jobs(count=3)
+    assert job.id == A and queue.take_jobs() == []
+    queue.release(A, job.epoch)
+    (job,) = queue.take_jobs(count=3)
+    assert job.id == A, "it keeps its turn"
+    queue.finish(A, job.epoch)
+    (job,) = queue.take_jobs(count=3)
+    assert job.id == B and queue.claim(B, job.epoch)[0]
 
 
-def test_one_that_nobody_has_begun_goes_before_a_later_one(queue):
+def test_one_that_waits_for_a_retry_keeps_its_turn(queue):
     for id in (A, B):
         queue.submit(id, **IN_S)
+    queue.wait(A, queue.begin().epoch, 1)
+    assert queue.take_jobs() == []
+    queue.wait_idle(5)
+    queue.promote()
+    assert [job.id for job in queue.take_jobs(count=3)] == [A]
+
+
+def test_one_that_did_not_say_so_goes_by_when_it_was_submitted(queue):
+    queue.submit(A)
+    queue.wait_idle(2)
+    queue.submit(B, **IN_S)
     first, second = queue.take("c", 2)
     later = queue.start(second, "c").epoch
-    assert claim_told(queue, B, later) == [0, A.encode(), b"queued"]
+    assert queue.claim(B, later)[0], "nobody knows yet that A will claim it"
     earlier = queue.start(first, "c").epoch
-    assert claim_told(queue, B, later) == [0, A.encode(), b"in_progress"]
+    assert claim_told(queue, A, earlier) == [0, B.encode(), b"in_progress"]
+    queue.submit(C, **IN_S)
+    queue.finish(B, later)
+    assert queue.take_jobs() == [], "C is behind A"
     assert queue.claim(A, earlier)[0]
+    queue.finish(A, earlier)
+    assert [job.id for job in queue.take_jobs()] == [C]
+
+
+def test_the_turn_in_a_second_session_ends_with_the_job(queue):
+    first = run(queue, A)
+    queue.claim(A, first, "t/one")
+    queue.claim(A, first, "t/two")
+    queue.submit(B, tenant="t", session="two")
+    assert queue.take_jobs() == []
+    queue.finish(A, first)
+    assert [job.id for job in queue.take_jobs()] == [B]
 
 
 def test_those_of_one_millisecond_stand_as_they_were_submitted(queue):
@@ -106,7 +134,11 @@ def test_those_of_one_millisecond_stand_as_they_were_submitted(queue):
 # what becomes of the first job before anybody has begun it
 OVER_BEFORE = [
     ("cancelled", {}, lambda queue: queue.cancel(A)),
-    ("past its deadline", {"deadline_ms": 1}, lambda queue: queue.wait_idle(10)),
+    (
+        "past its deadline",
+        {"deadline_ms": 1},
+        lambda queue: (queue.wait_idle(10), queue.promote()),
+    ),
 ]
 
 
@@ -115,8 +147,8 @@ def test_one_that_never_begins_holds_nobody_up(queue, what, given, end):
     queue.submit(A, **IN_S, **given)
     queue.submit(B, **IN_S)
     end(queue)
-    entry = queue.take("c", 2)[-1]
-    assert queue.claim(B, queue.start(entry, "c").epoch)[0]
+    (job,) = queue.take_jobs()
+    assert job.id == B and queue.claim(B, job.epoch)[0]
 
 
 def test_the_same_job_again_does_not_stand_there_twice(queue):

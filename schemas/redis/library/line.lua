@@ -51,8 +51,8 @@ end
 local function arrive(job, now, settings)
     if job.session ~= "" then
         local session = job.tenant .. "/" .. job.session
-        stand_in_line(job.root, session, job.id, now)
         local first = first_in_line(job.root, session, now)
+        stand_in_line(job.root, session, job.id, now)
         if first and first ~= job.id then
             return set(job, "state", "queued")
         end

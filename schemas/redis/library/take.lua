@@ -113,6 +113,7 @@ local function start_again(job, now, who)
         -- Its reply was lost: the same attempt under a new epoch, which nobody
         -- but this caller knows.
         set(job, "epoch", job.epoch + 1)
+        set(job, "lease_ms", who.lease_ms)
         save(job)
         note_start(who, job, now)
         return answer(job, now)
