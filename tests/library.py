@@ -227,7 +227,7 @@ class Library:
     def lane(self, tenant="default", priority="normal", queue="default"):
         """The ids that stand in it, head first."""
         key = f"{self.root}lane:{queue}/{tenant}:{priority}"
-        return [e.decode().partition(":")[2] for e in self.client.lrange(key, 0, -1)]
+        return [e.split(b":")[1].decode() for e in self.client.lrange(key, 0, -1)]
 
     def put(self, data, seconds=86400):
         """A blob, as producers write it; gives its name."""
@@ -370,14 +370,15 @@ class Library:
         standing, lengths = {}, {}
         for key in self.keys("lane"):
             who = key.rpartition("lane:")[2].rpartition(":")[0]
-            elements = [e.decode() for e in self.client.lrange(key, 0, -1)]
-            places = [int(e.partition(":")[0]) for e in elements]
+            elements = [e.split(b":", 2) for e in self.client.lrange(key, 0, -1)]
+            places = [int(place) for place, _, _ in elements]
             assert places == list(range(places[0], places[0] + len(places))), key
             lengths[who] = lengths.get(who, 0) + len(places)
-            for element in elements:
-                place, _, id = element.partition(":")
-                if id in jobs and jobs[id].get("place") == place:
+            for place, id, body in elements:
+                id = id.decode()
+                if id in jobs and jobs[id].get("place") == place.decode():
                     assert id not in standing, f"{id} stands in two lanes"
+                    assert body or self.body(id), f"{id} has no body"
                     standing[id] = key
         counted = {}
         for key in self.keys("lanes"):

@@ -25,8 +25,9 @@
  *                                 ended; the first may run
  *
  *   ROOT lane:<queue>/<tenant>:<priority>
- *                                 list of "<place>:<id>": jobs of one tenant
- *                                 that wait outside of the work streams
+ *                                 list of "<place>:<id>:<body>": jobs of one
+ *                                 tenant that wait outside of the work streams;
+ *                                 up to 1 KiB of body, else it has its own key
  *   ROOT lanes:<queue>            hash: tenant, how many stand in its lanes
  *   ROOT ready:<queue>/<tenant>   sorted set: ids that stand in the streams and
  *                                 were not started, by when they came

@@ -45,6 +45,7 @@ local MAX_ENTRIES = 16 -- that a take reads at a time
 local MAX_TAKE_BYTES = 1024 * KIB -- after which it reads no more
 local MAX_FACTS = 32 -- that a worker says of itself
 local MAX_DUE = 16 -- schedules that one promote tells of
+local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
 local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
 local MAX_FILES = 64 -- of one job
 local MAX_SESSION_BYTES = 256 * KIB

@@ -27,6 +27,8 @@ local function finish_job(job, now, end_)
     local facts_ttl_ms = ttl_ms + WEEK_MS
 
     redis.call("SET", root .. "result:" .. job.id, end_.result, "PX", ttl_ms)
+    local body = failed and job.place ~= "" and body_in_lane(job)
+    if body and body ~= "" then redis.call("SET", body_key(job), body) end
     let_blobs_go(job, now, ttl_ms)
     local made_room = pull(job)
     if job.deadline_at > 0 then call("ZREM", root .. "deadlines", job.id) end

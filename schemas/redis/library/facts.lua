@@ -50,7 +50,7 @@ local function load(root, id, names)
     end
     if not job.state then return nil end
     job.root, job.id, job.key, job.changes = root, id, key, {}
-    job.fenced = false
+    job.fenced, job.body = false, nil
     return setmetatable(job, OF_JOB)
 end
 

@@ -10,16 +10,6 @@ local function stands_in_stream(job)
     return not found.err and #found > 0
 end
 
-local function stands_in_lane(job)
-    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
-    local place = tonumber(job.place)
-    local head = call("LINDEX", lane, 0)
-    local first = head and tonumber(head:match("^%-?%d+"))
-    return place and first and place >= first
-        and call("LINDEX", lane, place - first)
-            == job.place .. ":" .. job.id
-end
-
 -- Into its line, and on into the queue if it is the first of it.
 local function stand_again(job, now)
     reset(job, "entry")
@@ -42,7 +32,7 @@ local function mend_queued(job, now)
         call("ZADD", ready, now, job.id)
         return 1
     end
-    if job.place ~= "" and stands_in_lane(job) then return 0 end
+    if job.place ~= "" and body_in_lane(job) then return 0 end
     if job.entry == "" and job.place == "" and job.session ~= "" then
         local session = job.tenant .. "/" .. job.session
         local first = first_in_line(job.root, session, now)

@@ -6,10 +6,11 @@
 -- whatever is in them may start. ready says which, running who runs (only of
 -- tenants with a limit): sets of ids, so that nothing can be counted twice.
 --
--- An element of a lane is "<place>:<id>"; places rise by one from head to tail,
--- and the job's fact place says which one is its own. So what has gone (a job
--- that was cancelled) is known when it comes to the head, and whether a job
--- stands where it says is one look (mend.lua).
+-- An element of a lane is "<place>:<id>:<body>"; places rise by one from head to
+-- tail, and the job's fact place says which one is its own. So what has gone (a
+-- job that was cancelled) is known when it comes to the head, and whether a job
+-- stands where it says is one look. A body that is not large waits there too: a
+-- key of its own would take a hundred bytes more.
 
 local function work(root, queue, priority)
     return root .. "work:" .. queue .. ":" .. priority
@@ -170,13 +171,27 @@ local function stand_in_lane(job, in_front)
     local beside = call("LINDEX", lane, in_front and 0 or -1)
     local place = beside and tonumber(beside:match("^%-?%d+")) or 0
     place = place + (in_front and -1 or 1)
-    call(in_front and "LPUSH" or "RPUSH", lane, place .. ":" .. job.id)
+    call(in_front and "LPUSH" or "RPUSH", lane,
+        place .. ":" .. job.id .. ":" .. (job.body or ""))
     if count_lanes(job.root, job.queue, job.tenant, 1) <= 1 then
         call("SADD", job.root .. "queues", job.queue)
     end
     if job.state ~= "queued" then set(job, "state", "queued") end
     set(job, "place", place)
     reset(job, "entry")
+end
+
+-- The bytes of submit of a job that stands in a lane, if they do; nil when it
+-- does not stand there.
+local function body_in_lane(job)
+    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+    local place, head = tonumber(job.place), call("LINDEX", lane, 0)
+    local first = head and tonumber(head:match("^%-?%d+"))
+    if not (place and first and place >= first) then return nil end
+    local element = call("LINDEX", lane, place - first) or ""
+    local prefix = job.place .. ":" .. job.id .. ":"
+    if element:sub(1, #prefix) ~= prefix then return nil end
+    return element:sub(#prefix + 1)
 end
 
 -- Into the streams where there is room, else into its lane. One that comes back
@@ -215,10 +230,11 @@ end
 -- The first job that stands in it still, past those that do not.
 local function lane_head(root, lane)
     while not lane.job and lane.elements[lane.at] do
-        local place, id = lane.elements[lane.at]:match("^(%-?%d+):(.*)$")
-        local job = id and is_id(root, id) and load(root, id, LANE_FACTS)
+        local place, id, body =
+            lane.elements[lane.at]:match("^(%-?%d+):([^:]*):(.*)$")
+        local job = is_id(root, id) and load(root, id, LANE_FACTS)
         if job and not TERMINAL[job.state] and job.place == place then
-            lane.job = job
+            lane.job, job.body = job, body
         else
             lane.at = lane.at + 1
         end
@@ -269,6 +285,7 @@ local function admit(root, queue, tenant, settings, now)
         if not lane then break end
         local job = lane.job
         job.queue, job.tenant, job.priority = queue, tenant, lane.priority
+        if job.body ~= "" then redis.call("SET", body_key(job), job.body) end
         push(job, now)
         save(job)
         lane.job, lane.at = nil, lane.at + 1

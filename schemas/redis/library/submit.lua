@@ -132,7 +132,11 @@ local function standing(root, given, idem, unique)
     if id and redis.call("EXISTS", root .. "job:" .. id) == 1 then return id end
     if redis.call("EXISTS", root .. "job:" .. given.id) == 1 then
         local body = redis.pcall("GET", root .. "body:" .. given.id)
-        if type(body) == "string" and body ~= given.job then
+        if type(body) ~= "string" then
+            local job = load(root, given.id)
+            body = job and job.place ~= "" and body_in_lane(job)
+        end
+        if body and body ~= given.job then
             return nil, refuse("BADARG", "job %s exists and is another",
                 given.id)
         end
@@ -165,7 +169,7 @@ local function write_job(root, given, now, not_before)
         call("ZADD", root .. "deadlines", job.deadline_at, job.id)
     end
     if not_before > now then set(job, "not_before", not_before) end
-    redis.call("SET", body_key(job), given.job)
+    if #given.job <= LANE_BODY then job.body = given.job end
     return job
 end
 
@@ -203,6 +207,9 @@ local function submit_job(root, args, now)
         schedule(job, not_before, "scheduled", "schedule")
     else
         arrive(job, now, settings)
+    end
+    if job.place == "" or not job.body then
+        redis.call("SET", body_key(job), given.job)
     end
     save(job)
     redis.call("PUBLISH", root .. "events:" .. job.id, first_event(job))
