@@ -4,10 +4,12 @@
 -- its facts say, or is put back where it belongs; what names jobs that are no
 -- more is cleared. Nothing else is needed after a key was deleted.
 
+-- An entry of its id may be another's, when the stream was deleted and made
+-- again.
 local function stands_in_stream(job)
     local stream = work(job.root, job.queue, job.priority)
-    local found = redis.pcall("XRANGE", stream, job.entry, job.entry)
-    return not found.err and #found > 0
+    local found = redis.pcall("XRANGE", stream, job.entry, job.entry)[1]
+    return found and found[2][2] == job.id
 end
 
 -- Into its line, and on into the queue if it is the first of it.
@@ -52,6 +54,11 @@ end
 
 local function mend_running(job, now)
     local mended = 0
+    if job.entry ~= "" and not stands_in_stream(job) then
+        set(job, "entry", "")
+        save(job)
+        mended = 1
+    end
     if not call("ZSCORE", job.root .. "leases", job.id) then
         call("ZADD", job.root .. "leases", now + job.lease_ms, job.id)
         mended = 1
@@ -198,6 +205,15 @@ local function mend_part(kind)
     end
 end
 
+-- What is no work in flight never lives for ever.
+local function mend_ttl(kind)
+    return function(root, name)
+        local key = root .. kind .. ":" .. name
+        return redis.call("PTTL", key) == -1
+            and redis.call("PEXPIRE", key, WEEK_MS) or 0
+    end
+end
+
 local function mend_schedule(root, name)
     local at = call("HGET", root .. "schedule:" .. name, "next_at")
     at = number(at or "")
@@ -210,7 +226,9 @@ end
 local MENDERS = {
     job = mend_job, line = mend_line, ready = mend_ready, lane = mend_lane,
     lanes = mend_lanes, running = mend_set_running, unique = mend_unique,
-    refs = mend_refs, schedule = mend_schedule, body = mend_part("body"),
+    refs = mend_refs, schedule = mend_schedule,
+    idem = mend_ttl("idem"), session = mend_ttl("session"),
+    result = mend_ttl("result"), body = mend_part("body"),
     journal = mend_part("journal"), events = mend_part("events"),
 }
 

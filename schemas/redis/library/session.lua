@@ -111,7 +111,7 @@ local function session_save(keys, args)
     refusal = bad_session_blobs(root, picture) or bad_session_blobs(root, files)
     if refusal then return refusal end
     local key = root .. "session:" .. session
-    local stands = redis.call("HMGET", key, "generation", "record", "files",
+    local stands = call("HMGET", key, "generation", "record", "files",
         "picture")
     local there = tonumber(stands[1] or 0)
     if there == generation + 1 and stands[2] == record then

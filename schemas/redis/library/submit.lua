@@ -103,14 +103,14 @@ local function lower(one, other)
     return other == 0 and one or math.min(one, other)
 end
 
--- The refusal, when it is more than what may wait. Those that stand in its line
--- would wait with it.
+-- The refusal, when it is more than what may wait: also behind the first of its
+-- line.
 local function too_many(root, given, settings)
     local most = lower(given.max_depth, settings.max_depth)
     local tenant_most = lower(given.tenant_depth, settings.tenant_depth)
     if most == 0 and tenant_most == 0 then return nil end
-    local line = given.session and call("ZCARD",
-        root .. "line:" .. given.tenant .. "/" .. given.session) or 0
+    local line = given.session and math.max(0, call("ZCARD",
+        root .. "line:" .. given.tenant .. "/" .. given.session) - 1) or 0
     local jobs = most > 0 and depth(root, given.queue) + line
     if jobs and jobs >= most then
         return refuse("QUEUEFULL", "queue %s holds %d jobs, at most %d",

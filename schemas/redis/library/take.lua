@@ -340,10 +340,9 @@ local function take(keys, args)
         if answers[i][1] == 1 then who.count = who.count - 1 end
     end
     bytes = add_bodies(root, answers)
-    local streams = who.count > 0 and open_streams(root, who.queues) or {}
-    while #streams > 0 and #jobs < who.count and looked < MAX_BATCH
+    while #jobs < who.count and looked < MAX_BATCH
         and bytes < MAX_TAKE_BYTES do
-        local read, more = take_some(root, streams,
+        local read, more = take_some(root, open_streams(root, who.queues),
             math.min(who.count - #jobs, MAX_ENTRIES), now, who, jobs)
         if read == 0 then break end
         looked, bytes = looked + read, bytes + more
