@@ -8,8 +8,6 @@ import pytest
 from library import TERMINAL, Library, job_id
 from servers import RedisServer
 
-DONE = b"\x80"
-
 
 @pytest.fixture(scope="module")
 def server():
@@ -43,31 +41,6 @@ def busy(queue):
     return ids
 
 
-def run_to_the_end(queue):
-    """As consumers would, until nothing is left; by time that passes fast."""
-    for _ in range(60):
-        for queue_name in ("default", "limited"):
-            for key in (f"scheduled:{queue_name}",):
-                for member in queue.client.zrange(f"{queue.root}{key}", 0, -1):
-                    queue.client.zadd(f"{queue.root}{key}", {member: 1}, xx=True)
-        for id in queue.ids("leases"):
-            queue.client.zadd(f"{queue.root}leases", {id: 1}, xx=True)
-        for key in queue.keys("job"):
-            if queue.client.type(key) == b"hash":
-                id = key.rpartition("job:")[2]
-                if queue.facts(id).get("reason") == "approval":
-                    queue.approve(id)
-        queue.lapse(max_crashes=99)
-        queue.promote()
-        for stream in queue.keys("work"):
-            queue.reclaim(stream=stream)
-        jobs = queue.take_jobs(count=50, max_crashes=99, queues=["default", "limited"])
-        for job in jobs:
-            queue.finish(job.id, job.epoch, result=DONE)
-        if not jobs and not queue.ids("leases"):
-            return
-
-
 def kinds(server):
     """What keys there are in a busy partition."""
     client = server.client()
@@ -90,7 +63,7 @@ def test_a_sound_partition_needs_no_mending(server):
     assert queue.mend() == 0
     assert queue.mend(count=7) == 0
     queue.check()
-    run_to_the_end(queue)
+    queue.run_to_the_end(("default", "limited"))
     assert {queue.state(id) for id in ids} == {"completed"}
 
 
@@ -131,7 +104,7 @@ def test_whichever_key_is_destroyed_every_job_ends(server, harm):
         lost = key.rpartition("job:")[2] if ":job:" in key else None
         try:
             queue.mend()
-            run_to_the_end(queue)
+            queue.run_to_the_end(("default", "limited"))
             left = {id for id in ids if id != lost and queue.state(id) not in TERMINAL}
             assert not left, {id: queue.facts(id) for id in left}
             tidy(client, key)
@@ -154,7 +127,7 @@ def test_everything_but_the_facts_may_go(server):
         if kind not in ("job", "queue", "blob"):
             client.delete(key)
     assert queue.mend() > 0
-    run_to_the_end(queue)
+    queue.run_to_the_end(("default", "limited"))
     assert {queue.state(id) for id in ids} == {"completed"}
 
 
