@@ -93,8 +93,10 @@ void transition_take(struct command *command, const struct names *names,
 
 bool transition_taken(const redisReply *reply, size_t *count, struct err *err)
 {
-    if (!step_expect(reply, "take", 0, err))
+    if (!reply_ok(reply, err))
         return false;
+    if (reply->type != REDIS_REPLY_ARRAY)
+        return step_misfit(err, "take");
     *count = reply->elements;
     return true;
 }

@@ -54,7 +54,7 @@ def test_a_drain_that_takes_too_long_hands_back(stack):
     assert consumer.wait() == 0
     facts = stack.facts(job)
     assert facts["state"] == "queued"
-    assert facts["attempts"] == "0" and facts["crashes"] == "0", "nobody is charged"
+    assert facts["attempts"] == "0" and "crashes" not in facts, "nobody is charged"
     stack.model.script([])
     stack.consumer()
     result = stack.result(job)

@@ -198,21 +198,17 @@ end
 -- goes before those that have not been out.
 local function enter(job, now, settings, comes_back)
     local root, queue, tenant = job.root, job.queue, job.tenant
-    local behind = 0
-    if not comes_back then
-        behind = tonumber(call("HGET", root .. "lanes:" .. queue, tenant)
-            or 0) or 0
+    if not comes_back and call("HGET", root .. "lanes:" .. queue, tenant) then
+        return stand_in_lane(job)
     end
     local free, at = room(root, queue, tenant, settings, now)
-    if free > 0 and behind == 0 then
+    if free > 0 then
         push(job, now)
         call("ZADD", root .. "ready:" .. queue .. "/" .. tenant, now, job.id)
         return
     end
     stand_in_lane(job, comes_back)
-    -- A start makes room and fills it: so there is none here, but when others
-    -- have been at work.
-    if at or free >= WINDOW / 2 then wake(root, queue, tenant, at or now) end
+    if at then wake(root, queue, tenant, at) end
 end
 
 -- ------------------------------------------------------- out of the lanes

@@ -130,7 +130,12 @@ end
 local function standing(root, given, idem, unique)
     local id = idem and call("GET", idem)
     if id and redis.call("EXISTS", root .. "job:" .. id) == 1 then return id end
-    if redis.call("EXISTS", root .. "job:" .. given.id) == 1 then
+    local parts = {
+        root .. "job:" .. given.id, root .. "events:" .. given.id,
+        root .. "journal:" .. given.id, root .. "result:" .. given.id,
+    }
+    given.leftovers = redis.call("EXISTS", unpack(parts)) > 0 and parts
+    if given.leftovers and redis.call("EXISTS", parts[1]) == 1 then
         local body = redis.pcall("GET", root .. "body:" .. given.id)
         if type(body) ~= "string" then
             local job = load(root, given.id)
@@ -149,9 +154,8 @@ end
 
 -- Its facts, but for where it stands.
 local function write_job(root, given, now, not_before)
-    -- Leftovers of a job whose facts somebody deleted.
-    redis.call("DEL", root .. "events:" .. given.id,
-        root .. "journal:" .. given.id, root .. "result:" .. given.id)
+    -- Of a job whose facts somebody deleted.
+    if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id)
     set(job, "submitted_at", now)
     for _, name in ipairs({ "queue", "priority", "tenant", "session" }) do
@@ -212,7 +216,6 @@ local function submit_job(root, args, now)
         redis.call("SET", body_key(job), given.job)
     end
     save(job)
-    redis.call("PUBLISH", root .. "events:" .. job.id, first_event(job))
     return { job.id, "created" }
 end
 

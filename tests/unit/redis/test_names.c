@@ -41,6 +41,20 @@ static void keys_are_as_published(void **state)
         { "quern:{000}:session:acme/s-1",
           names_session(&names, 0, VIEW("acme"), VIEW("s-1")) },
         { "quern:{0ab}:sessions", names_sessions(&names, 0xab) },
+        { "quern:{000}:line:acme/s-1",
+          names_line(&names, 0, VIEW("acme"), VIEW("s-1")) },
+        { "quern:{0ab}:lane:default/acme:high",
+          names_lane(&names, 0xab, queue, VIEW("acme"), PRIORITY_HIGH) },
+        { "quern:{000}:ready:default/acme",
+          names_ready(&names, 0, queue, VIEW("acme")) },
+        { "quern:{000}:running:default/acme",
+          names_running(&names, 0, queue, VIEW("acme")) },
+        { "quern:{000}:lanes:default",
+          names_of_queue(&names, 0, "lanes", queue) },
+        { "quern:{0ab}:leases", names_of_root(&names, 0xab, "leases") },
+        { "quern:{000}:schedule:nightly",
+          names_schedule(&names, 0, VIEW("nightly")) },
+        { "quern:{000}:worker:h.1", names_worker(&names, 0, VIEW("h.1")) },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_string_equal(rows[i].want, rows[i].key.text);
