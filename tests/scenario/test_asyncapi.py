@@ -25,6 +25,10 @@ SAMPLES = {
     "idempotency_ttl_ms": 1000,
     "deadline_ms": 60000,
     "max_depth": 10,
+    "tenant_depth": 10,
+    "unique_key": "u",
+    "delay_ms": 1,
+    "not_before": 1,
 }
 
 
@@ -109,15 +113,35 @@ def test_a_job_is_heard_of_where_the_document_says(client):
     listener.subscribe(address("events", ID % 1))
     listener.get_message(timeout=5)
     assert submit(client, ID % 1) == [(ID % 1).encode(), b"created"]
-    heard = None
-    for _ in range(50):
-        heard = heard or listener.get_message(timeout=0.1)
+    take = ["FCALL", "quern_v1_take", 1, ROOT, "c1", 30000, 3, 1, "queue", "default"]
+    assert len(client.execute_command(*take)) == 1
+    heard = []
+    for _ in range(100):
+        message = len(heard) < 2 and listener.get_message(timeout=0.1)
+        heard += [message["data"]] if message else []
     listener.close()
-    event = decoded("event", heard["data"])
-    assert event["type"] == "job.queued" in CHANNELS["events"]["messages"]
-    assert event["seq"] == 1
+    events = [decoded("event", data) for data in heard]
+    types = [event["type"] for event in events]
+    assert types == ["job.queued", "job.started"]
+    assert set(types) <= set(CHANNELS["events"]["messages"])
+    assert [event["seq"] for event in events] == [1, 2]
     replayed = client.xrange(address("events", ID % 1))
-    assert replayed == [(b"1-0", {b"event": heard["data"]})]
+    assert replayed == [
+        (b"%d-0" % seq, {b"event": data}) for seq, data in enumerate(heard, 1)
+    ]
+
+
+def test_approving_lets_a_job_go_on(client):
+    submit(client, ID % 6)
+    take = ["FCALL", "quern_v1_take", 1, ROOT, "c1", 30000, 3, 9, "queue", "default"]
+    (epoch,) = [one[3] for one in client.execute_command(*take) if one[2].decode() == ID % 6]
+    wait = ["FCALL", "quern_v1_wait", 1, ROOT, ID % 6, epoch, 0, "approval", 0, b""]
+    assert client.execute_command(*wait) == b"waiting"
+    last = client.xrevrange(address("events", ID % 6), count=1)[0][1][b"event"]
+    assert decoded("event", last)["type"] == "job.waiting"
+    name = CHANNELS["approve"]["x-function"]["name"]
+    call = ["FCALL", name, 1, address("approve"), ID % 6, "yes", "go on"]
+    assert client.execute_command(*call) == b"queued"
 
 
 @pytest.mark.parametrize("argument", CHANNELS["submit"]["x-function"]["optional"])
