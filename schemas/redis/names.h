@@ -36,8 +36,9 @@
  *   ROOT leases                   sorted set: ids that run, by when their lease
  *                                 ends
  *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and
- *                                 waiting by when they go on; and "lane
- *                                 <tenant>" by when that one is looked at
+ *                                 waiting by when they go on
+ *   ROOT wakes:<queue>            sorted set: tenants by when their lanes may
+ *                                 have room
  *   ROOT deadlines                sorted set: ids of jobs with a deadline by it
  *   ROOT taken:<consumer>         string: ticket and ids of its last take
  *   ROOT queues                   set: queues that have ever held a job

@@ -134,7 +134,9 @@ def test_a_job_is_heard_of_where_the_document_says(client):
 def test_approving_lets_a_job_go_on(client):
     submit(client, ID % 6)
     take = ["FCALL", "quern_v1_take", 1, ROOT, "c1", 30000, 3, 9, "queue", "default"]
-    (epoch,) = [one[3] for one in client.execute_command(*take) if one[2].decode() == ID % 6]
+    (epoch,) = [
+        one[3] for one in client.execute_command(*take) if one[2].decode() == ID % 6
+    ]
     wait = ["FCALL", "quern_v1_wait", 1, ROOT, ID % 6, epoch, 0, "approval", 0, b""]
     assert client.execute_command(*wait) == b"waiting"
     last = client.xrevrange(address("events", ID % 6), count=1)[0][1][b"event"]

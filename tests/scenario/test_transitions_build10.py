@@ -7,7 +7,8 @@ build 10 has written go on under that of today.
 
 import msgpack
 import pytest
-from library import GROUP, job_id, refused
+from invariants import GROUP
+from library import job_id, refused
 
 A, B, C = job_id(1), job_id(2), job_id(3)
 LEASE_MS = 60000
@@ -138,7 +139,9 @@ KEPT_FROM_IT = [
 ]
 
 
-@pytest.mark.parametrize("what, settings, why", KEPT_FROM_IT, ids=[r[0] for r in KEPT_FROM_IT])
+@pytest.mark.parametrize(
+    "what, settings, why", KEPT_FROM_IT, ids=[r[0] for r in KEPT_FROM_IT]
+)
 def test_it_keeps_to_what_operators_set(queue, what, settings, why):
     queue.submit(C)
     queue.submit(A)
@@ -167,9 +170,18 @@ def write_old(queue, id, state, events, **facts):
     entry = queue.client.xadd(stream, {"id": id}).decode()
     now = int(queue.client.time()[0]) * 1000
     all_facts = {
-        "state": state, "epoch": 0, "attempts": 0, "crashes": 0, "queue": "default",
-        "priority": "normal", "tenant": "default", "submitted_at": now,
-        "stream": stream, "entry": entry, "seq": len(events), **facts,
+        "state": state,
+        "epoch": 0,
+        "attempts": 0,
+        "crashes": 0,
+        "queue": "default",
+        "priority": "normal",
+        "tenant": "default",
+        "submitted_at": now,
+        "stream": stream,
+        "entry": entry,
+        "seq": len(events),
+        **facts,
     }
     queue.client.hset(f"{queue.root}job:{id}", mapping=all_facts)
     queue.client.set(f"{queue.root}body:{id}", b"old body")

@@ -1,7 +1,8 @@
 """Tenants side by side: windows, limits, depths, and what operators set."""
 
 import pytest
-from library import WINDOW, job_id, refused
+from invariants import GROUP, WINDOW
+from library import job_id, refused
 
 A, B, C = job_id(1), job_id(2), job_id(3)
 
@@ -40,7 +41,9 @@ def test_one_that_comes_late_does_not_wait_for_all_of_another(queue):
 
 def test_three_tenants_go_in_turns(queue):
     for tenant in range(3):
-        submit_many(queue, range(1000 * tenant, 1000 * tenant + 200), tenant=f"t{tenant}")
+        submit_many(
+            queue, range(1000 * tenant, 1000 * tenant + 200), tenant=f"t{tenant}"
+        )
     got = []
     while len(got) < 300:
         got += taken(queue, count=10)
@@ -75,6 +78,19 @@ def test_one_that_was_cancelled_in_its_lane_is_passed_over(queue):
     assert queue.stats()["lanes"] == 0
 
 
+def test_an_element_whose_job_stands_elsewhere_is_passed_over(queue):
+    """Left behind by a job that has moved on, or somebody's."""
+    submit_many(queue, range(WINDOW + 3))
+    (running,) = taken(queue, count=1)
+    lane = f"{queue.root}lane:default/default:normal"
+    for number in (1, WINDOW + 1):
+        queue.client.rpush(lane, f"{WINDOW + number}:{job_id(number)}:")
+    queue.client.rpush(lane, f"99:{running}:", "noise", b"\xff:\0:")
+    got = taken(queue, count=99)
+    assert got == [job_id(number) for number in range(1, WINDOW + 3)]
+    assert queue.state(running) == "in_progress"
+
+
 def test_a_lane_of_the_cancelled_does_not_hold_up_who_is_behind(queue):
     submit_many(queue, range(200))
     for number in range(WINDOW, 150):
@@ -95,7 +111,9 @@ def test_what_comes_back_goes_before_what_has_not_been_out(queue):
     assert got.index(job.id) < got.index(job_id(99))
 
 
-@pytest.mark.parametrize("size", [100, 2000], ids=["in the lane", "with a key of its own"])
+@pytest.mark.parametrize(
+    "size", [100, 2000], ids=["in the lane", "with a key of its own"]
+)
 def test_a_body_waits_with_its_job(queue, size):
     bodies = {job_id(n): bytes([n % 256]) * size for n in range(WINDOW + 5)}
     for id, body in bodies.items():
@@ -186,6 +204,7 @@ def test_a_limit_that_is_lowered_holds_for_what_stands_in_the_streams(queue):
 def test_starts_of_a_tenant_keep_to_its_rate(queue):
     queue.queue_set(tenant_rate=3, tenant_rate_ms=600)
     submit_many(queue, range(8), tenant="t")
+    assert queue.stats()["ready"] == 3, "what stands in the streams may start"
     got = taken(queue, count=99)
     assert got == [job_id(0), job_id(1), job_id(2)], "so many at once"
     moved, next_ms, _ = queue.promote()
@@ -195,6 +214,13 @@ def test_starts_of_a_tenant_keep_to_its_rate(queue):
     more = taken(queue, count=99)
     assert more[0] == job_id(3)
     assert len(more) < 5
+
+
+def test_a_rate_holds_for_what_stands_in_the_streams_when_it_is_set(queue):
+    submit_many(queue, range(5))
+    queue.queue_set(tenant_rate=2, tenant_rate_ms=60000)
+    assert taken(queue, count=99) == [job_id(0), job_id(1)]
+    assert len(queue.lane()) == 3
 
 
 def test_a_rate_that_was_not_used_is_not_saved_up_beyond_its_number(queue):
@@ -349,12 +375,22 @@ def test_a_purge_cancels_what_waits_and_nothing_else(queue):
     assert queue.result(job_id(50))["notes"] == "cancelled: purged"
 
 
+def test_a_purge_leaves_what_runs_though_its_entry_comes_again(queue):
+    queue.submit(A)
+    taken(queue)
+    queue.client.xgroup_destroy(queue.work(), GROUP)
+    queue.reclaim()
+    assert queue.purge() == (0, False)
+    assert queue.state(A) == "in_progress"
+    assert taken(queue) == []
+
+
 def test_figures_of_a_queue(queue):
     assert queue.stats("unknown") == dict.fromkeys(queue.stats("unknown"), 0)
     submit_many(queue, range(40), tenant="t")
     queue.submit(job_id(50), delay_ms=60000)
     queue.wait_idle(3)
-    (job, *_) = queue.take_jobs(count=10)
+    job, *_ = queue.take_jobs(count=10)
     queue.finish(job.id, 1, "failed")
     stats = queue.stats()
     assert stats.pop("oldest_ms") >= 3

@@ -3,7 +3,8 @@
 import msgpack
 import pytest
 
-from library import GROUP, Library, job_id, pack, refused
+from invariants import GROUP
+from library import Library, job_id, pack, refused
 from servers import RedisServer
 
 A, B = job_id(1), job_id(2)

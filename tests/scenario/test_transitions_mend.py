@@ -5,7 +5,8 @@ to an end.
 """
 
 import pytest
-from library import TERMINAL, Library, job_id
+from invariants import TERMINAL
+from library import Library, job_id
 from servers import RedisServer
 
 
@@ -93,7 +94,9 @@ def test_whichever_key_is_destroyed_every_job_ends(server, harm):
     chosen = {}
     for key in keys:
         chosen.setdefault(key.rstrip("0123456789abcdef-"), []).append(key)
-    for key in sorted(key for group in chosen.values() for key in group[:2] + group[-2:]):
+    for key in sorted(
+        key for group in chosen.values() for key in group[:2] + group[-2:]
+    ):
         client = server.client()
         client.flushall()
         queue = Library(client).load()

@@ -142,7 +142,9 @@ OVER_BEFORE = [
 ]
 
 
-@pytest.mark.parametrize("what, given, end", OVER_BEFORE, ids=[r[0] for r in OVER_BEFORE])
+@pytest.mark.parametrize(
+    "what, given, end", OVER_BEFORE, ids=[r[0] for r in OVER_BEFORE]
+)
 def test_one_that_never_begins_holds_nobody_up(queue, what, given, end):
     queue.submit(A, **IN_S, **given)
     queue.submit(B, **IN_S)

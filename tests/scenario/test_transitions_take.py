@@ -1,7 +1,8 @@
 """Many jobs in one step: which ones, in what order, and when it is sent again."""
 
 import pytest
-from library import GROUP, job_id, pack, refused
+from invariants import GROUP
+from library import job_id, pack, refused
 
 A, B, C, D = (job_id(number) for number in range(1, 5))
 
@@ -167,6 +168,7 @@ def test_what_has_left_its_hands_since_does_not_come_again(queue):
     queue.release(B, jobs[1].epoch)
     assert taken(queue, ticket=7) == [C]
     assert taken(queue, ticket=7, consumer="other") == [B], "a ticket of another"
+    assert taken(queue, ticket=7) == [C], "not what another has"
 
 
 # ------------------------------------------------------------------ garbage

@@ -272,7 +272,9 @@ def dead(queue, id=A, **given):
 
 def test_a_dead_job_begins_anew(queue):
     file = queue.put(b"file", seconds=60)
-    dead(queue, job=b"body", blobs=[file], session="s", deadline_ms=60000, unique_key="k")
+    dead(
+        queue, job=b"body", blobs=[file], session="s", deadline_ms=60000, unique_key="k"
+    )
     seq = int(queue.facts(A)["seq"])
     before = queue.facts(A)["submitted_at"]
     queue.wait_idle(2)
@@ -286,7 +288,9 @@ def test_a_dead_job_begins_anew(queue):
     (job,) = queue.take_jobs()
     assert (job.id, job.body, job.journal) == (A, b"body", [])
     assert (job.attempt, job.errors, job.crashes) == (1, 0, 0)
-    assert job.deadline_at == job.submitted_at + 60000 and job.submitted_at > int(before)
+    assert job.deadline_at == job.submitted_at + 60000 and job.submitted_at > int(
+        before
+    )
     assert queue.submit(B, unique_key="k") == (A, "exists")
     queue.finish(A, job.epoch)
     assert "error_code" not in queue.facts(A)
@@ -333,7 +337,9 @@ def test_the_dead_go_for_good(queue):
         assert queue.forget(id, "other") == "late"
         assert queue.forget(id) == "forgotten"
         assert queue.forget(id) == "forgotten", "sent again"
-        assert not queue.client.exists(f"{queue.root}job:{id}", f"{queue.root}body:{id}")
+        assert not queue.client.exists(
+            f"{queue.root}job:{id}", f"{queue.root}body:{id}"
+        )
     assert queue.dead() == []
     queue.submit(B)
     assert queue.forget(B) == "late"

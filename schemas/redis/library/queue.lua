@@ -131,7 +131,7 @@ end
 
 -- The tenant's lanes are looked at then: promote does.
 local function wake(root, queue, tenant, at)
-    call("ZADD", root .. "scheduled:" .. queue, "LT", at, "lane " .. tenant)
+    call("ZADD", root .. "wakes:" .. queue, "LT", at, tenant)
 end
 
 -- ------------------------------------------------------ into the streams

@@ -2,7 +2,7 @@
 
 -- ----------------------------------------------------------------- promote
 
--- Its time has come: a job that was scheduled, or waits for a retry; or a lane.
+-- Its time has come: a job that was scheduled, or waits for a retry.
 local function promote_job(root, queue, id, now)
     local scheduled = root .. "scheduled:" .. queue
     local job = is_id(root, id) and load(root, id)
@@ -21,28 +21,27 @@ local function promote_job(root, queue, id, now)
     save(job)
 end
 
+local function due_members(key, count, now)
+    return call("ZRANGE", key, "-inf", now, "BYSCORE", "LIMIT", 0, count)
+end
+
 local function promote_queue(root, queue, count, now)
-    local scheduled = root .. "scheduled:" .. queue
-    local due = call("ZRANGE", scheduled, "-inf", now, "BYSCORE",
-        "LIMIT", 0, count)
-    for _, member in ipairs(due) do
-        local tenant = member:match("^lane (.*)$")
-        if tenant then
-            redis.call("ZREM", scheduled, member)
-            admit(root, queue, tenant, settings_of(root, queue, tenant), now)
-        else
-            promote_job(root, queue, member, now)
-        end
+    local wakes = root .. "wakes:" .. queue
+    local jobs = due_members(root .. "scheduled:" .. queue, count, now)
+    local tenants = due_members(wakes, count, now)
+    for _, id in ipairs(jobs) do promote_job(root, queue, id, now) end
+    for _, tenant in ipairs(tenants) do
+        redis.call("ZREM", wakes, tenant)
+        admit(root, queue, tenant, settings_of(root, queue, tenant), now)
     end
-    return #due
+    return #jobs + #tenants
 end
 
 -- Deadlines that have passed. Who runs such a job ends it, or hands it back
 -- into ends_here().
 local function end_overdue(root, count, now)
     local deadlines = root .. "deadlines"
-    local due = call("ZRANGE", deadlines, "-inf", now, "BYSCORE",
-        "LIMIT", 0, count)
+    local due = due_members(deadlines, count, now)
     for _, id in ipairs(due) do
         local job = load(root, id)
         if not job or TERMINAL[job.state] or job.state == "in_progress"
@@ -65,8 +64,7 @@ end
 
 local function due_schedules(root, now)
     local due = {}
-    for _, name in ipairs(call("ZRANGE", root .. "schedules", "-inf", now,
-        "BYSCORE", "LIMIT", 0, MAX_DUE)) do
+    for _, name in ipairs(due_members(root .. "schedules", MAX_DUE, now)) do
         local facts = call("HMGET", root .. "schedule:" .. name, "spec", "zone",
             "next_at")
         if facts[1] and number(facts[3]) then
@@ -93,6 +91,7 @@ local function promote(keys, args)
     end
     for _, queue in ipairs(queues) do
         at = sooner(at, root .. "scheduled:" .. queue, now)
+        at = sooner(at, root .. "wakes:" .. queue, now)
     end
     at = sooner(at, root .. "deadlines", now)
     at = sooner(at, root .. "schedules", now)
@@ -111,8 +110,7 @@ local function lapse(keys, args)
             args[1] or "", args[2] or "")
     end
     local leases, jobs = root .. "leases", 0
-    local due = call("ZRANGE", leases, "-inf", now, "BYSCORE",
-        "LIMIT", 0, count)
+    local due = due_members(leases, count, now)
     for _, id in ipairs(due) do
         local job = load(root, id)
         if not job or job.state ~= "in_progress" then
