@@ -156,11 +156,10 @@ class Invariants:
 
     def check_lines(self, jobs):
         """Who stands nowhere else waits behind another of its session."""
-        lines = {key[len(self.root) + 5 :]: None for key in self.keys("line")}
-        for session in lines:
-            lines[session] = self.ids(f"line:{session}")
-            gone = set(lines[session]) - set(jobs)
-            assert not gone, f"{gone} stand in line {session}"
+        names = [key[len(self.root) + 5 :] for key in self.keys("line")]
+        lines = {name: self.ids(f"line:{name}") for name in names}
+        for name, line in lines.items():
+            assert not set(line) - set(jobs), f"{name}: {set(line) - set(jobs)}"
         for id, facts in jobs.items():
             session = facts.get("session")
             line = lines.get(f"{queue_of(facts)[2]}/{session}") or []

@@ -33,7 +33,7 @@ class Old:
         run, reason, id = answer[:3]
         if not run:
             return reason.decode()
-        epoch, attempt, crashes, cancel, now, deadline, submitted = answer[3:10]
+        epoch, attempt, crashes, _cancel, now, _deadline, submitted = answer[3:10]
         body, journal = answer[10:12]
         assert isinstance(body, bytes) and isinstance(journal, list)
         assert now >= submitted and crashes >= 0 and attempt >= 1
@@ -218,6 +218,14 @@ def test_one_that_runs_since_build_10_gets_a_lease_by_its_next_beat(queue):
     assert queue.call("beat", "old", A, 1) == [1, 0]
     assert queue.ids("leases") == [A]
     queue.finish(A, 1)
+
+
+def test_one_whose_consumer_of_build_10_lives_is_left_alone(queue):
+    run_old(queue)
+    queue.client.hset(f"{queue.root}job:{A}", "lease_ms", 60000)
+    queue.wait_idle(10)
+    assert queue.reclaim(lease_ms=5) == ("-", 0)
+    queue.call("beat", "old", A, 1)
 
 
 def test_one_whose_consumer_died_with_build_10_is_found(queue):

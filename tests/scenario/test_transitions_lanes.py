@@ -207,7 +207,7 @@ def test_starts_of_a_tenant_keep_to_its_rate(queue):
     assert queue.stats()["ready"] == 3, "what stands in the streams may start"
     got = taken(queue, count=99)
     assert got == [job_id(0), job_id(1), job_id(2)], "so many at once"
-    moved, next_ms, _ = queue.promote()
+    _, next_ms, _ = queue.promote()
     assert 0 < next_ms <= 200, "then evenly"
     queue.wait_idle(next_ms + 5)
     queue.promote()

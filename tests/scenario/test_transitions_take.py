@@ -89,7 +89,7 @@ def test_of_several_priorities_the_batch_is_in_order(queue):
         queue.submit(job_id(number), priority=("low", "high", "normal")[number % 3])
     got = taken(queue, count=30)
     by_priority = [[job_id(n) for n in range(30) if n % 3 == k] for k in (1, 2, 0)]
-    assert got == sum(by_priority, [])
+    assert got == [id for ids in by_priority for id in ids]
 
 
 # ------------------------------------------------- entries of blocking reads
