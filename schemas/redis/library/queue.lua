@@ -49,6 +49,11 @@ local SETTINGS = {
     "tenant_rate_ms",
 }
 
+local NO_SETTINGS = {
+    paused = false, max_depth = 0, tenant_depth = 0, running = 0, rate = 0,
+    rate_ms = 1000,
+}
+
 -- What operators have set for the queue and this tenant; zero: no limit.
 local function settings_of(root, queue, tenant)
     local names = { unpack(SETTINGS) }
@@ -299,10 +304,9 @@ local function admit(root, queue, tenant, settings, now)
 end
 
 -- After something has made room: for whom a lane waits.
-local function refill(root, queue, tenant, now, settings)
+local function refill(root, queue, tenant, now)
     if not call("HGET", root .. "lanes:" .. queue, tenant) then return end
-    admit(root, queue, tenant, settings or settings_of(root, queue, tenant),
-        now)
+    admit(root, queue, tenant, settings_of(root, queue, tenant), now)
 end
 
 -- ----------------------------------------------------- out of the streams

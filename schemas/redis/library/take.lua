@@ -51,8 +51,14 @@ local function hold_back(job, now, why, at)
     return { 0, why, job.id }
 end
 
--- Where several are started these are asked for once.
+-- Where several are started these are asked for once; and of a queue that
+-- nobody has set anything for, not for each of its tenants.
 local function cached_settings(who, job)
+    local key = job.root .. "queue:" .. job.queue
+    if who.plain[key] == nil then
+        who.plain[key] = redis.call("EXISTS", key) == 0 and NO_SETTINGS
+    end
+    if who.plain[key] then return NO_SETTINGS end
     local name = job.queue .. "/" .. job.tenant
     local settings = who.settings[name]
     if not settings then
@@ -64,25 +70,36 @@ end
 
 -- What is written once for all that start: leases, and who is ready no more.
 local function note_start(who, job, now)
-    local name = job.queue .. "/" .. job.tenant
     who.leases[#who.leases + 1] = now + who.lease_ms
     who.leases[#who.leases + 1] = job.id
-    local group = who.started[name]
-    if not group then
-        group = { queue = job.queue, tenant = job.tenant, ids = {} }
-        who.started[name] = group
-        who.started[#who.started + 1] = group
+    local tenants = who.started[job.queue] or {}
+    local ids = tenants[job.tenant] or {}
+    who.started[job.queue], tenants[job.tenant] = tenants, ids
+    ids[#ids + 1] = job.id
+end
+
+-- The tenants whose jobs have started make room for their lanes.
+local function settle_tenants(root, who, queue, tenants, now)
+    local names = {}
+    for tenant, ids in pairs(tenants) do
+        names[#names + 1] = tenant
+        call("ZREM", root .. "ready:" .. queue .. "/" .. tenant, unpack(ids))
     end
-    group.ids[#group.ids + 1] = job.id
+    for i, behind in ipairs(call("HMGET", root .. "lanes:" .. queue,
+        unpack(names))) do
+        if behind then
+            admit(root, queue, names[i], cached_settings(who, {
+                root = root, queue = queue, tenant = names[i],
+            }), now)
+        end
+    end
 end
 
 local function settle_starts(root, who, now)
     if #who.leases == 0 then return end
     call("ZADD", root .. "leases", unpack(who.leases))
-    for _, group in ipairs(who.started) do
-        local name = group.queue .. "/" .. group.tenant
-        call("ZREM", root .. "ready:" .. name, unpack(group.ids))
-        refill(root, group.queue, group.tenant, now, who.settings[name])
+    for queue, tenants in pairs(who.started) do
+        settle_tenants(root, who, queue, tenants, now)
     end
     who.leases, who.started = {}, {}
 end
@@ -159,7 +176,7 @@ local function new_who(consumer, lease, crashes)
     end
     return {
         consumer = consumer, lease_ms = lease_ms, max_crashes = max_crashes,
-        settings = {}, leases = {}, started = {},
+        settings = {}, plain = {}, leases = {}, started = {},
     }
 end
 
