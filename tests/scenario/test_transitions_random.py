@@ -284,7 +284,7 @@ def test_any_order_of_calls_leaves_a_sound_partition(server, seed):
             error.args = (f"seed {seed}, step {number}, {step}: {error}",)
             raise
     # The walk must have been somewhere, and leave nothing that does not end.
-    assert walk.ends > 1 and walk.refusals > 10 and len(walk.holdings) > 10
+    assert walk.ends > 1 and walk.refusals > 10 and len(walk.holdings) > 3
     walk.queue.queue_set(paused=0, tenant_rate="")
     walk.queue.run_to_the_end()
     walk.check()

@@ -108,9 +108,12 @@ local function is_sha256(text)
 end
 
 -- A job's id names its partition, which must be the root's.
+local last_root, last_partition -- most calls are for the same
 local function is_id(root, id)
-    local partition = id and id:match(UUID7)
-    return partition ~= nil and partition == root:match("{(%x%x%x)}:$")
+    if root ~= last_root then
+        last_root, last_partition = root, root:match("{(%x%x%x)}:$") or ""
+    end
+    return id and id:match(UUID7) == last_partition
 end
 
 local function is_map(bytes)

@@ -56,9 +56,11 @@ local NO_SETTINGS = {
 
 -- What operators have set for the queue and this tenant; zero: no limit.
 local function settings_of(root, queue, tenant)
+    local key = root .. "queue:" .. queue
+    if redis.call("EXISTS", key) == 0 then return NO_SETTINGS end
     local names = { unpack(SETTINGS) }
     for i = 3, #SETTINGS do names[i + 4] = SETTINGS[i] .. ":" .. tenant end
-    local values = call("HMGET", root .. "queue:" .. queue, unpack(names))
+    local values = call("HMGET", key, unpack(names))
     local function setting(i)
         return number(values[i + 4]) or number(values[i]) or 0
     end

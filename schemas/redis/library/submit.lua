@@ -52,7 +52,7 @@ local function read_submit(root, args)
         end
     end
     for _, name in ipairs(SUBMIT_NUMBERS) do
-        local value = number(job[name] or "0")
+        local value = not job[name] and 0 or number(job[name])
         if not value then
             return nil, refuse("BADARG", "%s must be a whole number: '%s'",
                 name, job[name])
