@@ -316,14 +316,23 @@ class Library(Invariants):
         """Lets pending entries grow idle."""
         time.sleep(ms / 1000)
 
+    def come_due(self, queues=("default",)):
+        """Time passes: whatever waits for one, and every lease, is due."""
+        kinds = ("scheduled", "wakes")
+        times = [f"{kind}:{queue}" for kind in kinds for queue in queues]
+        for name in ["leases", *times]:
+            for member in self.ids(name):
+                self.client.zadd(f"{self.root}{name}", {member: 1}, xx=True)
+
+    def overdue(self, id):
+        """Its deadline passes."""
+        self.client.hset(f"{self.root}job:{id}", "deadline_at", 1)
+        self.client.zadd(f"{self.root}deadlines", {id: 1})
+
     def run_to_the_end(self, queues=("default",)):
         """As consumers would, until nothing is left; times come at once."""
         for _ in range(100):
-            kinds = ("scheduled", "wakes")
-            times = [f"{kind}:{queue}" for kind in kinds for queue in queues]
-            for name in ["leases", *times]:
-                for member in self.ids(name):
-                    self.client.zadd(f"{self.root}{name}", {member: 1}, xx=True)
+            self.come_due(queues)
             for key in self.keys("job"):
                 if self.client.type(key) == b"hash":
                     id = key.rpartition("job:")[2]
