@@ -66,7 +66,8 @@ struct claim {
 };
 /* Up to count jobs: first those whose entries a blocking read has brought, then
  * more of the queues, the oldest first: a job of normal priority counts as
- * younger by 60 s, one of low priority by 600 s. */
+ * younger by 60 s, one of low priority by 600 s. Fewer than count, even none,
+ * is no proof that there are no more: a blocking read tells. */
 struct take {
     struct view consumer;
     uint64_t lease_ms;
