@@ -57,14 +57,15 @@ bool transition_stated(const redisReply *reply, struct queue_stats *stats,
 void transition_drain(struct command *command, const struct names *names,
                       unsigned int partition, struct view consumer, bool drain);
 
-/* Replaces the one of that name, in the tenant's partition. */
+/* Replaces the one of that name, in the tenant's partition. The first
+ * SCHEDULE_ID in its body gives way to the id of each job. */
+#define SCHEDULE_ID "00000000-0000-7000-8000-000000000000"
 struct schedule {
     struct view name;
     struct view spec; /* as promote gives it back: for the consumer to read */
     struct view zone;
     uint64_t next_at;         /* ms since 1970 */
-    const struct submit *job; /* without id, idempotency key and not_before; the
-                                 body without id */
+    const struct submit *job; /* without id, idempotency key and not_before */
 };
 void transition_schedule_set(struct command *command, const struct names *names,
                              unsigned int partition,

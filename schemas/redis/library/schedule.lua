@@ -5,6 +5,9 @@
 -- created_at; last_at and last_id, or last_error, of the time before. It lives
 -- until it is removed, and so do its blobs.
 
+-- Stands in the body where the id of each job will.
+local NO_ID = "00000000-0000-7000-8000-000000000000"
+
 -- What is of the schedule, not of its job; and what its job cannot have.
 local SCHEDULE_FACTS = {
     spec = true, zone = true, next_at = true, created_at = true,
@@ -23,6 +26,11 @@ local function holder_of(root, name, blobs)
     return { root = root, id = "schedule:" .. name, blobs = blobs or "" }
 end
 
+local function fill_id(body, id)
+    local from, to = body:find(NO_ID, 1, true)
+    return from and body:sub(1, from - 1) .. id .. body:sub(to + 1) or body
+end
+
 -- The arguments of submit for the job of these facts.
 local function job_args(facts, id, key)
     local args = { "id", id, "idempotency_key", key }
@@ -32,7 +40,8 @@ local function job_args(facts, id, key)
                 args[#args + 1], args[#args + 2] = "blob", sha256
             end
         elseif not SCHEDULE_FACTS[name] then
-            args[#args + 1], args[#args + 2] = name, value
+            args[#args + 1] = name
+            args[#args + 1] = name == "job" and fill_id(value, id) or value
         end
     end
     return args
