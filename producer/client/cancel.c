@@ -1,5 +1,5 @@
-/* cancel.c - stopping a job. */
-#include "producer/client/handle.h"
+/* cancel.c - stopping a job, and letting one go on. */
+#include "producer/client/fleet.h"
 #include "schemas/redis/transition.h"
 
 static bool cancel(struct quern *quern, struct view id, struct view reason,
@@ -25,5 +25,34 @@ bool quern_cancel(struct quern *quern, const char *id_text, const char *reason,
         !cancel(quern, id, view_of(reason), &cancelled, &err))
         return handle_fail(error, &err);
     *outcome = (enum quern_cancelled)cancelled;
+    return true;
+}
+
+static bool approve(struct quern *quern, struct view id, bool yes,
+                    struct view note, bool *late, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    unsigned int partition = 0;
+
+    id_parse(id, &partition);
+    transition_approve(&command, fleet_names(quern), id, yes, note);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply && transition_approved(reply, late, err);
+}
+
+bool quern_approve(struct quern *quern, const char *id_text, bool yes,
+                   const char *note, bool *late, struct quern_error *error)
+{
+    struct err err = { 0 };
+    struct view id;
+    bool was_late;
+
+    if (!handle_id(&id, id_text, &err) ||
+        !approve(quern, id, yes, view_of(note), &was_late, &err))
+        return handle_fail(error, &err);
+    if (late)
+        *late = was_late;
     return true;
 }

@@ -123,8 +123,12 @@ struct quern_job {
     uint64_t memory_bytes;
     uint64_t max_attempts;
     uint64_t backoff_ms;
-    uint64_t max_depth; /* queue_full when so many jobs are in the queue */
+    uint64_t delay_ms;     /* not before so long from now */
+    uint64_t not_before;   /* nor before that, ms since 1970 */
+    uint64_t max_depth;    /* queue_full when so many jobs are in the queue; */
+    uint64_t tenant_depth; /* ... or so many of the tenant's */
     const char *idempotency_key; /* of the tenant: the same job for a day */
+    const char *unique_key; /* of the tenant: one that has not ended stands */
     const struct quern_pair *metadata; /* given back in the result */
     size_t metadata_count;
     const char *traceparent; /* W3C */

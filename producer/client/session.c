@@ -7,17 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/client/handle.h"
+#include "producer/client/fleet.h"
 #include "schemas/message/job.h"
-#include "schemas/message/limits.h"
-
-static bool check_name(const char *what, struct view name, struct err *err)
-{
-    return name_is_valid(name) ||
-           err_set(err, ERR_REJECT, "bad_field",
-                   "%s: \"%.*s\" is not a name: 1 to %d of A-Z a-z 0-9 . _ -",
-                   what, VIEW_ARG(view_head(name, 64)), MAX_NAME_BYTES);
-}
 
 /* record->bytes NULL: it has expired. */
 static bool read_record(struct quern *quern, struct view tenant,

@@ -5,7 +5,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "producer/client/handle.h"
+#include "producer/client/job.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
@@ -35,13 +35,6 @@ bool quern_id_new(struct quern_id *id, struct quern_error *error)
     return new_id(id, &err) || handle_fail(error, &err);
 }
 
-/* Files of a job, the ones that it names and the ones sent along. */
-struct files {
-    struct file_ref refs[MAX_FILES];
-    struct sha256 hashes[MAX_FILES];
-    size_t count;
-};
-
 static bool files_add(struct files *files, struct quern *quern,
                       const struct quern_file *sent, size_t count,
                       struct err *err)
@@ -57,10 +50,13 @@ static bool files_add(struct files *files, struct quern *quern,
     return true;
 }
 
+/* asked: what is not in the body; NULL: nothing. */
 static bool submit_bytes(struct quern *quern, const struct job *job,
-                         struct view body, uint64_t max_depth,
+                         struct view body, const struct quern_job *asked,
                          struct quern_id *id, bool *existed, struct err *err)
 {
+    static const struct quern_job nothing = { 0 };
+    const struct quern_job *more = asked ? asked : &nothing;
     const struct submit submit = {
         .id = job->id,
         .queue = job->queue,
@@ -68,8 +64,12 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
         .tenant = job->tenant,
         .session = job->session,
         .idempotency_key = job->idempotency_key,
+        .unique_key = view_of(more->unique_key),
         .deadline_ms = job->limits.deadline_ms,
-        .max_depth = max_depth,
+        .delay_ms = more->delay_ms,
+        .not_before = job->not_before,
+        .max_depth = more->max_depth,
+        .tenant_depth = more->tenant_depth,
         .files = job->files,
         .body = body,
     };
@@ -95,8 +95,9 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
 
 /* The body is decoded again, as a consumer will: what it would refuse is told
  * here, where somebody can still change it. */
-static bool submit_job(struct quern *quern, struct job *job, uint64_t max_depth,
-                       struct quern_id *id, bool *existed, struct err *err)
+static bool submit_job(struct quern *quern, struct job *job,
+                       const struct quern_job *asked, struct quern_id *id,
+                       bool *existed, struct err *err)
 {
     CLEANUP(buf_finish) struct buf body;
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -112,7 +113,7 @@ static bool submit_job(struct quern *quern, struct job *job, uint64_t max_depth,
     }
     if (!message_encode(&schema_job, job, &body, err) ||
         !job_decode(&decoded, buf_view(&body), &arena, err) ||
-        !submit_bytes(quern, &decoded, buf_view(&body), max_depth, id, existed,
+        !submit_bytes(quern, &decoded, buf_view(&body), asked, id, existed,
                       err))
         return false;
     /* Sent again after a lost reply, a fresh id finds itself. */
@@ -222,9 +223,23 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         },
         .retry = { from->max_attempts, from->backoff_ms },
         .idempotency_key = view_of(from->idempotency_key),
+        .not_before = from->not_before,
         .metadata = pair_list(from->metadata, from->metadata_count, arena),
         .traceparent = view_of(from->traceparent),
     };
+}
+
+bool job_of(struct quern *quern, const struct quern_job *from, struct job *job,
+            struct files *files, struct arena *arena, struct err *err)
+{
+    if (!counts_are_sane(from, err))
+        return false;
+    *job = to_job(from, arena);
+    if (!read_messages(from->messages, &job->messages, arena, err) ||
+        !files_add(files, quern, from->files, from->file_count, err))
+        return false;
+    job->files = (struct list){ files->refs, files->count };
+    return true;
 }
 
 bool quern_submit(struct quern *quern, const struct quern_job *from,
@@ -235,14 +250,9 @@ bool quern_submit(struct quern *quern, const struct quern_job *from,
     struct files files = { .count = 0 };
     struct job job;
 
-    if (!counts_are_sane(from, &err))
+    if (!job_of(quern, from, &job, &files, &arena, &err))
         return handle_fail(error, &err);
-    job = to_job(from, &arena);
-    if (!read_messages(from->messages, &job.messages, &arena, &err) ||
-        !files_add(&files, quern, from->files, from->file_count, &err))
-        return handle_fail(error, &err);
-    job.files = (struct list){ files.refs, files.count };
-    return submit_job(quern, &job, from->max_depth, id, existed, &err) ||
+    return submit_job(quern, &job, from, id, existed, &err) ||
            handle_fail(error, &err);
 }
 
@@ -255,6 +265,15 @@ static bool add_id(json_t *json, struct err *err)
         return true;
     return new_id(&id, err) &&
            json_object_set_new(json, "id", json_string(id.text)) == 0;
+}
+
+bool job_of_json(const char *text, struct job *job, struct arena *arena,
+                 struct err *err)
+{
+    CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
+
+    return json && add_id(json, err) &&
+           json_to_message(&schema_job, json, job, arena, err);
 }
 
 bool quern_submit_json(struct quern *quern, const char *text,
@@ -278,7 +297,7 @@ bool quern_submit_json(struct quern *quern, const char *text,
     if (!files_add(&files, quern, sent, sent_count, &err))
         return handle_fail(error, &err);
     job.files = (struct list){ files.refs, files.count };
-    return submit_job(quern, &job, 0, id, existed, &err) ||
+    return submit_job(quern, &job, NULL, id, existed, &err) ||
            handle_fail(error, &err);
 }
 
@@ -292,6 +311,6 @@ bool quern_submit_bytes(struct quern *quern, const void *bytes, size_t size,
     struct job job;
 
     return (job_decode(&job, body, &arena, &err) &&
-            submit_bytes(quern, &job, body, 0, id, existed, &err)) ||
+            submit_bytes(quern, &job, body, NULL, id, existed, &err)) ||
            handle_fail(error, &err);
 }

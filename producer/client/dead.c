@@ -1,0 +1,307 @@
+/* dead.c - jobs that failed for good: which, back again, gone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/fleet.h"
+#include "schemas/redis/operate.h"
+
+/* One that Redis lists, before its facts are asked for. */
+struct member {
+    char id[QUERN_NAME];
+    size_t queue; /* among those that were asked for */
+    unsigned int partition;
+    uint64_t at;
+};
+
+struct members {
+    struct member *items;
+    size_t count;
+};
+
+static bool read_members(struct quern *quern, unsigned int partition,
+                         size_t queue, const struct key *key, uint64_t count,
+                         struct members *members, struct err *err)
+{
+    char last[24];
+
+    snprintf(last, sizeof(last), "%llu", (unsigned long long)count - 1);
+    CLEANUP(cleanup_reply)
+    redisReply *reply = FLEET_READ(quern, partition, "ZRANGE", key, err, "0",
+                                   last, "REV", "WITHSCORES");
+
+    for (size_t i = 0; reply && i + 1 < reply->elements; i += 2) {
+        struct member *member;
+
+        members->items =
+            list_grow(members->items, members->count, sizeof(*members->items));
+        member = &members->items[members->count++];
+        view_copy(member->id, sizeof(member->id),
+                  reply_view(reply->element[i]));
+        member->at = reply_number(reply->element[i + 1]);
+        member->queue = queue;
+        member->partition = partition;
+    }
+    return reply != NULL;
+}
+
+/* The latest first; those of one millisecond as ZRANGE REV has them, or pieces
+ * would not fit together. */
+static int by_time(const void *a, const void *b)
+{
+    const struct member *one = a, *other = b;
+
+    if (one->at != other->at)
+        return one->at > other->at ? -1 : 1;
+    return strcmp(other->id, one->id);
+}
+
+static bool count_members(struct quern *quern, unsigned int partition,
+                          const struct key *key, uint64_t *total,
+                          struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *reply = fleet_read(quern, partition, "ZCARD", key,
+                                   (const char *const[]){ NULL }, err);
+
+    *total += reply ? reply_number(reply) : 0;
+    return reply != NULL;
+}
+
+/* The facts of one; those of an expired job are "". */
+static bool read_dead(struct quern *quern, const struct member *member,
+                      const char *queue, struct quern_dead *dead,
+                      struct err *err)
+{
+    struct key root = names_root(fleet_names(quern), member->partition), key;
+
+    key.len = (size_t)snprintf(key.text, sizeof(key.text), "%sjob:%s",
+                               root.text, member->id);
+    CLEANUP(cleanup_reply)
+    redisReply *reply = FLEET_READ(quern, member->partition, "HMGET", &key, err,
+                                   "tenant", "error_code", "attempts", "errors",
+                                   "crashes", "submitted_at");
+
+    if (!reply || reply->elements != 6)
+        return false;
+    snprintf(dead->id, sizeof(dead->id), "%s", member->id);
+    snprintf(dead->queue, sizeof(dead->queue), "%s", queue);
+    struct view tenant = reply_view(reply->element[0]);
+
+    view_copy(dead->tenant, sizeof(dead->tenant),
+              tenant.len > 0 ? tenant : VIEW("default"));
+    view_copy(dead->error_code, sizeof(dead->error_code),
+              reply_view(reply->element[1]));
+    dead->attempts = reply_number(reply->element[2]);
+    dead->errors = reply_number(reply->element[3]);
+    dead->crashes = reply_number(reply->element[4]);
+    dead->submitted_at = reply_number(reply->element[5]);
+    dead->finished_at = member->at;
+    return true;
+}
+
+/* Each queue of each partition tells its latest; of all these the latest. */
+static bool read_all(struct quern *quern, const struct quern_queues *queues,
+                     uint64_t count, struct members *members, uint64_t *total,
+                     struct err *err)
+{
+    unsigned int partitions;
+
+    if (!fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++)
+        for (size_t i = 0; i < queues->count; i++) {
+            struct key key = names_dead(fleet_names(quern), p,
+                                        view_of(queues->items[i].name));
+
+            if (!count_members(quern, p, &key, total, err) ||
+                !read_members(quern, p, i, &key, count, members, err))
+                return false;
+        }
+    if (members->count > 0)
+        qsort(members->items, members->count, sizeof(*members->items), by_time);
+    return true;
+}
+
+bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
+                     uint64_t limit, struct quern_deads *deads,
+                     struct quern_error *error)
+{
+    struct quern_queues queues;
+    struct members members = { 0 };
+    struct err err = { 0 };
+    bool ok;
+
+    *deads = (struct quern_deads){ 0 };
+    if (limit == 0 || skip > UINT64_MAX / 4 || limit > UINT64_MAX / 4)
+        return err_set(&err, ERR_REJECT, "bad_field",
+                       "limit: 1 or more of the dead") ||
+               handle_fail(error, &err);
+    if (!quern_queues(quern, queue, &queues, error))
+        return false;
+    ok = read_all(quern, &queues, skip + limit, &members, &deads->total, &err);
+    for (uint64_t i = skip; ok && i < members.count && i < skip + limit; i++) {
+        deads->items =
+            list_grow(deads->items, deads->count, sizeof(*deads->items));
+        ok = read_dead(quern, &members.items[i],
+                       queues.items[members.items[i].queue].name,
+                       &deads->items[deads->count++], &err);
+    }
+    free(members.items);
+    free(queues.items);
+    if (ok)
+        return true;
+    free(deads->items);
+    *deads = (struct quern_deads){ 0 };
+    return handle_fail(error, &err);
+}
+
+/* --- one of them ---------------------------------------------------------- */
+
+static bool unknown(const char *id, struct err *err)
+{
+    return err_set(err, ERR_REJECT, "unknown_job",
+                   "no job %.64s: never submitted here, or forgotten", id);
+}
+
+/* An entry that was no job has an id of another form, which names no
+ * partition. */
+static bool is_entry(const char *id)
+{
+    return strncmp(id, "entry-", 6) == 0 && strlen(id) < 64 &&
+           strspn(id + 6, "0123456789-") == strlen(id + 6);
+}
+
+static bool find_partition(struct quern *quern, const char *id,
+                           unsigned int *partition, struct key *key,
+                           struct err *err)
+{
+    unsigned int partitions;
+    struct view view;
+
+    if (!is_entry(id)) {
+        if (!handle_id(&view, id, err))
+            return false;
+        *key = names_job(fleet_names(quern), view);
+        return id_parse(view, partition);
+    }
+    if (!fleet_partitions(quern, &partitions, err))
+        return false;
+    for (*partition = 0; *partition < partitions; ++*partition) {
+        struct key root = names_root(fleet_names(quern), *partition);
+
+        key->len = (size_t)snprintf(key->text, sizeof(key->text), "%sjob:%s",
+                                    root.text, id);
+        CLEANUP(cleanup_reply)
+        redisReply *reply = fleet_read(quern, *partition, "EXISTS", key,
+                                       (const char *const[]){ NULL }, err);
+
+        if (!reply)
+            return false;
+        if (reply_number(reply) == 1)
+            return true;
+    }
+    return unknown(id, err);
+}
+
+static bool not_dead(const char *id, struct err *err)
+{
+    return err_set(err, ERR_REJECT, "not_dead",
+                   "job %.64s is not among the dead: see quern get", id);
+}
+
+static bool requeue(struct quern *quern, const char *id, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    unsigned int partition = 0;
+    struct view view;
+    bool late = false;
+
+    if (is_entry(id))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "%.64s came in and was no job: it cannot run", id);
+    if (!handle_id(&view, id, err))
+        return false;
+    id_parse(view, &partition);
+    transition_requeue(&command, fleet_names(quern), view);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply && transition_requeued(reply, &late, err) &&
+           (!late || not_dead(id, err));
+}
+
+bool quern_requeue(struct quern *quern, const char *id,
+                   struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return requeue(quern, id, &err) || handle_fail(error, &err);
+}
+
+static bool forget(struct quern *quern, const char *id, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *facts = NULL;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    unsigned int partition;
+    struct view queue;
+    struct key key;
+    bool late = false;
+
+    if (!find_partition(quern, id, &partition, &key, err))
+        return false;
+    facts = FLEET_READ(quern, partition, "HMGET", &key, err, "state", "queue");
+    if (!facts || facts->elements != 2)
+        return false;
+    if (reply_view(facts->element[0]).len == 0)
+        return unknown(id, err);
+    queue = reply_view(facts->element[1]);
+    transition_forget(&command, fleet_names(quern), partition,
+                      queue.len > 0 ? queue : VIEW("default"), view_of(id));
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply && transition_forgotten(reply, &late, err) &&
+           (!late || not_dead(id, err));
+}
+
+bool quern_forget(struct quern *quern, const char *id,
+                  struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return forget(quern, id, &err) || handle_fail(error, &err);
+}
+
+static bool read_body(struct quern *quern, const char *id, void **bytes,
+                      size_t *size, struct err *err)
+{
+    unsigned int partition;
+    struct key job, body;
+
+    if (!find_partition(quern, id, &partition, &job, err))
+        return false;
+    struct key root = names_root(fleet_names(quern), partition);
+
+    body.len = (size_t)snprintf(body.text, sizeof(body.text), "%sbody:%s",
+                                root.text, id);
+    CLEANUP(cleanup_reply)
+    redisReply *reply = fleet_read(quern, partition, "GET", &body,
+                                   (const char *const[]){ NULL }, err);
+
+    if (!reply)
+        return false;
+    if (reply->type != REDIS_REPLY_STRING)
+        return err_set(err, ERR_REJECT, "expired",
+                       "what was submitted as job %.64s is no longer kept", id);
+    *bytes = view_dup(reply_view(reply));
+    *size = reply->len;
+    return true;
+}
+
+bool quern_body(struct quern *quern, const char *id, void **bytes, size_t *size,
+                struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return read_body(quern, id, bytes, size, &err) || handle_fail(error, &err);
+}

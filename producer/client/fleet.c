@@ -1,0 +1,130 @@
+/* fleet.c - what operators' calls share. */
+#include "producer/client/fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/job.h"
+#include "schemas/message/limits.h"
+
+const struct names *fleet_names(const struct quern *quern)
+{
+    return &quern->names;
+}
+
+bool fleet_partitions(struct quern *quern, unsigned int *count, struct err *err)
+{
+    (void)quern;
+    (void)err;
+    *count = 1;
+    return true;
+}
+
+bool fleet_partition(struct quern *quern, struct view tenant,
+                     unsigned int *partition, struct err *err)
+{
+    (void)quern;
+    (void)tenant;
+    (void)err;
+    *partition = 0;
+    return true;
+}
+
+redisReply *fleet_call(struct quern *quern, unsigned int partition,
+                       const struct command *command, struct err *err)
+{
+    (void)partition;
+    return handle_call(quern, command, err);
+}
+
+redisReply *fleet_read(struct quern *quern, unsigned int partition,
+                       const char *name, const struct key *key,
+                       const char *const *more, struct err *err)
+{
+    struct command command;
+    redisReply *reply;
+
+    command_init(&command, name);
+    if (key)
+        command_add(&command, key_view(key));
+    for (; *more; more++)
+        command_add_text(&command, *more);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply;
+}
+
+bool fleet_now(struct quern *quern, uint64_t *now, struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *reply =
+        fleet_read(quern, 0, "TIME", NULL, (const char *const[]){ NULL }, err);
+
+    if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        return false;
+    *now = reply_number(reply->element[0]) * 1000 +
+           reply_number(reply->element[1]) / 1000;
+    return true;
+}
+
+bool check_name(const char *what, struct view name, struct err *err)
+{
+    return name_is_valid(name) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "%s: \"%.*s\" is not a name: 1 to %d of A-Z a-z 0-9 . _ -",
+                   what, VIEW_ARG(view_head(name, 64)), MAX_NAME_BYTES);
+}
+
+struct view reply_view(const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS)
+        return (struct view){ 0 };
+    return (struct view){ reply->str, reply->len };
+}
+
+uint64_t reply_number(const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_INTEGER)
+        return reply->integer > 0 ? (uint64_t)reply->integer : 0;
+    return reply->type == REDIS_REPLY_STRING ? strtoull(reply->str, NULL, 10)
+                                             : 0;
+}
+
+static const redisReply *field_of(const redisReply *hash, const char *name)
+{
+    for (size_t i = 0;
+         hash->type == REDIS_REPLY_ARRAY && i + 1 < hash->elements; i += 2)
+        if (view_is(reply_view(hash->element[i]), name))
+            return hash->element[i + 1];
+    return NULL;
+}
+
+struct view reply_field(const redisReply *hash, const char *name)
+{
+    const redisReply *field = field_of(hash, name);
+
+    return field ? reply_view(field) : (struct view){ 0 };
+}
+
+uint64_t reply_field_number(const redisReply *hash, const char *name)
+{
+    const redisReply *field = field_of(hash, name);
+
+    return field ? reply_number(field) : 0;
+}
+
+void view_copy(char *text, size_t size, struct view view)
+{
+    snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
+}
+
+void *list_grow(void *items, size_t count, size_t size)
+{
+    /* A power of two is full. */
+    if ((count & (count - 1)) == 0)
+        items = realloc(items, (count ? 2 * count : 1) * size);
+    if (!items)
+        abort();
+    memset((char *)items + count * size, 0, size);
+    return items;
+}

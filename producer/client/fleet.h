@@ -1,0 +1,43 @@
+/* fleet.h - what operators' calls share: every partition of a fleet in turn,
+ * and what Redis says of it, as C has it. */
+#ifndef PRODUCER_CLIENT_FLEET_H
+#define PRODUCER_CLIENT_FLEET_H
+
+#include "producer/client/handle.h"
+#include "producer/client/quern_operate.h"
+
+const struct names *fleet_names(const struct quern *quern);
+bool fleet_partitions(struct quern *quern, unsigned int *count,
+                      struct err *err);
+/* Where everything of that tenant is. */
+bool fleet_partition(struct quern *quern, struct view tenant,
+                     unsigned int *partition, struct err *err);
+redisReply *fleet_call(struct quern *quern, unsigned int partition,
+                       const struct command *command, struct err *err);
+
+/* "GET key more...": read-only commands of one key. more ends in NULL. */
+redisReply *fleet_read(struct quern *quern, unsigned int partition,
+                       const char *command, const struct key *key,
+                       const char *const *more, struct err *err);
+#define FLEET_READ(quern, partition, command, key, err, ...)                   \
+    fleet_read(quern, partition, command, key,                                 \
+               (const char *const[]){ __VA_ARGS__, NULL }, err)
+
+/* Redis's clock, ms since 1970. */
+bool fleet_now(struct quern *quern, uint64_t *now, struct err *err);
+
+/* Error: bad_field, of a queue, tenant, schedule ... */
+bool check_name(const char *what, struct view name, struct err *err);
+
+struct view reply_view(const redisReply *reply); /* empty: no string */
+uint64_t reply_number(const redisReply *reply);  /* a string's, or 0 */
+/* The value of that name in a hash (a flat array); empty: none. */
+struct view reply_field(const redisReply *hash, const char *name);
+uint64_t reply_field_number(const redisReply *hash, const char *name);
+/* Cut where it does not fit. */
+void view_copy(char *text, size_t size, struct view view);
+
+/* One more zeroed item behind count of them; aborts when memory is out. */
+void *list_grow(void *items, size_t count, size_t size);
+
+#endif

@@ -1,0 +1,240 @@
+/* queue.c - queues as they stand, their settings, and emptying one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/fleet.h"
+#include "schemas/redis/operate.h"
+
+enum { PURGE_STEP = 512 };
+
+static struct quern_queue *find_queue(struct quern_queues *queues,
+                                      struct view name)
+{
+    struct quern_queue *queue;
+
+    for (size_t i = 0; i < queues->count; i++)
+        if (view_is(name, queues->items[i].name))
+            return &queues->items[i];
+    queues->items =
+        list_grow(queues->items, queues->count, sizeof(*queues->items));
+    queue = &queues->items[queues->count++];
+    view_copy(queue->name, sizeof(queue->name), name);
+    return queue;
+}
+
+/* Of one partition, into those of the others. */
+static bool read_names(struct quern *quern, unsigned int partition,
+                       struct quern_queues *queues, struct err *err)
+{
+    struct key key = names_of_root(fleet_names(quern), partition, "queues");
+    CLEANUP(cleanup_reply)
+    redisReply *reply = fleet_read(quern, partition, "SMEMBERS", &key,
+                                   (const char *const[]){ NULL }, err);
+
+    for (size_t i = 0; reply && i < reply->elements; i++)
+        if (check_name("queue", reply_view(reply->element[i]), NULL))
+            find_queue(queues, reply_view(reply->element[i]));
+    return reply != NULL;
+}
+
+static bool add_stats(struct quern *quern, unsigned int partition,
+                      struct quern_queue *queue, struct err *err)
+{
+    struct queue_stats stats;
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    transition_stats(&command, fleet_names(quern), partition,
+                     view_of(queue->name));
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    if (!reply || !transition_stated(reply, &stats, err))
+        return false;
+    queue->paused = queue->paused || stats.paused;
+    queue->waiting += stats.ready + stats.lanes;
+    queue->running += stats.running;
+    queue->scheduled += stats.scheduled;
+    queue->dead += stats.dead;
+    queue->tenants += stats.tenants;
+    if (stats.oldest_ms > queue->oldest_ms)
+        queue->oldest_ms = stats.oldest_ms;
+    return true;
+}
+
+/* They are the same in every partition. */
+static bool read_settings(struct quern *quern, struct quern_queue *queue,
+                          struct err *err)
+{
+    struct key key =
+        names_of_queue(fleet_names(quern), 0, "queue", view_of(queue->name));
+    CLEANUP(cleanup_reply)
+    redisReply *hash = fleet_read(quern, 0, "HGETALL", &key,
+                                  (const char *const[]){ NULL }, err);
+
+    if (!hash)
+        return false;
+    queue->max_depth = reply_field_number(hash, "max_depth");
+    queue->tenant_depth = reply_field_number(hash, "tenant_depth");
+    queue->tenant_running = reply_field_number(hash, "tenant_running");
+    queue->tenant_rate = reply_field_number(hash, "tenant_rate");
+    queue->tenant_rate_ms = reply_field_number(hash, "tenant_rate_ms");
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct quern_queue *one = a, *other = b;
+
+    return strcmp(one->name, other->name);
+}
+
+static bool read_queues(struct quern *quern, const char *name,
+                        struct quern_queues *queues, struct err *err)
+{
+    unsigned int partitions;
+
+    if ((name && !check_name("queue", view_of(name), err)) ||
+        !fleet_partitions(quern, &partitions, err))
+        return false;
+    if (name)
+        find_queue(queues, view_of(name));
+    for (unsigned int p = 0; !name && p < partitions; p++)
+        if (!read_names(quern, p, queues, err))
+            return false;
+    for (size_t i = 0; i < queues->count; i++) {
+        if (!read_settings(quern, &queues->items[i], err))
+            return false;
+        for (unsigned int p = 0; p < partitions; p++)
+            if (!add_stats(quern, p, &queues->items[i], err))
+                return false;
+    }
+    if (queues->count > 0)
+        qsort(queues->items, queues->count, sizeof(*queues->items), by_name);
+    return true;
+}
+
+bool quern_queues(struct quern *quern, const char *name,
+                  struct quern_queues *queues, struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    *queues = (struct quern_queues){ 0 };
+    if (read_queues(quern, name, queues, &err))
+        return true;
+    free(queues->items);
+    *queues = (struct quern_queues){ 0 };
+    return handle_fail(error, &err);
+}
+
+/* --- settings ------------------------------------------------------------- */
+
+/* "tenant_running:acme" is one as "tenant_running" is. */
+static bool is_setting(struct view name)
+{
+    static const char *const names[] = { "paused",       "max_depth",
+                                         "tenant_depth", "tenant_running",
+                                         "tenant_rate",  "tenant_rate_ms" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t len = strlen(names[i]);
+
+        if (view_is(name, names[i]) ||
+            (view_starts(name, names[i]) && name.len > len &&
+             name.data[len] == ':' && view_starts(name, "tenant_")))
+            return true;
+    }
+    return false;
+}
+
+static bool check_settings(const struct setting *settings, size_t count,
+                           struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!is_setting(settings[i].name))
+            return err_set(err, ERR_REJECT, "bad_field",
+                           "there is no setting \"%.*s\": paused, max_depth, "
+                           "tenant_depth, tenant_running, tenant_rate, "
+                           "tenant_rate_ms",
+                           VIEW_ARG(view_head(settings[i].name, 64)));
+    return true;
+}
+
+static bool set_settings(struct quern *quern, struct view queue,
+                         const struct setting *settings, size_t count,
+                         struct err *err)
+{
+    unsigned int partitions;
+
+    if (!check_name("queue", queue, err) ||
+        !check_settings(settings, count, err) ||
+        !fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++) {
+        struct command command;
+        CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+        transition_queue_set(&command, fleet_names(quern), p, queue, settings,
+                             count);
+        reply = fleet_call(quern, p, &command, err);
+        command_finish(&command);
+        if (!reply)
+            return false;
+    }
+    return true;
+}
+
+bool quern_queue_set(struct quern *quern, const char *queue,
+                     const struct quern_pair *pairs, size_t count,
+                     struct quern_error *error)
+{
+    CLEANUP(cleanup_free)
+    struct setting *settings = calloc(count + 1, sizeof(*settings));
+    struct err err = { 0 };
+
+    if (!settings)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        settings[i] =
+            (struct setting){ view_of(pairs[i].key), view_of(pairs[i].value) };
+    return set_settings(quern, view_of(queue), settings, count, &err) ||
+           handle_fail(error, &err);
+}
+
+/* --- emptying one --------------------------------------------------------- */
+
+static bool purge_step(struct quern *quern, unsigned int partition,
+                       struct view queue, bool dry, uint64_t *jobs, bool *more,
+                       struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    transition_purge(&command, fleet_names(quern), partition, queue, PURGE_STEP,
+                     dry);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply && transition_purged(reply, jobs, more, err);
+}
+
+bool quern_purge(struct quern *quern, const char *queue, bool dry,
+                 uint64_t *jobs, bool *more, struct quern_error *error)
+{
+    unsigned int partitions;
+    struct err err = { 0 };
+
+    *jobs = 0;
+    *more = false;
+    if (!check_name("queue", view_of(queue), &err) ||
+        !fleet_partitions(quern, &partitions, &err))
+        return handle_fail(error, &err);
+    for (unsigned int p = 0; p < partitions; p++) {
+        uint64_t here = 0;
+        bool left = false;
+
+        if (!purge_step(quern, p, view_of(queue), dry, &here, &left, &err))
+            return handle_fail(error, &err);
+        *jobs += here;
+        *more = *more || (left && !dry);
+    }
+    return true;
+}

@@ -1,0 +1,340 @@
+/* schedule.c - jobs that are submitted again and again. A schedule is in the
+ * partition of its job's tenant. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/fleet.h"
+#include "producer/client/job.h"
+#include "schemas/message/cron.h"
+#include "schemas/message/limits.h"
+#include "schemas/redis/operate.h"
+
+/* --- the list ------------------------------------------------------------- */
+
+static void read_facts(const redisReply *hash, struct quern_schedule *schedule)
+{
+    view_copy(schedule->spec, sizeof(schedule->spec),
+              reply_field(hash, "spec"));
+    view_copy(schedule->zone, sizeof(schedule->zone),
+              reply_field(hash, "zone"));
+    view_copy(schedule->last_id, sizeof(schedule->last_id),
+              reply_field(hash, "last_id"));
+    view_copy(schedule->refused, sizeof(schedule->refused),
+              reply_field(hash, "last_error"));
+    schedule->next_at = reply_field_number(hash, "next_at");
+    schedule->last_at = reply_field_number(hash, "last_at");
+    schedule->created_at = reply_field_number(hash, "created_at");
+}
+
+static redisReply *read_hash(struct quern *quern, unsigned int partition,
+                             struct view name, struct err *err)
+{
+    struct key key = names_schedule(fleet_names(quern), partition, name);
+
+    return fleet_read(quern, partition, "HGETALL", &key,
+                      (const char *const[]){ NULL }, err);
+}
+
+static bool read_partition(struct quern *quern, unsigned int partition,
+                           struct quern_schedules *schedules, struct err *err)
+{
+    struct key key = names_of_root(fleet_names(quern), partition, "schedules");
+    CLEANUP(cleanup_reply)
+    redisReply *listed =
+        FLEET_READ(quern, partition, "ZRANGE", &key, err, "0", "-1");
+
+    for (size_t i = 0; listed && i < listed->elements; i++) {
+        struct view name = reply_view(listed->element[i]);
+        struct quern_schedule *schedule;
+
+        if (!name_is_valid(name))
+            continue;
+        CLEANUP(cleanup_reply)
+        redisReply *hash = read_hash(quern, partition, name, err);
+
+        if (!hash)
+            return false;
+        schedules->items = list_grow(schedules->items, schedules->count,
+                                     sizeof(*schedules->items));
+        schedule = &schedules->items[schedules->count++];
+        view_copy(schedule->name, sizeof(schedule->name), name);
+        read_facts(hash, schedule);
+    }
+    return listed != NULL;
+}
+
+/* Those that never go off again last. */
+static int by_time(const void *a, const void *b)
+{
+    const struct quern_schedule *one = a, *other = b;
+
+    if (one->next_at != other->next_at)
+        return one->next_at - 1 < other->next_at - 1 ? -1 : 1;
+    return strcmp(one->name, other->name);
+}
+
+static bool read_schedules(struct quern *quern,
+                           struct quern_schedules *schedules, struct err *err)
+{
+    unsigned int partitions;
+
+    if (!fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++)
+        if (!read_partition(quern, p, schedules, err))
+            return false;
+    if (schedules->count > 0)
+        qsort(schedules->items, schedules->count, sizeof(*schedules->items),
+              by_time);
+    return fleet_now(quern, &schedules->now, err);
+}
+
+bool quern_schedules(struct quern *quern, struct quern_schedules *schedules,
+                     struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    *schedules = (struct quern_schedules){ 0 };
+    if (read_schedules(quern, schedules, &err))
+        return true;
+    free(schedules->items);
+    *schedules = (struct quern_schedules){ 0 };
+    return handle_fail(error, &err);
+}
+
+/* --- adding one ----------------------------------------------------------- */
+
+static void cleanup_zone(struct zone **zone)
+{
+    zone_free(*zone);
+}
+
+static bool next_time(struct view spec, struct view zone_name, uint64_t after,
+                      uint64_t *next, struct err *err)
+{
+    CLEANUP(cleanup_zone) struct zone *zone = zone_open(zone_name, err);
+    struct cron cron;
+
+    if (!zone || !cron_parse(&cron, spec, err))
+        return false;
+    *next = cron_next(&cron, zone, after);
+    return true;
+}
+
+bool quern_schedule_next(const char *spec, const char *zone, uint64_t after,
+                         uint64_t *next, struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return next_time(view_of(spec), view_of(zone), after, next, &err) ||
+           handle_fail(error, &err);
+}
+
+/* Each time is a job of its own. */
+static bool check_scheduled(const struct job *job, struct err *err)
+{
+    if (job->idempotency_key.len > 0)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "idempotency_key: a schedule's job can have none: each "
+                       "time has its own");
+    return job->not_before == 0 ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "not_before: a schedule's job can have none: the schedule "
+                   "says when");
+}
+
+/* What a consumer would refuse each time is told now. */
+static bool encode_job(struct job *job, struct buf *body, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct job decoded;
+
+    job->id = VIEW(SCHEDULE_ID);
+    return check_scheduled(job, err) &&
+           message_encode(&schema_job, job, body, err) &&
+           job_decode(&decoded, buf_view(body), &arena, err);
+}
+
+/* True also when there was none. */
+static bool remove_one(struct quern *quern, unsigned int partition,
+                       struct view name, bool *was, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    transition_schedule_rm(&command, fleet_names(quern), partition, name);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply && transition_schedule_removed(reply, was, err);
+}
+
+static bool set_one(struct quern *quern, unsigned int partition,
+                    const struct schedule *schedule, struct err *err)
+{
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    transition_schedule_set(&command, fleet_names(quern), partition, schedule);
+    reply = fleet_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply != NULL;
+}
+
+/* The one of that name may have been another tenant's, and so elsewhere. */
+static bool replace(struct quern *quern, const struct schedule *schedule,
+                    struct err *err)
+{
+    unsigned int partitions, home;
+    bool was;
+
+    if (!fleet_partitions(quern, &partitions, err) ||
+        !fleet_partition(quern, schedule->job->tenant, &home, err) ||
+        !set_one(quern, home, schedule, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++)
+        if (p != home && !remove_one(quern, p, schedule->name, &was, err))
+            return false;
+    return true;
+}
+
+/* What is wrong is told before Redis is asked for anything. */
+static bool check_times(struct schedule *schedule, struct err *err)
+{
+    uint64_t any;
+
+    if (schedule->zone.len == 0)
+        schedule->zone = VIEW("UTC");
+    return check_name("schedule", schedule->name, err) &&
+           next_time(schedule->spec, schedule->zone, 0, &any, err);
+}
+
+/* asked: what is not in the body; NULL: nothing. */
+static bool set_schedule(struct quern *quern, struct schedule *schedule,
+                         struct job *job, const struct quern_job *asked,
+                         struct err *err)
+{
+    CLEANUP(buf_finish) struct buf body;
+    struct submit submit = {
+        .queue = job->queue,
+        .priority = job->priority,
+        .tenant = job->tenant,
+        .session = job->session,
+        .unique_key = view_of(asked ? asked->unique_key : NULL),
+        .deadline_ms = job->limits.deadline_ms,
+        .files = job->files,
+    };
+    uint64_t now;
+
+    buf_init(&body, MAX_JOB_BYTES);
+    if (!encode_job(job, &body, err) || !fleet_now(quern, &now, err) ||
+        !next_time(schedule->spec, schedule->zone, now, &schedule->next_at,
+                   err))
+        return false;
+    submit.body = buf_view(&body);
+    schedule->job = &submit;
+    return replace(quern, schedule, err);
+}
+
+bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
+                        const char *zone, const struct quern_job *from,
+                        struct quern_error *error)
+{
+    struct schedule schedule = { .name = view_of(name),
+                                 .spec = view_of(spec),
+                                 .zone = view_of(zone) };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct files files = { .count = 0 };
+    struct err err = { 0 };
+    struct job job;
+
+    return (check_times(&schedule, &err) &&
+            job_of(quern, from, &job, &files, &arena, &err) &&
+            set_schedule(quern, &schedule, &job, from, &err)) ||
+           handle_fail(error, &err);
+}
+
+bool quern_schedule_set_json(struct quern *quern, const char *name,
+                             const char *spec, const char *zone,
+                             const char *text, struct quern_error *error)
+{
+    struct schedule schedule = { .name = view_of(name),
+                                 .spec = view_of(spec),
+                                 .zone = view_of(zone) };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct err err = { 0 };
+    struct job job;
+
+    return (check_times(&schedule, &err) &&
+            job_of_json(text, &job, &arena, &err) &&
+            set_schedule(quern, &schedule, &job, NULL, &err)) ||
+           handle_fail(error, &err);
+}
+
+/* --- one of them ---------------------------------------------------------- */
+
+static bool unknown(const char *name, struct err *err)
+{
+    return err_set(err, ERR_REJECT, "unknown_schedule",
+                   "there is no schedule \"%.64s\": see quern schedule ls",
+                   name);
+}
+
+static bool remove_schedule(struct quern *quern, const char *name,
+                            struct err *err)
+{
+    unsigned int partitions;
+    bool was = false;
+
+    if (!check_name("schedule", view_of(name), err) ||
+        !fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++) {
+        bool here = false;
+
+        if (!remove_one(quern, p, view_of(name), &here, err))
+            return false;
+        was = was || here;
+    }
+    return was || unknown(name, err);
+}
+
+bool quern_schedule_remove(struct quern *quern, const char *name,
+                           struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return remove_schedule(quern, name, &err) || handle_fail(error, &err);
+}
+
+static bool read_job(struct quern *quern, const char *name, void **bytes,
+                     size_t *size, struct err *err)
+{
+    unsigned int partitions;
+
+    if (!check_name("schedule", view_of(name), err) ||
+        !fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++) {
+        CLEANUP(cleanup_reply)
+        redisReply *hash = read_hash(quern, p, view_of(name), err);
+
+        if (!hash)
+            return false;
+        if (hash->elements > 0) {
+            struct view body = reply_field(hash, "job");
+
+            *bytes = view_dup(body);
+            *size = body.len;
+            return true;
+        }
+    }
+    return unknown(name, err);
+}
+
+bool quern_schedule_job(struct quern *quern, const char *name, void **bytes,
+                        size_t *size, struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return read_job(quern, name, bytes, size, &err) || handle_fail(error, &err);
+}

@@ -1,0 +1,153 @@
+/* worker.c - consumers by what they say of themselves, and asking one to
+ * leave. Each reports in every partition that it serves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/fleet.h"
+#include "schemas/redis/operate.h"
+
+static struct quern_worker *find_worker(struct quern_workers *workers,
+                                        struct view name)
+{
+    struct quern_worker *worker;
+
+    for (size_t i = 0; i < workers->count; i++)
+        if (view_is(name, workers->items[i].name))
+            return &workers->items[i];
+    workers->items =
+        list_grow(workers->items, workers->count, sizeof(*workers->items));
+    worker = &workers->items[workers->count++];
+    view_copy(worker->name, sizeof(worker->name), name);
+    return worker;
+}
+
+static void read_report(const redisReply *hash, struct quern_worker *worker)
+{
+    view_copy(worker->host, sizeof(worker->host), reply_field(hash, "host"));
+    view_copy(worker->version, sizeof(worker->version),
+              reply_field(hash, "version"));
+    view_copy(worker->mode, sizeof(worker->mode), reply_field(hash, "mode"));
+    view_copy(worker->queues, sizeof(worker->queues),
+              reply_field(hash, "queues"));
+    worker->pid = reply_field_number(hash, "pid");
+    worker->slots = reply_field_number(hash, "slots");
+    worker->running = reply_field_number(hash, "running");
+    worker->started_at = reply_field_number(hash, "started_at");
+    worker->draining =
+        worker->draining || reply_field_number(hash, "drain") == 1;
+}
+
+/* What has reported before and is silent now is in the list, but has no hash
+ * any more. The latest report counts. */
+static bool read_partition(struct quern *quern, unsigned int partition,
+                           struct quern_workers *workers, struct err *err)
+{
+    struct key key = names_of_root(fleet_names(quern), partition, "workers");
+    CLEANUP(cleanup_reply)
+    redisReply *listed = FLEET_READ(quern, partition, "ZRANGE", &key, err, "0",
+                                    "-1", "WITHSCORES");
+
+    for (size_t i = 0; listed && i + 1 < listed->elements; i += 2) {
+        struct view name = reply_view(listed->element[i]);
+        uint64_t seen_at = reply_number(listed->element[i + 1]);
+        struct quern_worker *worker;
+
+        if (name.len == 0 || name.len >= QUERN_NAME)
+            continue;
+        struct key report = names_worker(fleet_names(quern), partition, name);
+        CLEANUP(cleanup_reply)
+        redisReply *hash = fleet_read(quern, partition, "HGETALL", &report,
+                                      (const char *const[]){ NULL }, err);
+
+        if (!hash)
+            return false;
+        if (hash->elements == 0)
+            continue;
+        worker = find_worker(workers, name);
+        if (seen_at >= worker->seen_at)
+            read_report(hash, worker);
+        if (seen_at > worker->seen_at)
+            worker->seen_at = seen_at;
+    }
+    return listed != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct quern_worker *one = a, *other = b;
+
+    return strcmp(one->name, other->name);
+}
+
+static bool read_workers(struct quern *quern, struct quern_workers *workers,
+                         struct err *err)
+{
+    unsigned int partitions;
+
+    if (!fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; p < partitions; p++)
+        if (!read_partition(quern, p, workers, err))
+            return false;
+    if (workers->count > 0)
+        qsort(workers->items, workers->count, sizeof(*workers->items), by_name);
+    return fleet_now(quern, &workers->now, err);
+}
+
+bool quern_workers(struct quern *quern, struct quern_workers *workers,
+                   struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    *workers = (struct quern_workers){ 0 };
+    if (read_workers(quern, workers, &err))
+        return true;
+    free(workers->items);
+    *workers = (struct quern_workers){ 0 };
+    return handle_fail(error, &err);
+}
+
+static bool is_worker_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 0 && len < QUERN_NAME &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                        "0123456789._:@-") == len;
+}
+
+/* In every partition; one that has not heard of it is no fault, all of them
+ * are. */
+static bool drain_in_all(struct quern *quern, const char *worker, bool drain,
+                         struct err *err)
+{
+    unsigned int partitions, known = 0;
+
+    if (is_worker_name(worker) && !fleet_partitions(quern, &partitions, err))
+        return false;
+    for (unsigned int p = 0; is_worker_name(worker) && p < partitions; p++) {
+        struct command command;
+        CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+        transition_drain(&command, fleet_names(quern), p, view_of(worker),
+                         drain);
+        reply = fleet_call(quern, p, &command, err);
+        command_finish(&command);
+        if (!reply && strcmp(err->code, "unknown_job") != 0)
+            return false;
+        known += reply != NULL;
+    }
+    return known > 0 ||
+           err_set(err, ERR_REJECT, "unknown_worker",
+                   "no worker \"%.64s\" has reported lately: see quern worker "
+                   "ls",
+                   worker);
+}
+
+bool quern_drain(struct quern *quern, const char *worker, bool drain,
+                 struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return drain_in_all(quern, worker, drain, &err) || handle_fail(error, &err);
+}
