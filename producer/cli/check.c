@@ -1,0 +1,232 @@
+/* check.c - what the parts of quern check share: asking, the map of places,
+ * what was found. */
+#include "producer/cli/check.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALL_MS = 30000, FIRST_ROOM = 1024 };
+
+/* --- places --------------------------------------------------------------- */
+
+/* FNV-1a. */
+uint32_t mark_of(struct view text)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 16777619u;
+    return hash;
+}
+
+static struct place *find(struct place *items, size_t room, struct view id)
+{
+    size_t at = mark_of(id) & (room - 1);
+
+    while (*items[at].id && !view_is(id, items[at].id))
+        at = (at + 1) & (room - 1);
+    return &items[at];
+}
+
+/* At the most half full. */
+static void grow(struct places *places)
+{
+    size_t room = places->room ? 2 * places->room : FIRST_ROOM;
+    struct place *items = calloc(room, sizeof(*items));
+
+    if (!items)
+        abort();
+    for (size_t i = 0; i < places->room; i++)
+        if (*places->items[i].id)
+            *find(items, room, view_of(places->items[i].id)) = places->items[i];
+    free(places->items);
+    places->items = items;
+    places->room = room;
+}
+
+struct place *places_of(struct places *places, struct view id)
+{
+    struct place *place;
+
+    if (2 * places->count >= places->room)
+        grow(places);
+    place = find(places->items, places->room, id);
+    if (!*place->id) {
+        snprintf(place->id, sizeof(place->id), "%.*s", VIEW_ARG(id));
+        places->count++;
+    }
+    return place;
+}
+
+/* The same key comes many times in a row. */
+uint32_t places_key(struct places *places, const char *key)
+{
+    size_t count = places->key_count;
+
+    if (count > 0 && strcmp(places->keys[count - 1], key) == 0)
+        return (uint32_t)count - 1;
+    if ((count & (count - 1)) == 0)
+        places->keys =
+            realloc(places->keys, (count ? 2 * count : 1) * sizeof(char *));
+    if (!places->keys)
+        abort();
+    places->keys[places->key_count++] = view_dup(view_of(key));
+    return (uint32_t)count;
+}
+
+void places_finish(struct places *places)
+{
+    for (size_t i = 0; i < places->key_count; i++)
+        free(places->keys[i]);
+    free(places->keys);
+    free(places->items);
+    *places = (struct places){ 0 };
+}
+
+/* --- faults --------------------------------------------------------------- */
+
+void check_fault(struct check *check, const char *key, const char *format, ...)
+{
+    struct faults *faults = &check->faults;
+    char text[1024];
+    va_list args;
+    int len = snprintf(text, sizeof(text), "%.600s: ", key);
+
+    if (faults->count == MAX_FAULTS) {
+        faults->more++;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+    va_end(args);
+    if (!faults->items)
+        faults->items = calloc(MAX_FAULTS, sizeof(char *));
+    if (!faults->items)
+        abort();
+    faults->items[faults->count++] = view_dup(view_of(text));
+}
+
+void faults_finish(struct faults *faults)
+{
+    for (size_t i = 0; i < faults->count; i++)
+        free(faults->items[i]);
+    free(faults->items);
+    *faults = (struct faults){ 0 };
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+void cleanup_asked(redisReply **reply)
+{
+    if (*reply)
+        freeReplyObject(*reply);
+}
+
+static bool send_words(struct check *check, int count, const char *const *words)
+{
+    struct command command;
+    bool sent;
+
+    command_init(&command, words[0]);
+    for (int i = 1; i < count; i++)
+        command_add_text(&command, words[i]);
+    sent = conn_send(check->conn, &command, CALL_MS, &check->err);
+    command_finish(&command);
+    check->broken = check->broken || !sent;
+    return sent;
+}
+
+void check_ahead(struct check *check, int count, const char *const *words)
+{
+    struct ahead *ahead = &check->ahead;
+
+    if (check->broken || ahead->count == MAX_AHEAD ||
+        !send_words(check, count, words))
+        return;
+    ahead->items[ahead->count].command = words[0];
+    ahead->items[ahead->count].key = words[1];
+    ahead->items[ahead->count++].reply = NULL;
+}
+
+static void receive_ahead(struct check *check)
+{
+    struct ahead *ahead = &check->ahead;
+
+    for (size_t i = 0; i < ahead->count && !check->broken; i++) {
+        ahead->items[i].reply = conn_receive(check->conn, CALL_MS, &check->err);
+        check->broken = !ahead->items[i].reply;
+    }
+}
+
+static void forget_ahead(struct ahead *ahead)
+{
+    for (size_t i = ahead->at; i < ahead->count; i++)
+        if (ahead->items[i].reply)
+            freeReplyObject(ahead->items[i].reply);
+    ahead->at = ahead->count = 0;
+}
+
+/* NULL: it was not asked for ahead. */
+static redisReply *take_ahead(struct ahead *ahead, const char *const *words)
+{
+    if (ahead->at == ahead->count ||
+        strcmp(ahead->items[ahead->at].command, words[0]) != 0 ||
+        strcmp(ahead->items[ahead->at].key, words[1]) != 0)
+        return NULL;
+    return ahead->items[ahead->at++].reply;
+}
+
+redisReply *check_ask(struct check *check, int count, const char *const *words)
+{
+    redisReply *reply = check->broken ? NULL : take_ahead(&check->ahead, words);
+    struct err err = { 0 };
+
+    if (check->broken)
+        return NULL;
+    if (!reply && send_words(check, count, words)) {
+        reply = conn_receive(check->conn, CALL_MS, &check->err);
+        check->broken = !reply;
+    }
+    if (!reply || reply_ok(reply, &err))
+        return reply;
+    freeReplyObject(reply);
+    if (view_starts(view_of(err.text), "WRONGTYPE")) {
+        check_fault(check, words[1],
+                    "holds something that quern has not put "
+                    "there");
+    } else {
+        check->broken = true;
+        check->err = err;
+    }
+    return NULL;
+}
+
+static void walk_page(struct check *check, const redisReply *keys, size_t root,
+                      check_key *each)
+{
+    for (size_t i = 0; i < keys->elements && !check->broken; i++)
+        each(check, keys->element[i]->str, keys->element[i]->str + root);
+}
+
+void check_scan(struct check *check, check_key *ahead, check_key *each)
+{
+    struct key root = names_root(&check->names, check->partition);
+    char pattern[NAMES_MAX_KEY + 1], cursor[32] = "0";
+
+    snprintf(pattern, sizeof(pattern), "%s*", root.text);
+    do {
+        CLEANUP(cleanup_asked)
+        redisReply *page =
+            CHECK_ASK(check, "SCAN", cursor, "MATCH", pattern, "COUNT", "500");
+
+        if (!page || page->elements != 2)
+            return;
+        snprintf(cursor, sizeof(cursor), "%s", page->element[0]->str);
+        walk_page(check, page->element[1], root.len, ahead);
+        receive_ahead(check);
+        walk_page(check, page->element[1], root.len, each);
+        forget_ahead(&check->ahead);
+        progress_add(&check->progress, page->element[1]->elements);
+    } while (strcmp(cursor, "0") != 0 && !check->broken);
+}

@@ -1,0 +1,286 @@
+/* check_jobs.c - the second half of a look: jobs held against the places where
+ * they were found, and then what was found of jobs that are not there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/check.h"
+
+/* What is asked for of each, and its place in the reply. */
+enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, FACTS };
+
+struct facts {
+    const char *key;
+    const char *id;
+    struct place *place;
+    enum quern_state state;
+    bool endless; /* the hash does not expire */
+    struct view values[FACTS];
+};
+
+static bool read_state(struct view name, enum quern_state *state)
+{
+    for (int i = QUERN_SCHEDULED; i <= QUERN_CANCELLED; i++)
+        if (view_is(name, quern_state_name((enum quern_state)i))) {
+            *state = (enum quern_state)i;
+            return true;
+        }
+    return false;
+}
+
+/* --- one that has not ended ----------------------------------------------- */
+
+static bool is_set(const struct facts *facts, int fact)
+{
+    return facts->values[fact].len > 0;
+}
+
+/* What its facts say of where it stands is so. */
+static void check_entry(struct check *check, const struct facts *facts)
+{
+    const struct place *place = facts->place;
+    struct view entry = facts->values[ENTRY];
+
+    if (!(place->where & IN_STREAM))
+        check_fault(check, facts->key,
+                    "its entry %.*s is in no stream that there is",
+                    VIEW_ARG(view_head(entry, 64)));
+    else if (place->where & IN_STREAM_TWICE)
+        check_fault(check, facts->key, "it has two entries in streams");
+    else if (mark_of(entry) != place->mark)
+        check_fault(check, facts->key, "its entry is another one than %.*s",
+                    VIEW_ARG(view_head(entry, 64)));
+}
+
+/* In a stream, in a lane, or behind others in the line of its session. */
+static void check_queued(struct check *check, const struct facts *facts)
+{
+    const struct place *place = facts->place;
+    struct view lane = facts->values[PLACE];
+
+    if (is_set(facts, ENTRY))
+        check_entry(check, facts);
+    else if (lane.len > 0 &&
+             (!(place->where & IN_LANE) || (!(place->where & IN_LANE_TWICE) &&
+                                            mark_of(lane) != place->lane_mark)))
+        check_fault(check, facts->key, "it is not at place %.*s of its lane",
+                    VIEW_ARG(view_head(lane, 64)));
+    else if (lane.len == 0 && !(place->where & IN_LINE))
+        check_fault(check, facts->key,
+                    "it is queued, but in no stream, no lane and no line");
+    else if (lane.len == 0 && place->where & FIRST_IN_LINE)
+        check_fault(check, facts->key,
+                    "it is queued and the first in the line of its session, "
+                    "but in no stream and no lane");
+    if (!is_set(facts, ENTRY) && place->where & IN_STREAM)
+        check_fault(check, facts->key,
+                    "it has an entry in a stream that its facts do not know");
+    if (place->where & LEASED)
+        check_fault(check, facts->key, "it is queued, and has a lease");
+}
+
+static void check_running(struct check *check, const struct facts *facts)
+{
+    uint32_t where = facts->place->where;
+
+    check_entry(check, facts);
+    if (where & IN_STREAM && !(where & PENDING))
+        check_fault(check, facts->key,
+                    "it runs, but nobody has taken its entry");
+    if (!(where & LEASED))
+        check_fault(check, facts->key, "it runs, but has no lease");
+    if (where & READY)
+        check_fault(check, facts->key, "it runs, and is listed as ready");
+}
+
+static void check_later(struct check *check, const struct facts *facts)
+{
+    uint32_t where = facts->place->where;
+
+    if (!(where & SCHEDULED))
+        check_fault(check, facts->key,
+                    "it is %s, but nothing says when it goes on",
+                    quern_state_name(facts->state));
+    if (where & (IN_STREAM | LEASED))
+        check_fault(check, facts->key, "it is %s, and in a stream or leased",
+                    quern_state_name(facts->state));
+}
+
+static void check_blobs(struct check *check, const struct facts *facts)
+{
+    struct key root = names_root(&check->names, check->partition);
+    CLEANUP(cleanup_free) char *names = view_dup(facts->values[BLOBS]);
+    char *rest = names, *name;
+
+    while ((name = strsep(&rest, " ")) && *name) {
+        char blob[NAMES_MAX_KEY + 80];
+
+        snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
+        CLEANUP(cleanup_asked)
+        redisReply *there = CHECK_ASK(check, "EXISTS", blob);
+
+        if (there && there->integer == 0)
+            check_fault(check, facts->key, "its blob %.64s is not there", name);
+        else if (!(facts->place->where & NEEDS_BLOBS))
+            check_fault(check, facts->key, "nothing keeps its blob %.64s",
+                        name);
+    }
+}
+
+static void check_body(struct check *check, const struct facts *facts)
+{
+    struct key root = names_root(&check->names, check->partition);
+    char body[NAMES_MAX_KEY + 80];
+
+    if (facts->values[PLACE].len > 0 && facts->place->where & BODY_IN_LANE)
+        return;
+    snprintf(body, sizeof(body), "%sbody:%s", root.text, facts->id);
+    CLEANUP(cleanup_asked) redisReply *there = CHECK_ASK(check, "EXISTS", body);
+
+    if (there && there->integer == 0)
+        check_fault(check, facts->key,
+                    "it has not ended, but what was "
+                    "submitted is not there");
+}
+
+static void check_ongoing(struct check *check, const struct facts *facts)
+{
+    uint32_t where = facts->place->where;
+    bool limited =
+        is_set(facts, DEADLINE) && !view_is(facts->values[DEADLINE], "0");
+
+    if (!facts->endless)
+        check_fault(check, facts->key, "it has not ended, and expires");
+    if (where & DEAD)
+        check_fault(check, facts->key,
+                    "it has not ended, and is listed as "
+                    "dead");
+    /* While it runs, its consumer does. */
+    if (limited && !(where & DUE) && facts->state != QUERN_IN_PROGRESS)
+        check_fault(check, facts->key, "nobody watches its deadline");
+    /* One that comes later stands in line when it comes. */
+    if (is_set(facts, SESSION) && !(where & IN_LINE) &&
+        facts->state != QUERN_SCHEDULED)
+        check_fault(check, facts->key, "it is not in the line of its session");
+    check_body(check, facts);
+    if (facts->values[BLOBS].len > 0)
+        check_blobs(check, facts);
+}
+
+/* --- one that has ended --------------------------------------------------- */
+
+static void check_ended(struct check *check, const struct facts *facts)
+{
+    static const struct {
+        uint32_t where;
+        const char *what;
+    } wrongs[] = {
+        { IN_STREAM, "it has an entry in a stream" },
+        { LEASED, "it has a lease" },
+        { SCHEDULED, "it is to go on later" },
+        { READY, "it is listed as ready" },
+        { RUNNING, "it is listed as running" },
+        { DUE, "its deadline is watched" },
+        { IN_LINE, "it stands in the line of a session" },
+        { UNIQUE, "it holds a unique key" },
+        { NEEDS_BLOBS, "it keeps blobs from expiring" },
+        { ENDLESS, "its body, journal or events do not expire" },
+    };
+
+    for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
+        if (facts->place->where & wrongs[i].where)
+            check_fault(check, facts->key, "it is %s, but %s",
+                        quern_state_name(facts->state), wrongs[i].what);
+    if (facts->endless)
+        check_fault(check, facts->key, "it is %s, but does not expire",
+                    quern_state_name(facts->state));
+    if (facts->state == QUERN_FAILED && !(facts->place->where & DEAD))
+        check_fault(check, facts->key, "it failed, but is not listed as dead");
+}
+
+static void judge(struct check *check, const struct facts *facts)
+{
+    static void (*const by_state[])(struct check *, const struct facts *) = {
+        [QUERN_SCHEDULED] = check_later,
+        [QUERN_QUEUED] = check_queued,
+        [QUERN_IN_PROGRESS] = check_running,
+        [QUERN_WAITING] = check_later,
+    };
+    uint64_t *const counts[] = {
+        [QUERN_SCHEDULED] = &check->counts.later,
+        [QUERN_QUEUED] = &check->counts.waiting,
+        [QUERN_IN_PROGRESS] = &check->counts.running,
+        [QUERN_WAITING] = &check->counts.later,
+    };
+
+    facts->place->where |= IS_JOB;
+    if (quern_state_is_terminal(facts->state)) {
+        check->counts.ended++;
+        check_ended(check, facts);
+        return;
+    }
+    facts->place->where |= ONGOING;
+    ++*counts[facts->state];
+    by_state[facts->state](check, facts);
+    check_ongoing(check, facts);
+}
+
+#define READ_FACTS(ask, check, key)                                            \
+    ask(check, "HMGET", key, "state", "entry", "place", "deadline_at",         \
+        "blobs", "session")
+
+void ahead_of_job(struct check *check, const char *key, const char *rest)
+{
+    if (strncmp(rest, "job:", 4) != 0)
+        return;
+    READ_FACTS(CHECK_AHEAD, check, key);
+    CHECK_AHEAD(check, "PTTL", key);
+}
+
+void check_job(struct check *check, const char *key, const char *rest)
+{
+    struct facts facts = { .key = key, .id = rest + strlen("job:") };
+
+    if (strncmp(rest, "job:", 4) != 0)
+        return;
+    CLEANUP(cleanup_asked)
+    redisReply *reply = READ_FACTS(CHECK_ASK, check, key);
+    CLEANUP(cleanup_asked) redisReply *ttl = CHECK_ASK(check, "PTTL", key);
+
+    /* Gone since it was listed. */
+    if (!reply || reply->elements != FACTS || !ttl || ttl->integer == -2)
+        return;
+    for (int i = 0; i < FACTS; i++)
+        if (reply->element[i]->type == REDIS_REPLY_STRING)
+            facts.values[i] =
+                (struct view){ reply->element[i]->str, reply->element[i]->len };
+    facts.endless = ttl->integer == -1;
+    if (strncmp(facts.id, "entry-", 6) == 0) {
+        if (facts.endless)
+            check_fault(check, key, "it does not expire");
+    } else if (!id_parse(view_of(facts.id), NULL)) {
+        check_fault(check, key, "this is no job id");
+    } else if (!read_state(facts.values[STATE], &facts.state)) {
+        check_fault(check, key, "\"%.*s\" is not a state",
+                    VIEW_ARG(view_head(facts.values[STATE], 32)));
+    } else {
+        facts.place = places_of(&check->places, view_of(facts.id));
+        judge(check, &facts);
+    }
+}
+
+/* --- what names no job ---------------------------------------------------- */
+
+/* The dead and lanes are tidied when somebody passes. */
+void check_leftovers(struct check *check)
+{
+    const struct places *places = &check->places;
+    const uint32_t tidied = DEAD | IN_LANE;
+
+    for (size_t i = 0; i < places->room; i++) {
+        const struct place *place = &places->items[i];
+
+        if (*place->id && !(place->where & IS_JOB) && place->where & ~tidied)
+            check_fault(check, places->keys[place->key],
+                        "it names job %s, which is not there", place->id);
+    }
+}

@@ -1,0 +1,372 @@
+/* check_places.c - the first half of a look: everything that names a job. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/check.h"
+#include "schemas/message/limits.h"
+
+enum { PAGE = 1000 };
+
+static struct view text_of(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING
+               ? (struct view){ reply->str, reply->len }
+               : (struct view){ 0 };
+}
+
+/* NULL: no job has such a name, which is a fault. */
+static struct place *note(struct check *check, const char *key, struct view id,
+                          uint32_t where)
+{
+    struct place *place;
+
+    if (!id_parse(id, NULL)) {
+        check_fault(check, key, "names \"%.*s\", which is no job id",
+                    VIEW_ARG(view_head(id, 64)));
+        return NULL;
+    }
+    place = places_of(&check->places, id);
+    place->where |= where;
+    place->key = places_key(&check->places, key);
+    return place;
+}
+
+/* --- streams -------------------------------------------------------------- */
+
+static struct view entry_job(const redisReply *entry)
+{
+    const redisReply *fields = entry->element[1];
+
+    for (size_t i = 0;
+         fields->type == REDIS_REPLY_ARRAY && i + 1 < fields->elements; i += 2)
+        if (view_is(text_of(fields->element[i]), "id"))
+            return text_of(fields->element[i + 1]);
+    return (struct view){ 0 };
+}
+
+/* Both are in the order of the entries. */
+static bool is_pending(const redisReply *pending, size_t *at,
+                       struct check *check, const char *key,
+                       const struct view entry)
+{
+    for (; *at < pending->elements; ++*at) {
+        const redisReply *row = pending->element[*at];
+        struct view here = text_of(row->element[0]);
+
+        if (view_equal(here, entry)) {
+            ++*at;
+            return true;
+        }
+        if (here.len < entry.len ||
+            (here.len == entry.len &&
+             memcmp(here.data, entry.data, here.len) < 0))
+            check_fault(check, key,
+                        "entry %.*s is pending, but not in the stream",
+                        VIEW_ARG(here));
+        else
+            return false;
+    }
+    return false;
+}
+
+static void note_entry(struct check *check, const char *key,
+                       const redisReply *entry, bool pending)
+{
+    struct view name = text_of(entry->element[0]), id = entry_job(entry);
+    struct place *place;
+
+    if (id.len == 0) {
+        check_fault(check, key, "entry %.*s names no job", VIEW_ARG(name));
+        return;
+    }
+    place = note(check, key, id, pending ? IN_STREAM | PENDING : IN_STREAM);
+    if (!place)
+        return;
+    if (place->mark && place->mark != mark_of(name))
+        place->where |= IN_STREAM_TWICE;
+    place->mark = mark_of(name);
+}
+
+/* Page by page, what is pending in the same range beside it; the last page has
+ * no end. */
+static void note_stream(struct check *check, const char *key)
+{
+    char from[72] = "-", to[64];
+    bool last = false;
+
+    while (!last && !check->broken) {
+        size_t at = 0;
+        CLEANUP(cleanup_asked)
+        redisReply *page =
+            CHECK_ASK(check, "XRANGE", key, from, "+", "COUNT", "1000");
+
+        if (!page)
+            return;
+        last = page->elements < PAGE;
+        snprintf(to, sizeof(to), "%s",
+                 last ? "+" : page->element[PAGE - 1]->element[0]->str);
+        CLEANUP(cleanup_asked)
+        redisReply *pending =
+            CHECK_ASK(check, "XPENDING", key, NAMES_GROUP, from, to, "1000000");
+
+        if (!pending)
+            return;
+        for (size_t i = 0; i < page->elements; i++)
+            note_entry(check, key, page->element[i],
+                       is_pending(pending, &at, check, key,
+                                  text_of(page->element[i]->element[0])));
+        for (; at < pending->elements; at++)
+            check_fault(check, key,
+                        "entry %s is pending, but not in the stream",
+                        pending->element[at]->element[0]->str);
+        snprintf(from, sizeof(from), "(%s", to);
+    }
+}
+
+/* --- sets and lists ------------------------------------------------------- */
+
+/* "<place>:<id>:<body>" */
+static void note_element(struct check *check, const char *key,
+                         struct view element)
+{
+    const char *colon = memchr(element.data, ':', element.len);
+    size_t used = colon ? (size_t)(colon - element.data) + 1 : 0;
+    struct view rest = { element.data + used, element.len - used };
+    const char *end = memchr(rest.data, ':', rest.len);
+    size_t len = end ? (size_t)(end - rest.data) : rest.len;
+    struct place *place =
+        note(check, key, (struct view){ rest.data, len }, IN_LANE);
+
+    if (!place)
+        return;
+    if (place->lane_mark)
+        place->where |= IN_LANE_TWICE;
+    if (len + 1 < rest.len)
+        place->where |= BODY_IN_LANE;
+    place->lane_mark =
+        mark_of((struct view){ element.data, used ? used - 1 : 0 });
+}
+
+/* "<queue>/<tenant>:<priority>" in two. */
+static bool split_lane(const char *name, struct view *queue,
+                       struct view *tenant)
+{
+    const char *slash = strchr(name, '/');
+    const char *colon = slash ? strrchr(slash, ':') : NULL;
+
+    if (!colon)
+        return false;
+    *queue = (struct view){ name, (size_t)(slash - name) };
+    *tenant = (struct view){ slash + 1, (size_t)(colon - slash) - 1 };
+    return true;
+}
+
+/* A lane is looked at only while its queue's "lanes" says that its tenant has
+ * one. */
+static void check_served(struct check *check, const char *key)
+{
+    struct key root = names_root(&check->names, check->partition);
+    char lanes[NAMES_MAX_KEY + 160], name[NAMES_MAX_KEY];
+    struct view queue, tenant;
+
+    if (!split_lane(key + root.len + strlen("lane:"), &queue, &tenant))
+        return;
+    snprintf(lanes, sizeof(lanes), "%slanes:%.*s", root.text,
+             VIEW_ARG(view_head(queue, MAX_NAME_BYTES)));
+    snprintf(name, sizeof(name), "%.*s",
+             VIEW_ARG(view_head(tenant, MAX_NAME_BYTES)));
+    CLEANUP(cleanup_asked)
+    redisReply *served = CHECK_ASK(check, "HEXISTS", lanes, name);
+
+    if (served && served->integer == 0)
+        check_fault(check, key,
+                    "nobody will look at it: its tenant is not in "
+                    "lanes:%.*s",
+                    VIEW_ARG(queue));
+}
+
+static void note_lane(struct check *check, const char *key)
+{
+    check_served(check, key);
+    for (long long start = 0; !check->broken; start += PAGE) {
+        char from[24], to[24];
+
+        snprintf(from, sizeof(from), "%lld", start);
+        snprintf(to, sizeof(to), "%lld", start + PAGE - 1);
+        CLEANUP(cleanup_asked)
+        redisReply *page = CHECK_ASK(check, "LRANGE", key, from, to);
+
+        if (!page || page->elements == 0)
+            return;
+        for (size_t i = 0; i < page->elements; i++)
+            note_element(check, key, text_of(page->element[i]));
+    }
+}
+
+/* Sorted sets, in the order of their scores. */
+static void note_zset(struct check *check, const char *key, uint32_t where)
+{
+    for (long long start = 0; !check->broken; start += PAGE) {
+        char from[24], to[24];
+
+        snprintf(from, sizeof(from), "%lld", start);
+        snprintf(to, sizeof(to), "%lld", start + PAGE - 1);
+        CLEANUP(cleanup_asked)
+        redisReply *page = CHECK_ASK(check, "ZRANGE", key, from, to);
+
+        if (!page || page->elements == 0)
+            return;
+        for (size_t i = 0; i < page->elements; i++) {
+            struct view id = text_of(page->element[i]);
+            bool first = where == IN_LINE && start == 0 && i == 0;
+
+            /* A lane whose rate is looked at then; an entry that is dead. */
+            if ((where == SCHEDULED && view_starts(id, "lane ")) ||
+                (where == DEAD && view_starts(id, "entry-")))
+                continue;
+            note(check, key, id, first ? IN_LINE | FIRST_IN_LINE : where);
+        }
+    }
+}
+
+static void note_set(struct check *check, const char *key)
+{
+    CLEANUP(cleanup_asked) redisReply *all = CHECK_ASK(check, "SMEMBERS", key);
+
+    for (size_t i = 0; all && i < all->elements; i++)
+        note(check, key, text_of(all->element[i]), RUNNING);
+}
+
+static void note_unique(struct check *check, const char *key)
+{
+    CLEANUP(cleanup_asked) redisReply *id = CHECK_ASK(check, "GET", key);
+
+    if (id && id->type == REDIS_REPLY_STRING)
+        note(check, key, text_of(id), UNIQUE);
+}
+
+/* Of the names in refs:, jobs and schedules that need the blob stand at 0. */
+static void note_refs(struct check *check, const char *key)
+{
+    CLEANUP(cleanup_asked)
+    redisReply *ids = CHECK_ASK(check, "ZRANGE", key, "0", "0", "BYSCORE");
+
+    for (size_t i = 0; ids && i < ids->elements; i++)
+        if (!view_starts(text_of(ids->element[i]), "schedule:"))
+            note(check, key, text_of(ids->element[i]), NEEDS_BLOBS);
+}
+
+/* --- what has to expire --------------------------------------------------- */
+
+static bool is_endless(struct check *check, const char *key)
+{
+    CLEANUP(cleanup_asked) redisReply *ttl = CHECK_ASK(check, "PTTL", key);
+
+    return ttl && ttl->integer == -1;
+}
+
+static void note_endless(struct check *check, const char *key, const char *id)
+{
+    if (is_endless(check, key))
+        note(check, key, view_of(id), ENDLESS);
+}
+
+static void check_expiry(struct check *check, const char *key)
+{
+    if (is_endless(check, key))
+        check_fault(check, key, "does not expire");
+}
+
+static void check_blob(struct check *check, const char *key, const char *sha)
+{
+    struct key root = names_root(&check->names, check->partition);
+    char refs[NAMES_MAX_KEY + 80];
+
+    if (!is_endless(check, key))
+        return;
+    snprintf(refs, sizeof(refs), "%srefs:%.64s", root.text, sha);
+    CLEANUP(cleanup_asked)
+    redisReply *jobs = CHECK_ASK(check, "ZCOUNT", refs, "0", "0");
+
+    if (jobs && jobs->integer == 0)
+        check_fault(check, key, "does not expire, and no job needs it");
+}
+
+/* Of "<tenant>/<name>" of a session: the blobs of its record. */
+static void check_session(struct check *check, const char *key)
+{
+    struct key root = names_root(&check->names, check->partition);
+    CLEANUP(cleanup_asked)
+    redisReply *facts = CHECK_ASK(check, "HMGET", key, "files", "picture");
+
+    for (size_t i = 0; facts && i < facts->elements; i++) {
+        CLEANUP(cleanup_free)
+        char *names = view_dup(text_of(facts->element[i]));
+        char *rest = names, *name;
+
+        while ((name = strsep(&rest, " ")) && *name) {
+            char blob[NAMES_MAX_KEY + 80];
+
+            snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
+            CLEANUP(cleanup_asked)
+            redisReply *there = CHECK_ASK(check, "EXISTS", blob);
+
+            if (there && there->integer == 0)
+                check_fault(check, key, "its blob %.64s is not there", name);
+        }
+    }
+    check_expiry(check, key);
+}
+
+/* --- every key ------------------------------------------------------------ */
+
+/* What is asked of every key of these, first of all. */
+void ahead_of_places(struct check *check, const char *key, const char *rest)
+{
+    static const char *const kinds[] = { "body:",   "journal:", "events:",
+                                         "result:", "idem:",    "blob:" };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strncmp(rest, kinds[i], strlen(kinds[i])) == 0 &&
+            !strstr(rest, ":entry-"))
+            CHECK_AHEAD(check, "PTTL", key);
+}
+
+/* By what stands behind the root; keys of the jobs come later. */
+void check_places(struct check *check, const char *key, const char *rest)
+{
+    static const struct {
+        const char *head;
+        uint32_t where;
+        void (*read)(struct check *, const char *, uint32_t);
+    } sets[] = {
+        { "line:", IN_LINE, note_zset }, { "scheduled:", SCHEDULED, note_zset },
+        { "ready:", READY, note_zset },  { "dead:", DEAD, note_zset },
+        { "leases", LEASED, note_zset }, { "deadlines", DUE, note_zset },
+    };
+    static const struct {
+        const char *head;
+        void (*read)(struct check *, const char *);
+    } others[] = {
+        { "work:", note_stream },    { "lane:", note_lane },
+        { "running:", note_set },    { "unique:", note_unique },
+        { "refs:", note_refs },      { "session:", check_session },
+        { "idem:", check_expiry },   { "result:", check_expiry },
+        { "worker:", check_expiry }, { "taken:", check_expiry },
+        { "rate:", check_expiry },
+    };
+    static const char *const of_jobs[] = { "body:", "journal:", "events:" };
+
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+        if (strncmp(rest, sets[i].head, strlen(sets[i].head)) == 0)
+            sets[i].read(check, key, sets[i].where);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strncmp(rest, others[i].head, strlen(others[i].head)) == 0)
+            others[i].read(check, key);
+    for (size_t i = 0; i < sizeof(of_jobs) / sizeof(of_jobs[0]); i++)
+        if (strncmp(rest, of_jobs[i], strlen(of_jobs[i])) == 0 &&
+            strncmp(rest + strlen(of_jobs[i]), "entry-", 6) != 0)
+            note_endless(check, key, rest + strlen(of_jobs[i]));
+    if (strncmp(rest, "blob:", 5) == 0)
+        check_blob(check, key, rest + 5);
+}

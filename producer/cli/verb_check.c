@@ -1,0 +1,201 @@
+/* verb_check.c - quern check: a look at every partition, and what stays true
+ * of it when it is looked at again. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "producer/cli/check.h"
+#include "producer/cli/show.h"
+
+enum {
+    LOOKS = 4,
+    PAUSE_S = 1, /* a step takes milliseconds; a taken entry starts at once */
+};
+
+static bool check_open(struct check *check, struct err *err)
+{
+    const struct options *options = &check->app->options;
+    CLEANUP(address_finish) struct address address = { 0 };
+    const char *url =
+        options->redis_url ? options->redis_url : getenv("REDIS_URL");
+
+    if (!address_parse(&address, view_of(url), err) ||
+        !names_init(&check->names,
+                    options->prefix ? options->prefix : "quern:", err))
+        return false;
+    check->conn = conn_new(&address, "check");
+    return true;
+}
+
+/* As the fleet has agreed. */
+static unsigned int check_partitions(struct check *check)
+{
+    char fleet[NAMES_MAX_PREFIX + 8];
+
+    snprintf(fleet, sizeof(fleet), "%sfleet", check->names.prefix);
+    CLEANUP(cleanup_asked)
+    redisReply *count = CHECK_ASK(check, "HGET", fleet, "partitions");
+    unsigned long number = count && count->type == REDIS_REPLY_STRING
+                               ? strtoul(count->str, NULL, 10)
+                               : 1;
+
+    return number >= 1 && number <= ID_MAX_PARTITION ? (unsigned int)number : 1;
+}
+
+static void count_keys(struct check *check)
+{
+    CLEANUP(cleanup_asked) redisReply *size = CHECK_ASK(check, "DBSIZE");
+
+    progress_init(&check->progress, &check->app->term, "keys",
+                  size && size->integer > 0 ? 2 * (uint64_t)size->integer : 0);
+}
+
+static void look(struct check *check)
+{
+    check->counts = (struct counts){ 0 };
+    count_keys(check);
+    check_scan(check, ahead_of_places, check_places);
+    check_scan(check, ahead_of_job, check_job);
+    check_leftovers(check);
+    places_finish(&check->places);
+    progress_finish(&check->progress);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Keeps of ours what is in the others' too; both sorted. */
+static void keep_common(struct faults *ours, const struct faults *others)
+{
+    size_t kept = 0, at = 0;
+
+    for (size_t i = 0; i < ours->count; i++) {
+        int order = 1;
+
+        while (at < others->count &&
+               (order = strcmp(others->items[at], ours->items[i])) < 0)
+            at++;
+        if (at < others->count && order == 0)
+            ours->items[kept++] = ours->items[i];
+        else
+            free(ours->items[i]);
+    }
+    ours->count = kept;
+}
+
+static void sort(struct faults *faults)
+{
+    if (faults->count > 0)
+        qsort(faults->items, faults->count, sizeof(char *), compare);
+}
+
+/* When there are more faults than are kept, all are told: something is very
+ * wrong, and which of them were seen twice cannot be known. */
+static struct faults find_faults(struct check *check)
+{
+    struct faults sure;
+
+    look(check);
+    sure = check->faults;
+    check->faults = (struct faults){ 0 };
+    sort(&sure);
+    for (int i = 1;
+         i < LOOKS && sure.count > 0 && sure.more == 0 && !check->broken; i++) {
+        sleep(PAUSE_S);
+        look(check);
+        sort(&check->faults);
+        keep_common(&sure, &check->faults);
+        faults_finish(&check->faults);
+    }
+    return sure;
+}
+
+static void tell(struct app *app, const struct faults *faults)
+{
+    for (size_t i = 0; i < faults->count; i++) {
+        const char *sentence = strstr(faults->items[i], ": ");
+
+        if (app->term.json) {
+            json_line(json_pack(
+                "{s:s, s:s%, s:s}", "type", "fault", "key", faults->items[i],
+                (size_t)(sentence - faults->items[i]), "text", sentence + 2));
+            continue;
+        }
+        pane_text(&app->term.out, PLAIN, view_of(faults->items[i]));
+        pane_printf(&app->term.out, PLAIN, "\n");
+    }
+    if (faults->more > 0 && !app->term.json)
+        pane_printf(&app->term.out, PLAIN, "... and %zu more\n", faults->more);
+}
+
+static void sum_up(struct app *app, const struct counts *counts, size_t faults)
+{
+    if (app->term.json)
+        json_line(json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I}", "type", "sum", "waiting",
+            (json_int_t)counts->waiting, "running", (json_int_t)counts->running,
+            "scheduled", (json_int_t)counts->later, "ended",
+            (json_int_t)counts->ended, "faults", (json_int_t)faults));
+    else
+        pane_printf(term_notice(&app->term), faults ? RED : GREEN,
+                    "waiting %" PRIu64 ", running %" PRIu64 ", later %" PRIu64
+                    ", ended %" PRIu64 ": %zu fault%s\n",
+                    counts->waiting, counts->running, counts->later,
+                    counts->ended, faults, faults == 1 ? "" : "s");
+}
+
+static void add_counts(struct counts *all, const struct counts *here)
+{
+    all->waiting += here->waiting;
+    all->running += here->running;
+    all->later += here->later;
+    all->ended += here->ended;
+}
+
+/* One after the other: what is found in one says nothing of the next. */
+static size_t check_all(struct check *check, struct counts *all)
+{
+    unsigned int partitions = check_partitions(check);
+    size_t found = 0;
+
+    for (unsigned int p = 0; p < partitions && !check->broken; p++) {
+        struct faults sure;
+
+        check->partition = p;
+        sure = find_faults(check);
+        if (!check->broken)
+            tell(check->app, &sure);
+        found += sure.count + sure.more;
+        add_counts(all, &check->counts);
+        faults_finish(&sure);
+    }
+    return found;
+}
+
+int verb_check(struct app *app)
+{
+    CLEANUP(cleanup_free) struct check *check = calloc(1, sizeof(*check));
+    struct counts all = { 0 };
+    struct err err = { 0 };
+    size_t found;
+    int code;
+
+    if (!check)
+        abort();
+    check->app = app;
+    if (!check_open(check, &err))
+        return app_fail_err(app, &err);
+    found = check_all(check, &all);
+    if (check->broken) {
+        code = app_fail_err(app, &check->err);
+    } else {
+        sum_up(app, &all, found);
+        code = found > 0 ? EXIT_JOB : EXIT_DONE;
+    }
+    faults_finish(&check->faults);
+    conn_free(check->conn);
+    return code;
+}
