@@ -21,9 +21,23 @@ void find(struct doctor *doctor, enum level level, const char *check,
           const char *remedy, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+enum { DOCTOR_CALL_MS = 3000 };
+
+/* One command, a string a word. */
+redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
+                       const char *const *words);
+#define ASK(doctor, err, ...)                                                  \
+    doctor_ask(                                                                \
+        doctor, err,                                                           \
+        (int)(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)),       \
+        (const char *[]){ __VA_ARGS__ })
+void cleanup_answer(redisReply **reply);
+
 /* Checks of Redis, in order: false when the next ones make no sense. */
 bool check_redis(struct doctor *doctor);
 bool check_server(struct doctor *doctor);
+bool check_login(struct doctor *doctor);
+bool check_clock(struct doctor *doctor);
 bool check_library(struct doctor *doctor);
 bool check_consumers(struct doctor *doctor);
 

@@ -70,10 +70,8 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
 int verb_doctor(struct app *app)
 {
     static bool (*const redis_checks[])(struct doctor *) = {
-        check_redis,
-        check_server,
-        check_library,
-        check_consumers,
+        check_redis, check_server,  check_login,
+        check_clock, check_library, check_consumers,
     };
     struct doctor doctor = { .app = app };
     struct err err = { 0 };
