@@ -105,17 +105,8 @@ char *read_text(const char *path, size_t max, size_t *size, struct err *err)
 /* --- submitting ------------------------------------------------------------
  */
 
-static size_t list_files(const struct options *options,
-                         struct quern_file *files)
-{
-    for (size_t i = 0; i < options->files.count; i++)
-        files[i] = (struct quern_file){ .path = options->files.items[i] };
-    return options->files.count;
-}
-
-/* KEY=VALUE, cut in two in keys. */
-static bool list_metadata(const struct options *options,
-                          struct quern_pair *pairs, char **keys,
+/* KEY=VALUE, cut in two. */
+static bool list_metadata(const struct options *options, struct asked *asked,
                           struct err *err)
 {
     for (size_t i = 0; i < options->metadata.count; i++) {
@@ -125,38 +116,22 @@ static bool list_metadata(const struct options *options,
         if (!equals || equals == text)
             return err_set(err, ERR_REJECT, "bad_setting",
                            "--metadata: \"%.64s\" is not KEY=VALUE", text);
-        keys[i] = view_dup((struct view){ text, (size_t)(equals - text) });
-        pairs[i] = (struct quern_pair){ keys[i], equals + 1 };
+        asked->keys[i] =
+            view_dup((struct view){ text, (size_t)(equals - text) });
+        asked->pairs[i] = (struct quern_pair){ asked->keys[i], equals + 1 };
     }
     return true;
 }
 
-static bool submit_file(struct app *app, struct quern_id *id, bool *existed,
-                        struct quern_error *error)
-{
-    struct quern_file files[MAX_TEXTS];
-    size_t count = list_files(&app->options, files);
-    struct err err = { 0 };
-    size_t size;
-    CLEANUP(cleanup_free)
-    char *text = read_text(app->options.job, MAX_JOB_BYTES, &size, &err);
-
-    if (!text)
-        return error_of(error, &err);
-    return quern_submit_json(app->quern, text, files, count, id, existed,
-                             error);
-}
-
-bool app_submit(struct app *app, const char *question,
-                const struct cells *cells, struct quern_id *id, bool *existed,
-                struct quern_error *error)
+bool app_ask(const struct app *app, const char *question,
+             const struct cells *cells, struct asked *asked, struct err *err)
 {
     const struct options *options = &app->options;
-    struct quern_file files[MAX_TEXTS];
-    struct quern_pair pairs[MAX_TEXTS];
-    char *keys[MAX_TEXTS] = { NULL };
-    struct err err = { 0 };
-    struct quern_job job = {
+
+    for (size_t i = 0; i < options->files.count; i++)
+        asked->files[i] =
+            (struct quern_file){ .path = options->files.items[i] };
+    asked->job = (struct quern_job){
         .kind = cells ? QUERN_CODE : QUERN_CONVERSATION,
         .queue = options->queue,
         .priority = (enum quern_priority)options->priority,
@@ -169,28 +144,58 @@ bool app_submit(struct app *app, const char *question,
         .tool_count = options->tools.count,
         .cells = cells ? cells->items : NULL,
         .cell_count = cells ? cells->count : 0,
-        .files = files,
-        .file_count = list_files(options, files),
+        .files = asked->files,
+        .file_count = options->files.count,
         .max_turns = options->turns,
         .deadline_ms = options->deadline_ms,
+        .delay_ms = options->delay_ms,
         .cell_ms = options->cell_ms,
         .memory_bytes = options->memory_bytes,
+        .unique_key = options->unique,
         .idempotency_key = options->key,
-        .metadata = pairs,
+        .metadata = asked->pairs,
         .metadata_count = options->metadata.count,
     };
+    return list_metadata(options, asked, err);
+}
+
+void asked_finish(struct asked *asked)
+{
+    for (size_t i = 0; i < MAX_TEXTS; i++)
+        free(asked->keys[i]);
+}
+
+static bool submit_file(struct app *app, const struct asked *asked,
+                        struct quern_id *id, bool *existed,
+                        struct quern_error *error)
+{
+    struct err err = { 0 };
+    size_t size;
+    CLEANUP(cleanup_free)
+    char *text = read_text(app->options.job, MAX_JOB_BYTES, &size, &err);
+
+    if (!text)
+        return error_of(error, &err);
+    return quern_submit_json(app->quern, text, asked->files,
+                             asked->job.file_count, id, existed, error);
+}
+
+bool app_submit(struct app *app, const char *question,
+                const struct cells *cells, struct quern_id *id, bool *existed,
+                struct quern_error *error)
+{
+    CLEANUP(asked_finish) struct asked asked = { 0 };
+    struct err err = { 0 };
     bool ok;
 
-    if (options->job)
-        ok = submit_file(app, id, existed, error);
+    if (!app_ask(app, question, cells, &asked, &err))
+        return error_of(error, &err);
+    if (app->options.job)
+        ok = submit_file(app, &asked, id, existed, error);
     else
-        ok = list_metadata(options, pairs, keys, &err)
-                 ? quern_submit(app->quern, &job, id, existed, error)
-                 : error_of(error, &err);
+        ok = quern_submit(app->quern, &asked.job, id, existed, error);
     if (ok)
         app->job = *id;
-    for (size_t i = 0; i < options->metadata.count; i++)
-        free(keys[i]);
     return ok;
 }
 

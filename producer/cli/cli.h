@@ -11,7 +11,8 @@
 /* sysexits.h, so that shells and cron know what to do. */
 enum {
     EXIT_DONE = 0,
-    EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete */
+    EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete;
+                              check has found something */
     EXIT_USAGE = 64,       /* the command line */
     EXIT_INPUT = 65,       /* the job, a file, an id */
     EXIT_UNAVAILABLE = 69, /* no Redis, or it refuses us */
@@ -61,7 +62,28 @@ int verb_session_put(struct app *app);
 int verb_session_get(struct app *app);
 int verb_session_close(struct app *app);
 int verb_session_fork(struct app *app);
+int verb_retry(struct app *app);
+int verb_approve(struct app *app);
+int verb_queue_ls(struct app *app);
+int verb_queue_stats(struct app *app);
+int verb_queue_pause(struct app *app);
+int verb_queue_resume(struct app *app);
+int verb_queue_set(struct app *app);
+int verb_queue_purge(struct app *app);
+int verb_dead_ls(struct app *app);
+int verb_dead_show(struct app *app);
+int verb_dead_requeue(struct app *app);
+int verb_dead_rm(struct app *app);
+int verb_worker_ls(struct app *app);
+int verb_worker_drain(struct app *app);
+int verb_worker_resume(struct app *app);
+int verb_schedule_ls(struct app *app);
+int verb_schedule_add(struct app *app);
+int verb_schedule_show(struct app *app);
+int verb_schedule_rm(struct app *app);
 int verb_doctor(struct app *app);
+int verb_check(struct app *app);
+int verb_completion(struct app *app);
 int verb_help(struct app *app);
 
 /* Says what failed, as a sentence or with --json as an object, on stderr; gives
@@ -79,8 +101,19 @@ struct cells { /* of Python; more than MAX_CELLS are refused */
     size_t count;
 };
 
-/* The job that the options describe, submitted. question: the user's words, or
- * NULL for --job; cells instead, or NULL. */
+/* The job that the options describe, and what it borrows. */
+struct asked {
+    struct quern_job job;
+    struct quern_file files[MAX_TEXTS];
+    struct quern_pair pairs[MAX_TEXTS];
+    char *keys[MAX_TEXTS];
+};
+/* question: the user's words, or NULL; cells instead, or NULL. */
+bool app_ask(const struct app *app, const char *question,
+             const struct cells *cells, struct asked *asked, struct err *err);
+void asked_finish(struct asked *asked);
+
+/* The same, submitted; question NULL: that of --job. */
 bool app_submit(struct app *app, const char *question,
                 const struct cells *cells, struct quern_id *id, bool *existed,
                 struct quern_error *error);

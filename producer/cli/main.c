@@ -17,10 +17,15 @@ static struct view word_name(const char *words, int place)
 static bool too_much(const struct verb *verb, const char *word, bool asks,
                      struct err *err)
 {
-    if (verb->words && strstr(verb->words, "..."))
+    if (verb->words && strstr(verb->words, "...")) {
+        int before = 0; /* words before those that there may be more of */
+
+        for (const char *at = verb->words; *at; at++)
+            before += *at == ' ';
         return err_set(err, ERR_REJECT, "bad_setting",
                        "\"%.64s\" is too much: at most %d at once", word,
-                       verb->max_words - verb->min_words + 1);
+                       verb->max_words - before);
+    }
     return err_set(err, ERR_REJECT, "bad_setting", "\"%.64s\" is too much%s",
                    word, asks ? ": put the question in quotes" : "");
 }
@@ -30,15 +35,18 @@ static bool check_words(const struct app *app, struct err *err)
 {
     const struct verb *verb = app->verb;
     int count = app->options.word_count;
-    bool asks = verb->run == verb_run || verb->run == verb_submit;
+    bool scheduled = verb->run == verb_schedule_add;
+    bool asks = scheduled || verb->run == verb_run || verb->run == verb_submit;
+    int question = scheduled ? 2 : 0; /* its place */
 
     if (count > verb->max_words)
         return too_much(verb, app->options.words[verb->max_words], asks, err);
-    if (count < verb->min_words || (asks && count == 0 && !app->options.job))
+    if (count < verb->min_words || (asks && count == question &&
+                                    !app->options.job && !app->options.dry_run))
         return err_set(err, ERR_REJECT, "bad_setting", "%.*s is missing%s",
                        VIEW_ARG(word_name(verb->words, count)),
                        asks ? " (or --job FILE)" : "");
-    if (asks && count > 0 && app->options.job)
+    if (asks && count > question && app->options.job)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a question and --job: only one of them");
     return true;

@@ -43,10 +43,20 @@ struct options {
     uint64_t deadline_ms;
     uint64_t cell_ms;
     uint64_t memory_bytes;
+    uint64_t delay_ms;
+    const char *unique;
 
     uint64_t timeout_ms;
     uint64_t from;
     const char *reason;
+    bool reject;
+
+    const char *zone;
+    uint64_t limit;
+    uint64_t skip;
+    bool all;
+    bool dry_run;
+    bool yes;
 
     /* What is not an option: as many as a verb may take, and one more. */
     const char *words[MAX_WORDS];
@@ -68,7 +78,6 @@ enum option_type {
 
 enum {
     OPTION_SETTING = 1, /* may stand in QUERN_<NAME> and the settings file */
-    OPTION_GLOBAL = 2,  /* of every verb */
 };
 
 struct option {
@@ -78,7 +87,7 @@ struct option {
     unsigned int flags;
     size_t offset;     /* in struct options */
     const char *value; /* its name in the help: FILE */
-    const char *verbs; /* ",run,session get," */
+    const char *verbs; /* ",run,session get,"; NULL: of every verb */
     const char *about;
     uint64_t max;               /* of a number; 0: none */
     const char *const *choices; /* ends in NULL */

@@ -1,7 +1,6 @@
 /* show_session.c - what is kept of a session, on the terminal or as JSON. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <time.h>
 
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
@@ -9,14 +8,8 @@
 /* One that was never saved is as old as it is. */
 const char *session_age(const struct session_record *session)
 {
-    uint64_t used_ms =
-        session->updated_ms ? session->updated_ms : session->created_ms;
-    struct timespec now;
-    uint64_t now_ms;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    return term_age(now_ms > used_ms ? now_ms - used_ms : 0);
+    return term_since(session->updated_ms ? session->updated_ms
+                                          : session->created_ms);
 }
 
 static void say_fact(struct pane *out, const char *what, struct view text)

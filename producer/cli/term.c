@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *const codes[] = {
@@ -202,6 +203,16 @@ const char *term_age(uint64_t ms)
     snprintf(text, 32, "%u %s", count,
              count == 1 ? units[i].one : units[i].many);
     return text;
+}
+
+const char *term_since(uint64_t ms)
+{
+    struct timespec now;
+    uint64_t now_ms;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return term_age(now_ms > ms ? now_ms - ms : 0);
 }
 
 size_t pane_width(const struct pane *pane)

@@ -57,6 +57,8 @@ struct pane *term_notice(struct term *term);
 const char *term_size(uint64_t bytes);
 const char *term_time(uint64_t ms);
 const char *term_age(uint64_t ms);
+/* 5 days: since that time, in ms since 1970. */
+const char *term_since(uint64_t ms);
 
 /* Characters of a line; 0: it is no terminal. */
 size_t pane_width(const struct pane *pane);

@@ -9,7 +9,7 @@ static void list_verb(const struct verb *verb, FILE *out)
 
     snprintf(left, sizeof(left), "%s %s", verb->name,
              verb->words ? verb->words : "");
-    fprintf(out, "  %-24s %s\n", left, verb->about);
+    fprintf(out, "  %-32s %s\n", left, verb->about);
 }
 
 static int overview(FILE *out)

@@ -70,6 +70,22 @@ const struct verb verbs[] = {
       .about = "stop a job, or take it out of the queue",
       .details = "",
       .run = verb_cancel },
+    { .name = "retry",
+      .words = "ID...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "run a job again that failed for good",
+      .details = "The same as dead requeue: under its id, from the "
+                 "beginning.\n",
+      .run = verb_retry },
+    { .name = "approve",
+      .words = "ID",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "let a job go on that waits for an approval",
+      .details = "With --reject it goes on as well, and is told that it may "
+                 "not.\n",
+      .run = verb_approve },
     { .name = "session ls",
       .about = "list the sessions that are kept",
       .details =
@@ -142,12 +158,178 @@ const struct verb verbs[] = {
           "\n"
           "  quern session fork lab what-if\n",
       .run = verb_session_fork },
+    { .name = "queue ls",
+      .about = "list the queues: what waits, runs, comes later, is dead",
+      .details =
+          "OLDEST: for how long the first of those that may start has waited. "
+          "LATER:\n"
+          "back-off, approval, or not before some time.\n",
+      .run = verb_queue_ls },
+    { .name = "queue stats",
+      .words = "NAME",
+      .max_words = 1,
+      .about = "one queue and its limits (default)",
+      .details = "",
+      .run = verb_queue_stats },
+    { .name = "queue pause",
+      .words = "NAME",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "let nothing of a queue start; what runs goes on",
+      .details = "Jobs are accepted meanwhile.\n",
+      .run = verb_queue_pause },
+    { .name = "queue resume",
+      .words = "NAME",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "end a pause",
+      .details = "",
+      .run = verb_queue_resume },
+    { .name = "queue set",
+      .words = "NAME SETTING=VALUE...",
+      .min_words = 2,
+      .max_words = 1 + MAX_TEXTS,
+      .about = "limit a queue, or each of its tenants",
+      .details =
+          "max_depth       jobs that wait and run\n"
+          "tenant_depth    the same of one tenant\n"
+          "tenant_running  jobs of one tenant at once\n"
+          "tenant_rate     starts of one tenant in tenant_rate_ms, so many at "
+          "once,\n"
+          "                then evenly\n"
+          "\n"
+          "Of one tenant alone: tenant_running:acme=20. Nothing behind the = "
+          "removes a\n"
+          "limit. More jobs are refused with 75; what is over its share waits "
+          "its turn.\n"
+          "\n"
+          "  quern queue set default tenant_running=8 tenant_running:acme=32\n"
+          "  quern queue set default tenant_rate=60 tenant_rate_ms=60000\n",
+      .run = verb_queue_set },
+    { .name = "queue purge",
+      .words = "NAME",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "cancel all jobs of a queue that wait",
+      .details = "Also those that come later. What runs goes on.\n",
+      .run = verb_queue_purge },
+    { .name = "dead ls",
+      .about = "list the jobs that failed for good, the latest first",
+      .details = "They are kept for a week.\n",
+      .run = verb_dead_ls },
+    { .name = "dead show",
+      .words = "ID",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "why a job failed, and what was submitted",
+      .details = "",
+      .run = verb_dead_show },
+    { .name = "dead requeue",
+      .words = "ID...",
+      .max_words = MAX_TEXTS,
+      .about = "run them again, under their ids, from the beginning",
+      .details = "\n"
+                 "  quern dead requeue --all --queue default\n",
+      .run = verb_dead_requeue },
+    { .name = "dead rm",
+      .words = "ID...",
+      .max_words = MAX_TEXTS,
+      .about = "forget them: job, result, events",
+      .details = "",
+      .run = verb_dead_rm },
+    { .name = "worker ls",
+      .about = "list the consumers that live",
+      .details = "JOBS: those that run, of so many that may. SEEN: since it "
+                 "last reported.\n",
+      .run = verb_worker_ls },
+    { .name = "worker drain",
+      .words = "WORKER...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "have a consumer finish what it runs, and leave",
+      .details = "It takes no more jobs.\n",
+      .run = verb_worker_drain },
+    { .name = "worker resume",
+      .words = "WORKER...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "have it stay after all",
+      .details = "",
+      .run = verb_worker_resume },
+    { .name = "schedule ls",
+      .about = "list what is submitted by the clock, the next first",
+      .details = "NEXT is what the clock shows in its ZONE.\n",
+      .run = verb_schedule_ls },
+    { .name = "schedule add",
+      .words = "NAME SCHEDULE QUESTION",
+      .min_words = 2,
+      .max_words = 3,
+      .about = "submit a job by the clock, again and again",
+      .details =
+          "SCHEDULE is \"every 15m\" (s, m, h, d), @hourly, @daily, @weekly, "
+          "@monthly,\n"
+          "@yearly, or the five fields of crontab: minute hour day month "
+          "weekday. A\n"
+          "schedule of that name is replaced. Prints the next times; with "
+          "--dry-run\n"
+          "that is all. A time at which nobody could submit is made up for "
+          "once.\n"
+          "\n"
+          "Where clocks change, a schedule of given hours goes off once a "
+          "day: what is\n"
+          "due in an hour that is left out at the end of it, in one that comes "
+          "twice\n"
+          "the first time. With * as hour it follows the clock.\n"
+          "\n"
+          "  quern schedule add report \"30 6 * * mon-fri\" --zone "
+          "Europe/Berlin \\\n"
+          "      \"Sum up the sales of yesterday\" --session sales\n",
+      .run = verb_schedule_add },
+    { .name = "schedule show",
+      .words = "NAME",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "a schedule, its next times, and its job",
+      .details = "",
+      .run = verb_schedule_show },
+    { .name = "schedule rm",
+      .words = "NAME...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "remove schedules; what they have submitted stays",
+      .details = "",
+      .run = verb_schedule_rm },
+    { .name = "check",
+      .offline = true, /* it has a connection of its own */
+      .about = "look whether every job is where it should be",
+      .details =
+          "Each job that has not ended must be in a stream, a lane or a line "
+          "of its\n"
+          "session, or come later; each that runs must have a lease; and "
+          "nothing may\n"
+          "name a job that is not there. What is found is looked at again, as "
+          "jobs\n"
+          "move meanwhile. Reads every key. Ends with 1 when something is "
+          "wrong.\n",
+      .run = verb_check },
     { .name = "doctor",
       .offline = true,
       .about = "look for what could be wrong here",
       .details = "Every finding comes with what to do about it. Ends with 69 "
                  "when\njobs cannot run.\n",
       .run = verb_doctor },
+    { .name = "completion",
+      .words = "SHELL",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .offline = true,
+      .about = "print what makes bash, zsh or fish complete quern",
+      .details = "\n"
+                 "  echo 'source <(quern completion bash)' >>~/.bashrc\n"
+                 "  echo 'source <(quern completion zsh)' >>~/.zshrc\n"
+                 "  quern completion fish "
+                 ">~/.config/fish/completions/quern.fish\n",
+      .run = verb_completion },
     { .name = "help",
       .words = "VERB",
       .max_words = 2,

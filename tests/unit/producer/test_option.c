@@ -96,7 +96,6 @@ static void faults_are_told(void **state)
         { "run -x", "there is no option -x" },
         { "get --session lab", "there is no option --session" },
         { "get --deadline 5s", "there is no option --deadline" },
-        { "ls --json", "there is no option --json" },
         { "run --session", "--session needs a value: NAME" },
         { "run --json=yes", "--json takes no value" },
         { "run --deadline soon", "\"soon\" is not a time" },
@@ -134,7 +133,7 @@ static void an_option_of_a_group_is_not_one_of_its_namesake(void **state)
         { "get", "--deadline=5s", false },
         { "session ls", "--tenant=acme", true },
         { "session ls", "--out=here", false },
-        { "session", "--json", false },
+        { "session ls", "--json", true },
         { "session files", "--out=here", false },
     };
 
@@ -195,11 +194,12 @@ static void the_table_is_sound(void **state)
         const struct option *option = &option_table[i];
 
         print_message("--%s\n", option->name);
-        assert_true(option->about && option->verbs);
+        assert_non_null(option->about);
         assert_true((option->type == OPTION_FLAG) == !option->value);
         assert_true((option->type == OPTION_CHOICE) == !!option->choices);
-        assert_true(option->verbs[0] == ',');
-        assert_true(option->verbs[strlen(option->verbs) - 1] == ',');
+        assert_true(!option->verbs || option->verbs[0] == ',');
+        assert_true(!option->verbs ||
+                    option->verbs[strlen(option->verbs) - 1] == ',');
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(option->name, option_table[j].name);
             assert_false(option->letter &&

@@ -1,0 +1,302 @@
+/* verb_dead.c - quern dead ls, show, requeue, rm; quern retry. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/progress.h"
+#include "producer/cli/show.h"
+#include "producer/cli/table.h"
+#include "producer/client/quern_operate.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/buf.h"
+
+enum { LIMIT = 50, PAGE = 200 };
+
+/* --- the list ------------------------------------------------------------- */
+
+static void show_line(const struct quern_dead *dead)
+{
+    json_line(json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", dead->id,
+        "queue", dead->queue, "tenant", dead->tenant, "error_code",
+        dead->error_code, "attempts", (json_int_t)dead->attempts, "errors",
+        (json_int_t)dead->errors, "crashes", (json_int_t)dead->crashes,
+        "submitted_at", (json_int_t)dead->submitted_at, "finished_at",
+        (json_int_t)dead->finished_at));
+}
+
+static void add_row(struct table *table, const struct quern_dead *dead)
+{
+    char attempts[24];
+
+    snprintf(attempts, sizeof(attempts), "%" PRIu64, dead->attempts);
+    table_add(table, (const char *[]){ dead->id, dead->queue, dead->tenant,
+                                       attempts, term_since(dead->finished_at),
+                                       dead->error_code });
+}
+
+static void say_rest(struct app *app, uint64_t shown, uint64_t total)
+{
+    if (total == 0)
+        pane_printf(&app->term.err, DIM, "none is dead\n");
+    else if (shown < total && app->term.err.tty)
+        pane_printf(&app->term.err, DIM,
+                    "%" PRIu64 " to %" PRIu64 " of %" PRIu64
+                    "; go on with --skip %" PRIu64 "\n",
+                    app->options.skip + 1, shown, total, shown);
+}
+
+/* Piece by piece: there may be very many of them. */
+int verb_dead_ls(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "ID" },
+        { .title = "QUEUE", .cut = true },
+        { .title = "TENANT", .cut = true },
+        { .title = "TRIES", .right = true },
+        { .title = "AGE", .right = true },
+        { .title = "ERROR", .cut = true },
+    };
+    uint64_t left = app->options.limit ? app->options.limit : LIMIT;
+    uint64_t skip = app->options.skip;
+    struct table *table =
+        table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct quern_deads deads = { 0 };
+    struct quern_error error;
+    int code = EXIT_DONE;
+
+    do {
+        free(deads.items);
+        if (!quern_dead_list(app->quern, app->options.queue, skip,
+                             left < PAGE ? left : PAGE, &deads, &error)) {
+            code = app_fail(app, &error);
+            break;
+        }
+        for (size_t i = 0; i < deads.count; i++)
+            if (app->term.json)
+                show_line(&deads.items[i]);
+            else
+                add_row(table, &deads.items[i]);
+        skip += deads.count;
+        left -= deads.count;
+    } while (left > 0 && deads.count > 0);
+    if (!app->term.json && code == EXIT_DONE) {
+        if (skip > app->options.skip)
+            table_print(table, &app->term.out, pane_width(&app->term.out));
+        say_rest(app, skip, deads.total);
+    }
+    table_free(table);
+    free(deads.items);
+    return code;
+}
+
+/* --- one of them ---------------------------------------------------------- */
+
+static json_t *json_of_body(const void *bytes, size_t size)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *value;
+
+    /* What came in may be anything. */
+    if (!bytes ||
+        !value_decode((struct view){ bytes, size }, &value, &arena, NULL))
+        return json_null();
+    return json_from_value(value);
+}
+
+static void show_facts(struct app *app, const struct quern_status *status,
+                       json_t *result, json_t *job)
+{
+    struct pane *out = &app->term.out;
+    json_t *error = json_object_get(result, "error");
+    const char *message = json_string_value(json_object_get(error, "message"));
+    char *text = json_dumps(job, JSON_INDENT(2) | JSON_ENCODE_ANY);
+
+    pane_printf(out, BOLD, "%-10s ", "error");
+    pane_text(out, RED, view_of(status->error_code));
+    if (message) {
+        pane_printf(out, PLAIN, ": ");
+        pane_text(out, PLAIN, view_of(message));
+    }
+    pane_printf(out, PLAIN, "\n");
+    pane_printf(out, BOLD, "%-10s ", "tries");
+    pane_printf(out, PLAIN, "%" PRIu64 "\n", status->attempts);
+    pane_printf(out, BOLD, "%-10s ", "submitted");
+    pane_printf(out, PLAIN, "%s ago\n", term_since(status->submitted_at));
+    pane_printf(out, BOLD, "%-10s ", "died");
+    pane_printf(out, PLAIN, "%s ago\n", term_since(status->finished_at));
+    pane_printf(out, BOLD, "job\n");
+    pane_text(out, PLAIN, view_of(text ? text : "null"));
+    pane_printf(out, PLAIN, "\n");
+    free(text);
+}
+
+int verb_dead_show(struct app *app)
+{
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+    CLEANUP(cleanup_free) void *bytes = NULL;
+    const char *id = app->options.words[0];
+    struct quern_error error;
+    size_t size = 0;
+    json_t *result, *job;
+
+    /* What was no job has no status. */
+    bool entry = strncmp(id, "entry-", 6) == 0;
+
+    if (!entry && !quern_get(app->quern, id, &status, &error))
+        return app_fail(app, &error);
+    if (!quern_body(app->quern, id, &bytes, &size, &error) &&
+        strcmp(error.code, "expired") != 0)
+        return app_fail(app, &error);
+    if (entry)
+        snprintf(status.error_code, sizeof(status.error_code), "bad_entry");
+    result = json_of_result(&status);
+    job = json_of_body(bytes, size);
+    if (app->term.json)
+        json_line(json_pack(
+            "{s:s, s:s, s:I, s:I, s:I, s:O, s:O}", "id", id, "error_code",
+            status.error_code, "attempts", (json_int_t)status.attempts,
+            "submitted_at", (json_int_t)status.submitted_at, "finished_at",
+            (json_int_t)status.finished_at, "result", result, "job", job));
+    else
+        show_facts(app, &status, result, job);
+    json_decref(result);
+    json_decref(job);
+    return EXIT_DONE;
+}
+
+/* --- back again, or gone -------------------------------------------------- */
+
+/* What is done with each of them. */
+struct deed {
+    bool (*do_one)(struct quern *quern, const char *id,
+                   struct quern_error *error);
+    const char *word;   /* "requeued" */
+    const char *offer;  /* "Put %d back into their queues?" */
+    bool skips_entries; /* what was no job cannot be one again */
+};
+
+static const struct deed requeueing = { quern_requeue, "requeued",
+                                        "Put back into the queue", true };
+static const struct deed forgetting = { quern_forget, "forgotten",
+                                        "Forget for good", false };
+
+static void say_one(struct app *app, const struct deed *deed, const char *id)
+{
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s, s:b}", "id", id, "outcome", deed->word,
+                            "dry_run", (int)app->options.dry_run));
+}
+
+static int say_all(struct app *app, const struct deed *deed, uint64_t count)
+{
+    if (!app->term.json)
+        pane_printf(&app->term.out, PLAIN, "%" PRIu64 " job%s %s%s\n", count,
+                    count == 1 ? "" : "s",
+                    app->options.dry_run ? "would be " : "", deed->word);
+    return EXIT_DONE;
+}
+
+/* That somebody else was quicker is no fault. */
+static bool do_one(struct app *app, const struct deed *deed, const char *id,
+                   bool *done, struct quern_error *error)
+{
+    *done = app->options.dry_run || deed->do_one(app->quern, id, error);
+    if (*done)
+        say_one(app, deed, id);
+    return *done || strcmp(error->code, "not_dead") == 0 ||
+           strcmp(error->code, "unknown_job") == 0;
+}
+
+/* The latest first, and always the first of those there are: they leave the
+ * list. What cannot be done is passed over. */
+static int do_all(struct app *app, const struct deed *deed)
+{
+    struct quern_deads deads = { 0 };
+    struct progress progress;
+    struct quern_error error;
+    uint64_t passed = 0, done = 0;
+    bool ok =
+        quern_dead_list(app->quern, app->options.queue, 0, 1, &deads, &error);
+    int code;
+
+    if (!ok)
+        return app_fail(app, &error);
+    free(deads.items);
+    if (deads.total == 0)
+        return say_all(app, deed, 0);
+    if (!app->options.dry_run &&
+        !app_confirm(app, &code, "%s: %" PRIu64 " job%s?", deed->offer,
+                     deads.total, deads.total == 1 ? "" : "s"))
+        return code;
+    progress_init(&progress, &app->term, deed->word, deads.total);
+    do {
+        ok = quern_dead_list(app->quern, app->options.queue, passed, PAGE,
+                             &deads, &error);
+        for (size_t i = 0; ok && i < deads.count; i++) {
+            const char *id = deads.items[i].id;
+            bool one = false;
+
+            if (!deed->skips_entries || strncmp(id, "entry-", 6) != 0)
+                ok = do_one(app, deed, id, &one, &error);
+            passed += !one || app->options.dry_run;
+            done += one;
+            progress_add(&progress, 1);
+        }
+        free(deads.items);
+    } while (ok && deads.count > 0);
+    progress_finish(&progress);
+    say_all(app, deed, done);
+    return ok ? EXIT_DONE : app_fail(app, &error);
+}
+
+static int do_named(struct app *app, const struct deed *deed)
+{
+    const struct options *options = &app->options;
+    struct quern_error error;
+    uint64_t done = 0;
+    int code = EXIT_DONE;
+
+    if (deed == &forgetting && !options->dry_run &&
+        !app_confirm(app, &code, "%s: %d job%s?", deed->offer,
+                     options->word_count, options->word_count == 1 ? "" : "s"))
+        return code;
+    for (int i = 0; i < options->word_count; i++)
+        if (options->dry_run ||
+            deed->do_one(app->quern, options->words[i], &error)) {
+            say_one(app, deed, options->words[i]);
+            done++;
+        } else {
+            code = app_fail(app, &error);
+        }
+    say_all(app, deed, done);
+    return code;
+}
+
+static int do_deed(struct app *app, const struct deed *deed)
+{
+    bool named = app->options.word_count > 0;
+    struct err err = { 0 };
+
+    if (named != app->options.all)
+        return named ? do_named(app, deed) : do_all(app, deed);
+    err_set(&err, ERR_REJECT, "bad_setting",
+            named ? "ids and --all: only one of them"
+                  : "ID is missing (or --all, perhaps of one --queue)");
+    return app_fail_err(app, &err);
+}
+
+int verb_dead_requeue(struct app *app)
+{
+    return do_deed(app, &requeueing);
+}
+
+int verb_dead_rm(struct app *app)
+{
+    return do_deed(app, &forgetting);
+}
+
+int verb_retry(struct app *app)
+{
+    return do_named(app, &requeueing);
+}

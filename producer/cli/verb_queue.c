@@ -1,0 +1,244 @@
+/* verb_queue.c - quern queue ls, stats, pause, resume, set, purge. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/progress.h"
+#include "producer/cli/show.h"
+#include "producer/cli/table.h"
+#include "producer/client/quern_operate.h"
+#include "schemas/message/buf.h"
+
+static json_t *json_of_queue(const struct quern_queue *queue)
+{
+    return json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "queue", queue->name, "paused", (int)queue->paused, "waiting",
+        (json_int_t)queue->waiting, "running", (json_int_t)queue->running,
+        "scheduled", (json_int_t)queue->scheduled, "dead",
+        (json_int_t)queue->dead, "oldest_ms", (json_int_t)queue->oldest_ms,
+        "tenants", (json_int_t)queue->tenants, "max_depth",
+        (json_int_t)queue->max_depth, "tenant_depth",
+        (json_int_t)queue->tenant_depth, "tenant_running",
+        (json_int_t)queue->tenant_running, "tenant_rate",
+        (json_int_t)queue->tenant_rate, "tenant_rate_ms",
+        (json_int_t)queue->tenant_rate_ms);
+}
+
+static void add_row(struct table *table, const struct quern_queue *queue)
+{
+    char numbers[4][24];
+    const uint64_t counts[] = { queue->waiting, queue->running,
+                                queue->scheduled, queue->dead };
+
+    for (int i = 0; i < 4; i++)
+        snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, counts[i]);
+    table_add(table,
+              (const char *[]){
+                  queue->name, numbers[0], numbers[1], numbers[2], numbers[3],
+                  queue->waiting > 0 ? term_age(queue->oldest_ms) : "-",
+                  queue->paused ? "paused" : "open" });
+}
+
+int verb_queue_ls(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "QUEUE", .cut = true },
+        { .title = "WAITING", .right = true },
+        { .title = "RUNNING", .right = true },
+        { .title = "LATER", .right = true },
+        { .title = "DEAD", .right = true },
+        { .title = "OLDEST", .right = true },
+        { .title = "STATE" },
+    };
+    struct quern_queues queues;
+    struct quern_error error;
+    struct table *table;
+
+    if (!quern_queues(app->quern, NULL, &queues, &error))
+        return app_fail(app, &error);
+    table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < queues.count; i++)
+        if (app->term.json)
+            json_line(json_of_queue(&queues.items[i]));
+        else
+            add_row(table, &queues.items[i]);
+    if (!app->term.json && queues.count > 0)
+        table_print(table, &app->term.out, pane_width(&app->term.out));
+    else if (!app->term.json)
+        pane_printf(&app->term.err, DIM, "no queue has ever held a job\n");
+    table_free(table);
+    free(queues.items);
+    return EXIT_DONE;
+}
+
+static const char *queue_named(const struct app *app)
+{
+    return app->options.word_count > 0 ? app->options.words[0] : "default";
+}
+
+static void say_limit(struct pane *out, const char *what, uint64_t limit)
+{
+    if (limit > 0)
+        pane_printf(out, PLAIN, "%-10s %" PRIu64 " %s\n", "limit", limit, what);
+}
+
+static void show_queue(struct pane *out, const struct quern_queue *queue)
+{
+    pane_printf(out, PLAIN, "%-10s %s%s\n", "queue", queue->name,
+                queue->paused ? ", paused: nothing starts" : "");
+    pane_printf(out, PLAIN, "%-10s %" PRIu64, "waiting", queue->waiting);
+    if (queue->waiting > 0)
+        pane_printf(out, PLAIN, ", the oldest for %s",
+                    term_age(queue->oldest_ms));
+    if (queue->tenants > 0)
+        pane_printf(out, PLAIN, "; %" PRIu64 " tenant%s more than their turn",
+                    queue->tenants, queue->tenants == 1 ? " has" : "s have");
+    pane_printf(out, PLAIN, "\n%-10s %" PRIu64 "\n", "running", queue->running);
+    pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "later", queue->scheduled);
+    pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "dead", queue->dead);
+    say_limit(out, "jobs that wait and run (max_depth)", queue->max_depth);
+    say_limit(out, "of one tenant (tenant_depth)", queue->tenant_depth);
+    say_limit(out, "of one tenant at once (tenant_running)",
+              queue->tenant_running);
+    if (queue->tenant_rate > 0)
+        pane_printf(
+            out, PLAIN, "%-10s %" PRIu64 " of one tenant in %s (tenant_rate)\n",
+            "limit", queue->tenant_rate, term_time(queue->tenant_rate_ms));
+}
+
+int verb_queue_stats(struct app *app)
+{
+    struct quern_queues queues;
+    struct quern_error error;
+
+    if (!quern_queues(app->quern, queue_named(app), &queues, &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        json_line(json_of_queue(&queues.items[0]));
+    else
+        show_queue(&app->term.out, &queues.items[0]);
+    free(queues.items);
+    return EXIT_DONE;
+}
+
+/* --- settings ------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void
+say_done(struct app *app, const char *format, ...)
+{
+    char text[300];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (!app->term.json && app->term.err.tty)
+        pane_printf(term_notice(&app->term), DIM, "%s\n", text);
+}
+
+static int set_paused(struct app *app, bool paused)
+{
+    const char *queue = app->options.words[0];
+    const struct quern_pair pair = { "paused", paused ? "1" : "" };
+    struct quern_error error;
+
+    if (!quern_queue_set(app->quern, queue, &pair, 1, &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        json_line(
+            json_pack("{s:s, s:b}", "queue", queue, "paused", (int)paused));
+    say_done(app, "queue %s %s", queue,
+             paused ? "is paused: jobs are accepted, none starts; what runs "
+                      "goes on"
+                    : "goes on");
+    return EXIT_DONE;
+}
+
+int verb_queue_pause(struct app *app)
+{
+    return set_paused(app, true);
+}
+
+int verb_queue_resume(struct app *app)
+{
+    return set_paused(app, false);
+}
+
+int verb_queue_set(struct app *app)
+{
+    const struct options *options = &app->options;
+    const char *queue = options->words[0];
+    struct quern_pair pairs[MAX_WORDS];
+    char *keys[MAX_WORDS];
+    size_t count = 0;
+    struct quern_error error;
+    struct err err = { 0 };
+    bool ok = true;
+
+    for (int i = 1; ok && i < options->word_count; i++) {
+        const char *equals = strchr(options->words[i], '=');
+
+        ok = equals ||
+             err_set(&err, ERR_REJECT, "bad_setting",
+                     "\"%.64s\" is not SETTING=VALUE", options->words[i]);
+        if (!ok)
+            break;
+        keys[count] = view_dup((struct view){
+            options->words[i], (size_t)(equals - options->words[i]) });
+        pairs[count] = (struct quern_pair){ keys[count], equals + 1 };
+        count++;
+    }
+    ok = ok ? quern_queue_set(app->quern, queue, pairs, count, &error)
+            : error_of(&error, &err);
+    for (size_t i = 0; i < count; i++)
+        free(keys[i]);
+    if (!ok)
+        return app_fail(app, &error);
+    return verb_queue_stats(app);
+}
+
+/* --- emptying one --------------------------------------------------------- */
+
+static int say_purged(struct app *app, const char *queue, uint64_t jobs,
+                      bool dry)
+{
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:I, s:b}", "queue", queue, "jobs",
+                            (json_int_t)jobs, "dry_run", (int)dry));
+    else
+        pane_printf(&app->term.out, PLAIN, "%" PRIu64 " job%s %s\n", jobs,
+                    jobs == 1 ? "" : "s",
+                    dry ? "would be cancelled" : "cancelled");
+    return EXIT_DONE;
+}
+
+int verb_queue_purge(struct app *app)
+{
+    const char *queue = app->options.words[0];
+    struct progress progress;
+    struct quern_error error;
+    uint64_t waiting, jobs;
+    bool more = true;
+    int code;
+
+    if (!quern_purge(app->quern, queue, true, &waiting, &more, &error))
+        return app_fail(app, &error);
+    if (app->options.dry_run || waiting == 0)
+        return say_purged(app, queue, waiting, app->options.dry_run);
+    if (!app_confirm(app, &code,
+                     "Cancel the %" PRIu64 " job%s that wait in queue %s?",
+                     waiting, waiting == 1 ? "" : "s", queue))
+        return code;
+    progress_init(&progress, &app->term, "jobs cancelled", waiting);
+    for (more = true; more;) {
+        if (!quern_purge(app->quern, queue, false, &jobs, &more, &error)) {
+            progress_finish(&progress);
+            say_purged(app, queue, progress.done, false);
+            return app_fail(app, &error);
+        }
+        progress_add(&progress, jobs);
+    }
+    progress_finish(&progress);
+    return say_purged(app, queue, progress.done, false);
+}

@@ -1,0 +1,269 @@
+/* verb_schedule.c - quern schedule ls, add, show, rm. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "producer/cli/progress.h"
+#include "producer/cli/show.h"
+#include "producer/cli/table.h"
+#include "producer/client/quern_operate.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/buf.h"
+#include "schemas/message/zone.h"
+
+enum { PREVIEW = 5 };
+
+/* What the clock of the zone shows: "2026-11-22 06:30 CET" has no name of the
+ * zone, as people know theirs; seconds where they matter. */
+static void print_time(char *text, size_t size, const char *zone_name,
+                       uint64_t ms)
+{
+    struct zone *zone = zone_open(view_of(zone_name), NULL);
+    int64_t at = (int64_t)(ms / 1000);
+    int64_t local = at + (zone ? zone_at(zone, at).offset : 0);
+    int64_t day = floor_div(local, 86400);
+    int rest = (int)(local - day * 86400);
+    struct date date = date_of_day(day);
+    int len =
+        snprintf(text, size, "%04" PRId64 "-%02d-%02d %02d:%02d", date.year,
+                 date.month, date.day, rest / 3600, rest / 60 % 60);
+
+    if (rest % 60)
+        snprintf(text + len, size - (size_t)len, ":%02d", rest % 60);
+    zone_free(zone);
+}
+
+static json_t *json_of_schedule(const struct quern_schedule *schedule)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I}", "schedule",
+                     schedule->name, "spec", schedule->spec, "zone",
+                     schedule->zone, "next_at", (json_int_t)schedule->next_at,
+                     "last_at", (json_int_t)schedule->last_at, "last_id",
+                     schedule->last_id, "refused", schedule->refused,
+                     "created_at", (json_int_t)schedule->created_at);
+}
+
+/* "3 hours"; of what is due "now". */
+static const char *time_until(uint64_t at, uint64_t now)
+{
+    return at > now ? term_age(at - now) : "now";
+}
+
+static void add_row(struct table *table, const struct quern_schedule *schedule,
+                    uint64_t now)
+{
+    char next[40] = "never";
+
+    if (schedule->next_at > 0)
+        print_time(next, sizeof(next), schedule->zone, schedule->next_at);
+    table_add(
+        table,
+        (const char *[]){
+            schedule->name, schedule->spec, next, schedule->zone,
+            schedule->next_at > 0 ? time_until(schedule->next_at, now) : "-",
+            schedule->last_at > 0 ? term_since(schedule->last_at) : "-",
+            *schedule->refused ? "refused" : "" });
+}
+
+int verb_schedule_ls(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "NAME", .cut = true },
+        { .title = "SCHEDULE", .cut = true },
+        { .title = "NEXT" },
+        { .title = "ZONE", .cut = true },
+        { .title = "IN", .right = true },
+        { .title = "LAST", .right = true },
+        { .title = "STATE", .cut = true },
+    };
+    struct quern_schedules schedules;
+    struct quern_error error;
+    struct table *table;
+
+    if (!quern_schedules(app->quern, &schedules, &error))
+        return app_fail(app, &error);
+    table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < schedules.count; i++)
+        if (app->term.json)
+            json_line(json_of_schedule(&schedules.items[i]));
+        else
+            add_row(table, &schedules.items[i], schedules.now);
+    if (!app->term.json && schedules.count > 0)
+        table_print(table, &app->term.out, pane_width(&app->term.out));
+    else if (!app->term.json)
+        pane_printf(&app->term.err, DIM, "there are no schedules\n");
+    table_free(table);
+    free(schedules.items);
+    return EXIT_DONE;
+}
+
+/* The next times, a line each. */
+static bool preview(struct app *app, const char *spec, const char *zone,
+                    uint64_t after, struct quern_error *error)
+{
+    for (int i = 0; i < PREVIEW; i++) {
+        char text[40];
+
+        if (!quern_schedule_next(spec, zone, after, &after, error))
+            return false;
+        if (after == 0)
+            break;
+        print_time(text, sizeof(text), zone ? zone : "UTC", after);
+        if (app->term.json)
+            json_line(json_pack("{s:I, s:s}", "at", (json_int_t)after, "local",
+                                text));
+        else
+            pane_printf(&app->term.out, PLAIN, "%-10s %s  %s\n",
+                        i == 0 ? "next" : "", text, zone ? zone : "UTC");
+    }
+    return true;
+}
+
+static uint64_t host_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool add_schedule(struct app *app, struct quern_error *error)
+{
+    const struct options *options = &app->options;
+    const char *name = options->words[0], *spec = options->words[1];
+    CLEANUP(asked_finish) struct asked asked = { 0 };
+    CLEANUP(cleanup_free) char *text = NULL;
+    struct err err = { 0 };
+    size_t size;
+
+    if (!options->job)
+        return (app_ask(app, options->words[2], NULL, &asked, &err) ||
+                error_of(error, &err)) &&
+               quern_schedule_set(app->quern, name, spec, options->zone,
+                                  &asked.job, error);
+    text = read_text(options->job, MAX_JOB_BYTES, &size, &err);
+    if (!text)
+        return error_of(error, &err);
+    return quern_schedule_set_json(app->quern, name, spec, options->zone, text,
+                                   error);
+}
+
+int verb_schedule_add(struct app *app)
+{
+    const struct options *options = &app->options;
+    struct quern_error error = { 0 };
+    uint64_t next;
+
+    if (!quern_schedule_next(options->words[1], options->zone, host_now(),
+                             &next, &error) ||
+        (!options->dry_run && !add_schedule(app, &error)) ||
+        !preview(app, options->words[1], options->zone, host_now(), &error))
+        return app_fail(app, &error);
+    return EXIT_DONE;
+}
+
+static void say(struct pane *out, const char *what, const char *text)
+{
+    if (!*text)
+        return;
+    pane_printf(out, BOLD, "%-10s ", what);
+    pane_text(out, PLAIN, view_of(text));
+    pane_printf(out, PLAIN, "\n");
+}
+
+static int show_schedule(struct app *app, const struct quern_schedule *schedule,
+                         const void *bytes, size_t size)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *value;
+    struct pane *out = &app->term.out;
+    struct quern_error error;
+    json_t *job =
+        value_decode((struct view){ bytes, size }, &value, &arena, NULL)
+            ? json_from_value(value)
+            : json_null();
+
+    if (app->term.json) {
+        json_t *object = json_of_schedule(schedule);
+
+        json_object_set_new(object, "job", job);
+        json_line(object);
+        return EXIT_DONE;
+    }
+    say(out, "schedule", schedule->name);
+    say(out, "goes off", schedule->spec);
+    say(out, "last job", schedule->last_id);
+    say(out, "refused", schedule->refused);
+    if (!preview(app, schedule->spec, schedule->zone, host_now(), &error))
+        app_fail(app, &error);
+    char *text = json_dumps(job, JSON_INDENT(2) | JSON_ENCODE_ANY);
+
+    pane_printf(out, BOLD, "job\n");
+    pane_text(out, PLAIN, view_of(text ? text : "null"));
+    pane_printf(out, PLAIN, "\n");
+    free(text);
+    json_decref(job);
+    return EXIT_DONE;
+}
+
+int verb_schedule_show(struct app *app)
+{
+    const char *name = app->options.words[0];
+    CLEANUP(cleanup_free) void *bytes = NULL;
+    struct quern_schedules schedules;
+    struct quern_error error;
+    size_t size;
+    int code = EXIT_DONE;
+
+    if (!quern_schedule_job(app->quern, name, &bytes, &size, &error) ||
+        !quern_schedules(app->quern, &schedules, &error))
+        return app_fail(app, &error);
+    for (size_t i = 0; i < schedules.count; i++)
+        if (strcmp(schedules.items[i].name, name) == 0)
+            code = show_schedule(app, &schedules.items[i], bytes, size);
+    free(schedules.items);
+    return code;
+}
+
+/* Before anybody is asked: a name that was misspelt. */
+static bool all_are_there(struct app *app, struct quern_error *error)
+{
+    for (int i = 0; i < app->options.word_count; i++) {
+        CLEANUP(cleanup_free) void *bytes = NULL;
+        size_t size;
+
+        if (!quern_schedule_job(app->quern, app->options.words[i], &bytes,
+                                &size, error))
+            return false;
+    }
+    return true;
+}
+
+int verb_schedule_rm(struct app *app)
+{
+    const struct options *options = &app->options;
+    struct quern_error error;
+    int code = EXIT_DONE;
+
+    if (!all_are_there(app, &error))
+        return app_fail(app, &error);
+    if (!options->dry_run &&
+        !app_confirm(app, &code, "Remove %d schedule%s?", options->word_count,
+                     options->word_count == 1 ? "" : "s"))
+        return code;
+    for (int i = 0; i < options->word_count; i++) {
+        const char *name = options->words[i];
+
+        if (!options->dry_run &&
+            !quern_schedule_remove(app->quern, name, &error))
+            return app_fail(app, &error);
+        if (app->term.json)
+            json_line(json_pack("{s:s, s:s, s:b}", "schedule", name, "outcome",
+                                "removed", "dry_run", (int)options->dry_run));
+        else
+            pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
+                        options->dry_run ? "would be removed" : "removed");
+    }
+    return EXIT_DONE;
+}

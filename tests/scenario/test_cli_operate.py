@@ -1,0 +1,416 @@
+"""The operators' verbs of quern: queues, the dead, workers, schedules."""
+
+import json
+import subprocess
+import time
+
+import msgpack
+import pytest
+from command import Terminal
+from library import Library, job_id, pack
+
+A, B, C = job_id(1), job_id(2), job_id(3)
+
+pytestmark = pytest.mark.usefixtures("ends")
+
+
+@pytest.fixture
+def jobs(redis):
+    return Library(redis).load()
+
+
+def bury(jobs, number, queue="default", code="model_unavailable", **pairs):
+    """A job that failed for good."""
+    id = job_id(number)
+    body = pack(v=1, id=id, prompt=f"question {number}")
+    jobs.submit(id, body, queue=queue, **pairs)
+    jobs.begin(stream=jobs.work(queue))
+    error = {"kind": "retry", "code": code, "message": "nobody answered"}
+    result = pack(v=1, id=id, status="failed", error=error)
+    jobs.finish(id, 1, "failed", result, error_code=code)
+    return id
+
+
+# --- queues ---------------------------------------------------------------------
+
+
+def test_queues_as_they_stand(quern, jobs):
+    assert quern.run("queue", "ls") == ("", "no queue has ever held a job\n", 0)
+    for number in range(40):  # eight more than one tenant's window
+        jobs.submit(job_id(number))
+    jobs.begin()
+    jobs.submit(job_id(50), queue="night", delay_ms=60000)
+    bury(jobs, 60, "night")
+    assert quern("queue", "ls").splitlines() == [
+        "QUEUE    WAITING  RUNNING  LATER  DEAD  OLDEST  STATE",
+        "default       39        1      0     0     0 s  open",
+        "night          0        0      1     1       -  open",
+    ]
+    default, night = quern.json("queue", "ls")
+    assert (default["waiting"], default["running"], default["tenants"]) == (39, 1, 1)
+    assert 0 <= default["oldest_ms"] < 60000
+    assert night == {
+        **dict.fromkeys(default, 0),
+        "queue": "night",
+        "paused": False,
+        "scheduled": 1,
+        "dead": 1,
+    }
+
+
+def test_a_paused_queue_lets_nothing_start(quern, jobs):
+    jobs.submit(A)
+    assert quern("queue", "pause", "default") == ""
+    assert quern("queue", "ls").split()[-1] == "paused"
+    (entry,) = jobs.take()
+    assert jobs.start(entry).reason == "paused"
+    assert quern.json("queue", "resume", "default") == [
+        {"queue": "default", "paused": False}
+    ]
+    jobs.promote()
+    assert jobs.begin().id == A
+
+
+def test_limits_are_set_and_removed(quern, jobs):
+    words = "tenant_running=8 tenant_running:acme=32 max_depth=2"
+    said = quern("queue", "set", "default", *words.split())
+    assert "limit      8 of one tenant at once (tenant_running)\n" in said
+    assert jobs.client.hgetall(f"{jobs.root}queue:default") == {
+        b"tenant_running": b"8",
+        b"tenant_running:acme": b"32",
+        b"max_depth": b"2",
+    }
+    quern("submit", "1")
+    quern("submit", "2")
+    assert "queue default holds 2 jobs" in quern("submit", "3", code=75)
+    assert "limit" not in quern("queue", "set", "default", "max_depth=", "tenant_running=")
+    quern("submit", "3")
+
+
+def test_a_purge_takes_what_waits_and_leaves_what_runs(quern, jobs):
+    for number in range(1200):
+        jobs.submit(job_id(number))
+    runs = jobs.begin().id
+    jobs.submit(job_id(2000), delay_ms=60000)
+    assert quern("queue", "purge", "default", "--dry-run") == (
+        "1200 jobs would be cancelled\n"
+    )
+    assert "say --yes" in quern("queue", "purge", "default", code=64)
+    assert jobs.stats()["ready"] > 0
+    assert quern.json("queue", "purge", "default", "-y") == [
+        {"queue": "default", "jobs": 1200, "dry_run": False}
+    ]
+    assert jobs.state(runs) == "in_progress"
+    assert jobs.state(job_id(2000)) == "cancelled"
+    assert jobs.result(job_id(1199))["notes"] == "cancelled: purged"
+    assert quern("queue", "purge", "default", "-y") == "0 jobs cancelled\n"
+
+
+def test_a_person_is_asked_first(quern, jobs):
+    jobs.submit(A)
+    with Terminal(quern, "queue", "purge", "default") as terminal:
+        terminal.wait_for("Cancel the 1 job that wait in queue default? [y/N]")
+        terminal.type("\n")
+        terminal.wait_for("nothing was done")
+        assert terminal.end() == 0
+    assert jobs.state(A) == "queued"
+    with Terminal(quern, "queue", "purge", "default") as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type("y\n")
+        terminal.wait_for("1 job cancelled")
+    assert jobs.state(A) == "cancelled"
+
+
+# --- the dead -------------------------------------------------------------------
+
+
+def test_the_dead_are_listed_the_latest_first_and_in_pieces(quern, jobs):
+    assert quern.run("dead", "ls") == ("", "none is dead\n", 0)
+    ids = []
+    for number in range(7):
+        ids.append(bury(jobs, number, "night" if number % 2 else "default"))
+        time.sleep(0.002)
+    listed = [line["id"] for line in quern.json("dead", "ls")]
+    assert listed == ids[::-1]
+    assert [line["id"] for line in quern.json("dead", "ls", "-q", "night")] == ids[5::-2]
+    piece = quern.json("dead", "ls", "--skip", "2", "--limit", "3")
+    assert [line["id"] for line in piece] == ids[4:1:-1]
+    assert piece[0] == {
+        "id": ids[4],
+        "queue": "default",
+        "tenant": "default",
+        "error_code": "model_unavailable",
+        "attempts": 1,
+        "errors": 0,
+        "crashes": 0,
+        "submitted_at": int(jobs.facts(ids[4])["submitted_at"]),
+        "finished_at": int(jobs.facts(ids[4])["finished_at"]),
+    }
+    with Terminal(quern, "dead", "ls", "-n", "3") as terminal:
+        terminal.wait_for("1 to 3 of 7; go on with --skip 3")
+    assert quern.json("dead", "ls", "--skip", "7") == []
+
+
+def test_pages_join_without_a_gap(quern, jobs):
+    """More than one call brings."""
+    ids = {bury(jobs, number) for number in range(450)}
+    listed = [line["id"] for line in quern.json("dead", "ls", "--limit", "1000")]
+    assert len(listed) == 450 and set(listed) == ids
+
+
+def test_why_a_job_is_dead_and_what_was_asked(quern, jobs):
+    bury(jobs, 1)
+    said = quern("dead", "show", A)
+    assert "error      model_unavailable: nobody answered\n" in said
+    assert '"prompt": "question 1"' in said
+    (line,) = quern.json("dead", "show", A)
+    assert line["job"]["prompt"] == "question 1"
+    assert line["result"]["error"]["message"] == "nobody answered"
+    assert "no job" in quern("dead", "show", B, code=65)
+
+
+def test_what_was_no_job_is_shown_and_forgotten_but_never_run(quern, jobs):
+    jobs.submit(A)
+    jobs.finish(A, jobs.begin().epoch)
+    entry = jobs.client.xadd(jobs.work(), {"no": "job"}).decode()
+    jobs.start(*jobs.take())
+    (line,) = quern.json("dead", "ls")
+    assert (line["id"], line["error_code"]) == (f"entry-{entry}", "bad_entry")
+    (shown,) = quern.json("dead", "show", line["id"])
+    assert shown["job"] == ["no", "job"]
+    said = quern("dead", "requeue", line["id"], code=65)
+    assert "came in and was no job: it cannot run" in said
+    assert quern("dead", "requeue", "--all", "-y") == "0 jobs requeued\n"
+    assert quern("dead", "rm", line["id"], "-y") == "1 job forgotten\n"
+    assert quern.json("dead", "ls") == []
+
+
+@pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)
+def test_a_dead_job_runs_again_under_its_id(quern, jobs, verb):
+    bury(jobs, 1)
+    assert quern.json(*verb, A) == [
+        {"id": A, "outcome": "requeued", "dry_run": False}
+    ]
+    assert jobs.state(A) == "queued"
+    again = jobs.begin()
+    assert (again.id, again.attempt, again.crashes) == (A, 1, 0)
+    jobs.finish(A, again.epoch)
+    assert "is not among the dead" in quern(*verb, A, code=65)
+    assert "no job" in quern(*verb, B, code=65)
+
+
+def test_all_of_a_queue_run_again(quern, jobs):
+    for number in range(250):
+        bury(jobs, number, "night" if number < 240 else "default")
+    assert "240 jobs would be requeued" in quern(
+        "dead", "requeue", "--all", "-q", "night", "--dry-run"
+    )
+    assert jobs.stats("night")["dead"] == 240
+    said = quern("dead", "requeue", "--all", "-q", "night", "--yes")
+    assert said == "240 jobs requeued\n"
+    assert (jobs.stats("night")["dead"], jobs.stats()["dead"]) == (0, 10)
+    assert jobs.stats("night")["ready"] + jobs.stats("night")["lanes"] == 240
+
+
+def test_the_forgotten_leave_nothing(quern, jobs):
+    for number in range(3):
+        bury(jobs, number)
+    assert "say --yes" in quern("dead", "rm", "--all", code=64)
+    assert "ids and --all: only one" in quern("dead", "rm", A, "--all", code=64)
+    assert "ID is missing (or --all" in quern("dead", "rm", code=64)
+    assert quern("dead", "rm", A, "-y") == "1 job forgotten\n"
+    assert quern("dead", "rm", "--all", "-y") == "2 jobs forgotten\n"
+    left = {key.decode() for key in jobs.client.scan_iter(f"{jobs.root}*")}
+    assert not [key for key in left if job_id(0)[-12:] in key or A in key]
+
+
+# --- approval, delay, unique keys -----------------------------------------------
+
+
+def test_a_job_that_waits_for_an_approval_goes_on(quern, jobs):
+    jobs.submit(A)
+    job = jobs.begin()
+    jobs.wait(A, job.epoch, 0, "approval", 0)
+    assert quern.run("get", A)[0] == "waiting\n"
+    assert quern("approve", A) == "approved: it goes on\n"
+    assert jobs.facts(A)["approval"] == "yes"
+    assert quern("approve", A, "--reject") == "it does not wait for an approval\n"
+
+
+def test_a_rejection_says_why(quern, jobs):
+    jobs.submit(A)
+    jobs.wait(A, jobs.begin().epoch, 0, "approval", 0)
+    said = quern.json("approve", A, "--reject", "--reason", "too dear")
+    assert said == [{"id": A, "outcome": "rejected"}]
+    assert jobs.facts(A)["approval"] == "no"
+    assert jobs.facts(A)["approval_note"] == "too dear"
+
+
+def test_a_delayed_job_is_scheduled(quern, jobs):
+    id = quern("submit", "later", "--delay", "1h").strip()
+    assert jobs.state(id) == "scheduled"
+
+
+def test_a_unique_key_gives_the_job_that_stands(quern, jobs):
+    first = quern("submit", "one", "--unique", "k").strip()
+    assert quern.json("submit", "two", "-u", "k") == [{"id": first, "existed": True}]
+    quern("cancel", first)
+    assert quern.json("submit", "three", "-u", "k")[0]["existed"] is False
+
+
+# --- workers --------------------------------------------------------------------
+
+
+def test_workers_by_what_they_report(quern, jobs):
+    assert "start one: quern-consumer" in quern.run("worker", "ls")[1]
+    about = "host h pid 7 version 0.1.0 slots 50 running 3 mode running".split()
+    jobs.call("report", "h:7:x", 60000, *about, "queues", "default night")
+    (line,) = quern.json("worker", "ls")
+    assert (line["worker"], line["pid"], line["running"]) == ("h:7:x", 7, 3)
+    assert (line["queues"], line["draining"]) == ("default night", False)
+    quern("worker", "drain", "h:7:x")
+    assert jobs.call("report", "h:7:x", 60000, *about)[0] == 1
+    assert "draining" in quern("worker", "ls")
+    quern("worker", "resume", "h:7:x")
+    assert jobs.call("report", "h:7:x", 60000, *about)[0] == 0
+    assert 'no worker "nobody"' in quern("worker", "drain", "nobody", code=65)
+    assert 'no worker "a b"' in quern("worker", "drain", "a b", code=65)
+
+
+# --- schedules ------------------------------------------------------------------
+
+
+def fire(jobs, number=900):
+    """As a consumer does when a schedule is due; gives what fire says."""
+    (name, _, _, at), *_ = jobs.promote()[2]
+    return jobs.call("fire", name, at, int(at) + 60000, job_id(number))
+
+
+def test_a_schedule_submits_its_job(quern, jobs):
+    said = quern(
+        *("schedule", "add", "report", "every 1s", "how much?"),
+        *"--queue night --tenant acme --model big --session lab".split(),
+    )
+    assert said.count("\n") == 5 and said.startswith("next       20")
+    time.sleep(1.01)
+    id, verdict = fire(jobs)
+    assert (id.decode(), verdict) == (job_id(900), b"created")
+    facts = jobs.facts(job_id(900))
+    assert (facts["queue"], facts["tenant"], facts["session"]) == ("night", "acme", "lab")
+    body = msgpack.unpackb(jobs.body(job_id(900)))
+    assert body["prompt"] == "how much?" and body["model"] == "big"
+    assert body["id"] == job_id(900)
+    (line,) = quern.json("schedule", "ls")
+    assert (line["schedule"], line["last_id"]) == ("report", job_id(900))
+
+
+def test_a_schedules_files_are_kept_as_long_as_it_is(quern, jobs):
+    (quern.cwd / "a.csv").write_text("1,2\n")
+    quern("schedule", "add", "n", "@daily", "sum", "--file", "a.csv")
+    (blob,) = [key for key in jobs.keys("blob") if jobs.client.get(key) == b"1,2\n"]
+    assert jobs.client.pttl(blob) == -1
+    quern("schedule", "rm", "n", "-y")
+    assert jobs.client.pttl(blob) > 0
+
+
+def test_a_schedule_is_shown_replaced_and_removed(quern, jobs):
+    quern("schedule", "add", "n", "@daily", "one", "--zone", "Europe/Berlin")
+    quern("schedule", "add", "n", "30 6 * * mon-fri", "two", "-z", "America/New_York")
+    (line,) = quern.json("schedule", "ls")
+    assert (line["spec"], line["zone"]) == ("30 6 * * mon-fri", "America/New_York")
+    assert " 06:30  America/New_York  " in quern("schedule", "ls")
+    (line,) = quern.json("schedule", "show", "n")
+    assert line["job"]["prompt"] == "two"
+    assert '"prompt": "two"' in quern("schedule", "show", "n")
+    assert quern("schedule", "rm", "n", "--dry-run") == "n would be removed\n"
+    assert quern("schedule", "rm", "n", "--yes") == "n removed\n"
+    assert 'there is no schedule "n"' in quern("schedule", "rm", "n", "-y", code=65)
+    assert quern.run("schedule", "ls") == ("", "there are no schedules\n", 0)
+
+
+def test_a_preview_adds_nothing(quern, jobs):
+    said = quern("schedule", "add", "n", "0 2 29 2 *", "--dry-run")
+    assert [line.split()[-3][5:] for line in said.splitlines()] == ["02-29"] * 5
+    assert quern.json("schedule", "ls") == []
+
+
+WRONG = [
+    ("n|61 * * * *|q", 'schedule: minute: "61" is not 0 to 59'),
+    ("n|@reboot|q", '"@reboot" is none of @hourly'),
+    ("n|@daily|q|--zone|Mars/Olympus", '"Mars/Olympus" is no time zone here'),
+    ("a/b|@daily|q", 'schedule: "a/b" is not a name'),
+    ("n|@daily|q|--session|a/b", "session"),
+]
+
+
+@pytest.mark.parametrize("words, said", WRONG)
+def test_a_wrong_schedule(words, said, quern, jobs):
+    assert said in quern("schedule", "add", *words.split("|"), code=65)
+    assert quern.json("schedule", "ls") == []
+
+
+def test_a_schedules_job_as_json(quern, jobs):
+    job = json.dumps({"kind": "code", "cells": ["1 + 1"]})
+    quern("schedule", "add", "n", "@daily", "--job", "-", stdin=job)
+    assert quern.json("schedule", "show", "n")[0]["job"]["cells"] == ["1 + 1"]
+    job = json.dumps({"prompt": "q", "idempotency_key": "k"})
+    said = quern("schedule", "add", "m", "@daily", "--job", "-", stdin=job, code=65)
+    assert "each time has its own" in said
+
+
+# --- words ----------------------------------------------------------------------
+
+USAGE = [
+    ("queue purge", "NAME is missing"),
+    ("queue set default", "SETTING=VALUE is missing"),
+    ("queue set default paused", '"paused" is not SETTING=VALUE'),
+    ("schedule add n", "SCHEDULE is missing"),
+    ("schedule add n @daily", "QUESTION is missing (or --job FILE)"),
+    ("dead ls --limit x", '"x" is not a number'),
+    ("retry" + " x" * 65, '"x" is too much: at most 64 at once'),
+    ("dead rm" + " x" * 65, '"x" is too much: at most 64 at once'),
+    ("queue list", 'quern queue: there is no verb "list"'),
+    ("completion tcsh", "for bash, zsh and fish"),
+]
+
+
+@pytest.mark.parametrize("words, said", USAGE)
+def test_usage(words, said, quern, redis):
+    assert said in quern(*words.split(), code=64)
+
+
+def test_no_such_setting(quern, jobs):
+    said = quern("queue", "set", "default", "depth=1", code=65)
+    assert 'there is no setting "depth": paused, max_depth' in said
+
+
+OFFERED = [
+    ("que", "queue"),
+    ("queue p", "pause purge"),
+    ("run --pr", "--priority --prefix"),
+    ("run --priority h", "high"),
+    ("dead ls --li", "--limit"),
+    ("completion z", "zsh"),
+    ("help queue", "queue"),
+    ("nonsense x", ""),
+]
+
+
+@pytest.mark.parametrize("line, offered", OFFERED)
+def test_what_a_shell_may_offer(line, offered, quern):
+    said = quern("completion", "words", "--", *line.split(" "))
+    assert said.split() == offered.split()
+
+
+def test_bash_completes_quern(quern):
+    script = quern("completion", "bash")
+    words = "COMP_WORDS=(quern queue pu); COMP_CWORD=2; _quern; echo ${COMPREPLY[@]}"
+    path = f"{quern.program.rpartition('/')[0]}:{quern.env['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f"compopt() {{ :; }}\n{script}\n{words}"],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.stdout == "purge\n", done
