@@ -24,6 +24,7 @@ struct intake;
 struct lease;
 struct service;
 struct sweep;
+struct upkeep;
 
 enum {
     CONSUMER_MAX_QUEUES = 16,
@@ -53,6 +54,7 @@ struct consumer {
     struct intake *intake;
     struct lease *lease;
     struct sweep *sweep;
+    struct upkeep *upkeep;
     struct service *service;
 
     struct attempt **slots; /* settings.slots of them; NULL: free */

@@ -13,6 +13,7 @@
 #include "consumer/queue/intake.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/sweep.h"
+#include "consumer/queue/upkeep.h"
 #include "consumer/service.h"
 
 /* host.process.chance: never two alike, also after a restart. */
@@ -53,6 +54,7 @@ static void leave(struct consumer *consumer)
     consumer->intake = NULL;
     lease_free(consumer->lease);
     sweep_free(consumer->sweep);
+    upkeep_free(consumer->upkeep);
     executor_free(consumer->executor);
     http_free(consumer->http, NULL, NULL);
     control_free(consumer->control);
@@ -69,6 +71,7 @@ static void on_redis_ready(void *owner)
     if (!told)
         service_ready(consumer->service);
     told = true;
+    upkeep_wake(consumer->upkeep);
     intake_wake(consumer->intake);
 }
 
@@ -91,11 +94,13 @@ static void open_parts(struct consumer *consumer, const struct address *redis)
     consumer->intake = intake_new(consumer, redis);
     consumer->lease = lease_new(consumer, redis);
     consumer->sweep = sweep_new(consumer);
+    consumer->upkeep = upkeep_new(consumer, consumer->control, PARTITION);
     control_open(consumer->control);
     executor_open(consumer->executor);
     intake_open(consumer->intake);
     lease_open(consumer->lease);
     sweep_open(consumer->sweep);
+    upkeep_open(consumer->upkeep);
 }
 
 static bool prepare(struct consumer *consumer, struct address *redis,

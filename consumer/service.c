@@ -122,7 +122,7 @@ static void drain(struct service *service)
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);
     if (consumer->running == 0)
-        leave(service);
+        service_leave(service);
 }
 
 bool service_load_models(struct consumer *consumer, struct err *err)
@@ -199,6 +199,12 @@ static void on_signal(uv_signal_t *handle, int number)
     default:
         drain(service);
     }
+}
+
+void service_drain(struct service *service)
+{
+    if (service->consumer->mode != MODE_DRAINING)
+        drain(service);
 }
 
 /* Not at once: who says so still stands on what would be closed. */

@@ -17,6 +17,8 @@ struct service;
 struct service *service_new(struct consumer *consumer,
                             void (*on_exit)(struct consumer *consumer));
 void service_ready(struct service *service);
+/* As TERM, the first time. */
+void service_drain(struct service *service);
 /* From the loop, soon: on_exit. */
 void service_leave(struct service *service);
 void service_free(struct service *service);

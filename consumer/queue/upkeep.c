@@ -1,0 +1,399 @@
+/* upkeep.c - what each consumer does now and then, for all of them. */
+#include "consumer/queue/upkeep.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "consumer/queue/store.h"
+#include "consumer/service.h"
+#include "schemas/message/cron.h"
+#include "schemas/message/id.h"
+#include "schemas/redis/upkeep.h"
+
+enum {
+    STEP_JOBS = 100, /* in one step: Redis does nothing else meanwhile */
+    STEP_KEYS = 200,
+    PROMOTE_MS = 1000,
+    MEND_STEP_MS = 50,
+    MEND_MS = 600000,
+};
+
+struct chore {
+    struct upkeep *upkeep;
+    void (*begin)(struct chore *chore);
+    uint64_t rest_ms;
+    struct alarm *alarm;
+    struct step *step; /* on its way; NULL: none */
+};
+typedef void step_done(struct chore *chore, const redisReply *reply);
+
+/* Its reply may come after the chore is gone: chore is NULL then. */
+struct step {
+    struct chore *chore;
+    step_done *done;
+};
+
+struct firing { /* a schedule that is due */
+    char name[MAX_NAME_BYTES + 1];
+    char spec[MAX_CRON_BYTES + 1];
+    char zone[MAX_ZONE_NAME + 1];
+    uint64_t at;
+};
+
+enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
+struct upkeep {
+    struct consumer *consumer;
+    struct control *control;
+    unsigned int partition;
+    uint64_t started_at; /* ms since 1970, of this host's clock */
+    struct chore chores[CHORES];
+    struct firing firings[PROMOTED_MAX_DUE];
+    size_t firing_count, firing_at;
+    uint64_t now; /* of Redis's clock, when these were asked for */
+    char cursor[32];
+};
+
+/* --- chores --------------------------------------------------------------- */
+
+/* A quarter sooner or less: others rest as long. */
+static void rest(struct chore *chore, uint64_t ms)
+{
+    alarm_set(chore->alarm, ms - ms / 4 * (uint64_t)(rand() % 256) / 256);
+}
+
+static void on_step(void *owner, const redisReply *reply, const struct err *why)
+{
+    CLEANUP(cleanup_free) struct step *step = owner;
+    struct chore *chore = step->chore;
+    (void)why;
+    if (chore == NULL)
+        return;
+    chore->step = NULL;
+    if (reply == NULL)
+        rest(chore, chore->rest_ms);
+    else
+        step->done(chore, reply);
+}
+
+static void send_step(struct chore *chore, struct command *command,
+                      step_done *done)
+{
+    struct step *step = malloc(sizeof(*step));
+    if (step == NULL)
+        abort();
+    *step = (struct step){ chore, done };
+    if (control_send(chore->upkeep->control, command, on_step, step)) {
+        chore->step = step;
+    } else {
+        free(step);
+        rest(chore, chore->rest_ms);
+    }
+    command_finish(command);
+}
+
+static void refused(struct chore *chore, const struct err *err)
+{
+    log_line("upkeep.refused", "{s:s}", "why", err->text);
+    rest(chore, chore->rest_ms);
+}
+
+/* --- report --------------------------------------------------------------- */
+
+static void on_reported(struct chore *chore, const redisReply *reply)
+{
+    struct consumer *consumer = chore->upkeep->consumer;
+    bool draining = false;
+    struct err err;
+    if (!transition_reported(reply, &draining, &err)) {
+        refused(chore, &err);
+        return;
+    }
+    rest(chore, chore->rest_ms);
+    if (draining)
+        service_drain(consumer->service);
+}
+
+static void report(struct chore *chore)
+{
+    static const char *const modes[] = { "serving", "quiet", "draining" };
+    const struct upkeep *upkeep = chore->upkeep;
+    const struct consumer *consumer = upkeep->consumer;
+    const struct settings *settings = &consumer->settings;
+    char host[65] = "", numbers[4][24];
+    const uint64_t values[] = { (uint64_t)getpid(), settings->slots,
+                                consumer->running, upkeep->started_at };
+    for (int i = 0; i < 4; i++)
+        snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, values[i]);
+    gethostname(host, sizeof(host) - 1);
+    const struct about about[] = {
+        { "host", view_of(host) },
+        { "pid", view_of(numbers[0]) },
+        { "slots", view_of(numbers[1]) },
+        { "running", view_of(numbers[2]) },
+        { "started_at", view_of(numbers[3]) },
+        { "version", view_of(QUERN_VERSION) },
+        { "mode", view_of(modes[consumer->mode]) },
+        { "queues", view_of(settings->queues) },
+    };
+    struct command command;
+    transition_report(&command, &consumer->names, upkeep->partition,
+                      view_of(consumer->name), settings->lease_ms, about,
+                      sizeof(about) / sizeof(about[0]));
+    send_step(chore, &command, on_reported);
+}
+
+/* --- promote, and schedules that are due ---------------------------------- */
+
+static void promote(struct chore *chore);
+static void fire_next(struct chore *chore);
+
+/* Zero: it never goes off again, or nobody can tell when. */
+static uint64_t next_time(const struct firing *firing, uint64_t now)
+{
+    struct err err = { 0 };
+    struct zone *zone = zone_open(view_of(firing->zone), &err);
+    struct cron cron;
+    uint64_t next = 0;
+    if (zone != NULL && cron_parse(&cron, view_of(firing->spec), &err))
+        next = cron_next(&cron, zone, now > firing->at ? now : firing->at);
+    else
+        log_line("schedule.broken", "{s:s, s:s}", "schedule", firing->name,
+                 "why", err.text);
+    zone_free(zone);
+    return next;
+}
+
+static void on_fired(struct chore *chore, const redisReply *reply)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    const struct firing *firing = &upkeep->firings[upkeep->firing_at];
+    enum fired fired;
+    struct view what;
+    struct err err;
+    if (!transition_fired(reply, &fired, &what, &err)) {
+        refused(chore, &err);
+        return;
+    }
+    if (fired != FIRE_LATE)
+        log_line(fired == FIRE_DONE ? "schedule.fired" : "schedule.refused",
+                 "{s:s, s:s%}", "schedule", firing->name,
+                 fired == FIRE_DONE ? "job" : "why", what.data, what.len);
+    upkeep->firing_at++;
+    fire_next(chore);
+}
+
+/* One after the other; then there may be more that is due. */
+static void fire_next(struct chore *chore)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    const struct firing *firing = &upkeep->firings[upkeep->firing_at];
+    unsigned char chance[8];
+    struct command command;
+    struct id id;
+    if (upkeep->firing_at == upkeep->firing_count) {
+        promote(chore);
+        return;
+    }
+    if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
+        abort();
+    id = id_make(upkeep->now, upkeep->partition, chance);
+    const struct fire fire = {
+        .name = view_of(firing->name),
+        .at = firing->at,
+        .next_at = next_time(firing, upkeep->now),
+        .id = view_of(id.text),
+    };
+    transition_fire(&command, &upkeep->consumer->names, upkeep->partition,
+                    &fire);
+    send_step(chore, &command, on_fired);
+}
+
+/* [seconds, microseconds] */
+static void on_time(struct chore *chore, const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+        rest(chore, chore->rest_ms);
+        return;
+    }
+    chore->upkeep->now = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
+                         strtoull(reply->element[1]->str, NULL, 10) / 1000;
+    fire_next(chore);
+}
+
+static void copy(char *text, size_t size, struct view view)
+{
+    snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
+}
+
+/* When they go off next is reckoned from Redis's clock, not from ours. */
+static void fire_due(struct chore *chore, const struct due *due, size_t count)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    struct command command;
+    for (size_t i = 0; i < count; i++) {
+        struct firing *firing = &upkeep->firings[i];
+        copy(firing->name, sizeof(firing->name), due[i].name);
+        copy(firing->spec, sizeof(firing->spec), due[i].spec);
+        copy(firing->zone, sizeof(firing->zone), due[i].zone);
+        firing->at = due[i].at;
+    }
+    upkeep->firing_count = count;
+    upkeep->firing_at = 0;
+    command_init(&command, "TIME");
+    send_step(chore, &command, on_time);
+}
+
+static void on_promoted(struct chore *chore, const redisReply *reply)
+{
+    struct due due[PROMOTED_MAX_DUE];
+    struct promoted promoted;
+    struct err err;
+    if (!transition_promoted(reply, &promoted, due, &err))
+        refused(chore, &err);
+    else if (promoted.due_count > 0)
+        fire_due(chore, due, promoted.due_count);
+    else if (promoted.moved > 0)
+        promote(chore);
+    else if (promoted.more && promoted.wait_ms < PROMOTE_MS)
+        alarm_set(chore->alarm, promoted.wait_ms + 1);
+    else
+        rest(chore, chore->rest_ms);
+}
+
+static void promote(struct chore *chore)
+{
+    const struct upkeep *upkeep = chore->upkeep;
+    struct command command;
+    transition_promote(&command, &upkeep->consumer->names, upkeep->partition,
+                       STEP_JOBS);
+    send_step(chore, &command, on_promoted);
+}
+
+/* --- lapse, mend ---------------------------------------------------------- */
+
+static void lapse(struct chore *chore);
+
+static void on_lapsed(struct chore *chore, const redisReply *reply)
+{
+    uint64_t jobs = 0;
+    bool more = false;
+    struct err err;
+    if (!transition_lapsed(reply, &jobs, &more, &err)) {
+        refused(chore, &err);
+        return;
+    }
+    if (jobs > 0)
+        log_line("lapse.found", "{s:I}", "jobs", (json_int_t)jobs);
+    if (more)
+        lapse(chore);
+    else
+        rest(chore, chore->rest_ms);
+}
+
+static void lapse(struct chore *chore)
+{
+    const struct upkeep *upkeep = chore->upkeep;
+    const struct consumer *consumer = upkeep->consumer;
+    struct command command;
+    transition_lapse(&command, &consumer->names, upkeep->partition,
+                     consumer->settings.max_crashes, STEP_JOBS);
+    send_step(chore, &command, on_lapsed);
+}
+
+static void on_mended(struct chore *chore, const redisReply *reply)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    struct view cursor;
+    uint64_t mended = 0;
+    struct err err;
+    if (!transition_mended(reply, &cursor, &mended, &err)) {
+        refused(chore, &err);
+        return;
+    }
+    if (mended > 0)
+        log_line("mend.found", "{s:I}", "keys", (json_int_t)mended);
+    copy(upkeep->cursor, sizeof(upkeep->cursor), cursor);
+    rest(chore, view_is(cursor, "0") ? chore->rest_ms : MEND_STEP_MS);
+}
+
+static void mend(struct chore *chore)
+{
+    const struct upkeep *upkeep = chore->upkeep;
+    struct command command;
+    transition_mend(&command, &upkeep->consumer->names, upkeep->partition,
+                    STEP_KEYS, view_of(upkeep->cursor));
+    send_step(chore, &command, on_mended);
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+static void on_alarm(void *owner)
+{
+    struct chore *chore = owner;
+    chore->begin(chore);
+}
+
+struct upkeep *upkeep_new(struct consumer *consumer, struct control *control,
+                          unsigned int partition)
+{
+    uint64_t lease_ms = consumer->settings.lease_ms;
+    const struct {
+        void (*begin)(struct chore *chore);
+        uint64_t rest_ms;
+    } all[] = {
+        [REPORT] = { report, lease_ms / 3 },
+        [PROMOTE] = { promote, PROMOTE_MS },
+        [LAPSE] = { lapse, lease_ms / 2 },
+        [MEND] = { mend, MEND_MS },
+    };
+    struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
+    struct timespec now;
+    if (upkeep == NULL)
+        abort();
+    clock_gettime(CLOCK_REALTIME, &now);
+    upkeep->consumer = consumer;
+    upkeep->control = control;
+    upkeep->partition = partition;
+    upkeep->started_at =
+        (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    upkeep->cursor[0] = '0';
+    for (int i = 0; i < CHORES; i++)
+        upkeep->chores[i] = (struct chore){
+            .upkeep = upkeep,
+            .begin = all[i].begin,
+            .rest_ms = all[i].rest_ms,
+            .alarm = alarm_new(consumer->loop, on_alarm, &upkeep->chores[i]),
+        };
+    return upkeep;
+}
+
+void upkeep_open(struct upkeep *upkeep)
+{
+    for (int i = 0; i < CHORES; i++)
+        rest(&upkeep->chores[i], upkeep->chores[i].rest_ms);
+}
+
+void upkeep_wake(struct upkeep *upkeep)
+{
+    struct chore *chore = &upkeep->chores[REPORT];
+    if (chore->step == NULL)
+        alarm_set(chore->alarm, 0);
+}
+
+void upkeep_free(struct upkeep *upkeep)
+{
+    if (upkeep == NULL)
+        return;
+    for (int i = 0; i < CHORES; i++) {
+        if (upkeep->chores[i].step != NULL)
+            upkeep->chores[i].step->chore = NULL;
+        alarm_free(upkeep->chores[i].alarm);
+    }
+    free(upkeep);
+}

@@ -1,0 +1,26 @@
+/* upkeep.h - what each consumer does now and then, for all of them.
+ *
+ *   report    every lease/3: that we live, and what of; brings back whether
+ *             operators wish us to drain
+ *   promote   every second, or sooner when something is due: jobs that come
+ *             later, lanes, deadlines; schedules go off
+ *   lapse     every lease/2: jobs whose leases have ended
+ *   mend      seldom: what other hands have destroyed, a walk over all keys
+ *
+ * None of it needs a leader (schemas/redis/upkeep.h), and not all consumers do
+ * it at the same moment. A chore has one command on its way; what is not
+ * answered is done again when it is its turn. */
+#ifndef CONSUMER_UPKEEP_H
+#define CONSUMER_UPKEEP_H
+
+#include "consumer/consumer.h"
+
+/* Of one partition, through its control; borrows both. */
+struct upkeep *upkeep_new(struct consumer *consumer, struct control *control,
+                          unsigned int partition);
+void upkeep_open(struct upkeep *upkeep);
+/* Redis is there: reports at once. */
+void upkeep_wake(struct upkeep *upkeep);
+void upkeep_free(struct upkeep *upkeep);
+
+#endif

@@ -1,0 +1,130 @@
+"""What consumers do for all of them: what is due goes on, schedules go off, and
+operators are heard."""
+
+import json
+import subprocess
+import time
+
+import pytest
+from command import QUERN
+from servers import wait_until
+from stack import ROOT, Stack
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack(lease_ms=900) as stack:
+        stack.consumer(name="first")
+        yield stack
+
+
+def quern(stack, *words, code=0):
+    done = subprocess.run(
+        [QUERN, *words],
+        env={"REDIS_URL": stack.redis.url, "HOME": "/nowhere"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == code, done
+    return done.stdout
+
+
+def workers(stack):
+    lines = quern(stack, "worker", "ls", "--json").splitlines()
+    return {line["worker"]: line for line in map(json.loads, lines)}
+
+
+def test_a_delayed_job_runs_when_its_time_has_come(stack):
+    began = time.time()
+    job = stack.submit(kind="code", cells=["1"], pairs={"delay_ms": 700})
+    assert stack.state(job) == "scheduled"
+    assert stack.result(job)["status"] == "completed"
+    assert time.time() - began >= 0.7
+
+
+def test_a_deadline_passes_while_nobody_runs_the_job(stack):
+    job = stack.submit(kind="code", cells=["1"], queue="nobodys", pairs={"deadline_ms": 300})
+    assert stack.result(job)["error"]["code"] == "deadline_exceeded"
+
+
+def test_a_schedule_goes_off_again_and_again(stack):
+    quern(stack, "schedule", "add", "tick", "every 1s", "hello")
+    seen = set()
+
+    def jobs():
+        seen.add(stack.db.hget(f"{ROOT}schedule:tick", "last_id"))
+        return len(seen - {None}) >= 3
+
+    wait_until(jobs, 20, "three jobs of the schedule")
+    quern(stack, "schedule", "rm", "tick", "--yes")
+    for job in seen - {None}:
+        result = stack.result(job.decode())
+        assert (result["status"], result["id"]) == ("completed", job.decode())
+
+
+def test_times_that_nobody_could_take_are_made_up_for_once(stack):
+    quern(stack, "schedule", "add", "late", "every 1h", "hello")
+    past = int(time.time() * 1000) - 7 * 3600 * 1000
+    stack.db.hset(f"{ROOT}schedule:late", "next_at", past)
+    stack.db.zadd(f"{ROOT}schedules", {"late": past})
+
+    def facts():
+        return stack.db.hgetall(f"{ROOT}schedule:late")
+
+    wait_until(lambda: b"last_id" in facts(), what="it goes off")
+    assert int(facts()[b"last_at"]) == past
+    assert int(facts()[b"next_at"]) > time.time() * 1000
+    quern(stack, "schedule", "rm", "late", "--yes")
+
+
+def test_a_schedule_that_nobody_can_read_goes_off_once(stack):
+    quern(stack, "schedule", "add", "broken", "every 1h", "hello")
+    stack.db.hset(f"{ROOT}schedule:broken", mapping={"spec": "moonrise", "next_at": 1})
+    stack.db.zadd(f"{ROOT}schedules", {"broken": 1})
+    facts = wait_until(
+        lambda: stack.db.hget(f"{ROOT}schedule:broken", "last_id"), what="it goes off"
+    )
+    assert stack.result(facts.decode())["status"] == "completed"
+    assert stack.db.hget(f"{ROOT}schedule:broken", "next_at") == b"0"
+    assert stack.consumers[0].wait_for('"schedule.broken"')
+    quern(stack, "schedule", "rm", "broken", "--yes")
+
+
+def test_a_lane_is_let_in_at_its_rate(stack):
+    quern(stack, "queue", "set", "default", "tenant_rate:slow=2", "tenant_rate_ms=500")
+    began = time.time()
+    jobs = [stack.submit(kind="code", cells=["1"], tenant="slow") for _ in range(6)]
+    for job in jobs:
+        assert stack.result(job)["status"] == "completed"
+    assert time.time() - began >= 0.9  # two at once, then one in 250 ms
+    quern(stack, "queue", "set", "default", "tenant_rate:slow=", "tenant_rate_ms=")
+
+
+def test_a_worker_reports_what_it_does(stack):
+    wait_until(lambda: "first" in workers(stack), what="its report")
+    line = workers(stack)["first"]
+    assert (line["queues"], line["mode"], line["pid"]) == (
+        "default",
+        "serving",
+        stack.consumers[0].pid,
+    )
+    job = stack.submit(kind="code", cells=["import time; time.sleep(30)"])
+    wait_until(lambda: workers(stack)["first"]["running"] == 1, what="that it runs one")
+    stack.call("cancel", job)
+
+
+def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
+    leaver = stack.consumer(name="leaver", queues="aside")
+    job = stack.submit(
+        kind="code", cells=["import time; time.sleep(1.5); 'done'"], queue="aside"
+    )
+    stack.wait_event(job, "tool.started")
+    quern(stack, "worker", "drain", "leaver")
+    leaver.wait_for('"drain"')
+    assert leaver.wait(20) == 0
+    result = stack.result(job)
+    assert (result["status"], result["attempts"]) == ("completed", 1)
+    wait_until(lambda: "leaver" not in workers(stack), what="that it is forgotten")
+    assert stack.consumers[0].alive()
