@@ -288,11 +288,10 @@ def operate(me, admin):
     assert "other" in run(me, "queue", "ls")
     run(me, "queue", "pause", "default")
     run(me, "queue", "set", "default", "tenant_running=3", "max_depth=")
-    run(me, "queue", "pause", "other")
-    run(me, "dead", "requeue", dead[0])
-    run(me, "queue", "resume", "other")
     run(me, "queue", "set", "other", "tenant_running=3")
     run(me, "retry", dead[1])
+    run(me, "queue", "pause", "other")
+    run(me, "dead", "requeue", dead[0])
     for number in range(40):
         admin.submit("tenant", "t", "unique_key", number)
     admin.submit("tenant", "t", "delay_ms", 60000, "blob", BLOB[-64:])
