@@ -22,8 +22,9 @@ static const struct meaning meanings[] = {
     { "WRONGPASS ", ERR_REJECT, "redis_refused", false },
     { "NOPERM ", ERR_REJECT, "redis_refused", false },
     { "WRONGTYPE ", ERR_REJECT, "redis_refused", false },
-    /* A function calls what its caller may not. */
+    /* A function calls what its caller may not: Redis 7.0, later, Valkey. */
     { "ERR The user executing the script", ERR_REJECT, "redis_refused", false },
+    { "ERR ACL failure in script", ERR_REJECT, "redis_refused", false },
     { "DENIED ", ERR_REJECT, "redis_refused", false }, /* protected mode */
     { "ERR AUTH ", ERR_REJECT, "redis_refused", false },
     { "ERR invalid password", ERR_REJECT, "redis_refused", false },
