@@ -220,10 +220,8 @@ static void note_zset(struct check *check, const char *key, uint32_t where)
             struct view id = text_of(page->element[i]);
             bool first = where == IN_LINE && start == 0 && i == 0;
 
-            /* A lane whose rate is looked at then; an entry that is dead. */
-            if ((where == SCHEDULED && view_starts(id, "lane ")) ||
-                (where == DEAD && view_starts(id, "entry-")))
-                continue;
+            if (where == DEAD && view_starts(id, "entry-"))
+                continue; /* it came in, and was no job */
             note(check, key, id, first ? IN_LINE | FIRST_IN_LINE : where);
         }
     }
