@@ -105,6 +105,11 @@ local function purge_lanes(root, queue, count, now)
             jobs, lane.job, lane.at = jobs + 1, nil, lane.at + 1
         end
         close_lanes(root, queue, tenant, lanes)
+        -- The end of a job may have let the next one of its session in.
+        local length = lane_length(root, queue, tenant)
+        if length > 0 then
+            call("HSET", root .. "lanes:" .. queue, tenant, length)
+        end
     end
     return jobs
 end
