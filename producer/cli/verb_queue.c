@@ -226,9 +226,9 @@ int verb_queue_purge(struct app *app)
         return app_fail(app, &error);
     if (app->options.dry_run || waiting == 0)
         return say_purged(app, queue, waiting, app->options.dry_run);
-    if (!app_confirm(app, &code,
-                     "Cancel the %" PRIu64 " job%s that wait in queue %s?",
-                     waiting, waiting == 1 ? "" : "s", queue))
+    if (!app_confirm(app, &code, "Cancel the %" PRIu64 " job%s in queue %s?",
+                     waiting, waiting == 1 ? " that waits" : "s that wait",
+                     queue))
         return code;
     progress_init(&progress, &app->term, "jobs cancelled", waiting);
     for (more = true; more;) {

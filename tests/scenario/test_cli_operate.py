@@ -106,10 +106,19 @@ def test_a_purge_takes_what_waits_and_leaves_what_runs(quern, jobs):
     assert quern("queue", "purge", "default", "-y") == "0 jobs cancelled\n"
 
 
+@pytest.mark.parametrize("paused", ["", "1"], ids=["open", "paused"])
+def test_a_purge_takes_those_that_wait_for_their_session_too(quern, jobs, paused):
+    jobs.queue_set(paused=paused)
+    for number in range(10):
+        jobs.submit(job_id(number), session=f"s{number % 2}")
+    assert quern("queue", "purge", "default", "-y") == "10 jobs cancelled\n"
+    assert {jobs.state(job_id(number)) for number in range(10)} == {"cancelled"}
+
+
 def test_a_person_is_asked_first(quern, jobs):
     jobs.submit(A)
     with Terminal(quern, "queue", "purge", "default") as terminal:
-        terminal.wait_for("Cancel the 1 job that wait in queue default? [y/N]")
+        terminal.wait_for("Cancel the 1 job that waits in queue default? [y/N]")
         terminal.type("\n")
         terminal.wait_for("nothing was done")
         assert terminal.end() == 0
