@@ -257,6 +257,13 @@ def test_cancel_tells_what_it_could_do(quern, consumer):
 
 SESSION = "ls show files put get close fork".split()
 
+OPERATORS = {
+    "queue": "ls stats pause resume set purge".split(),
+    "dead": "ls show requeue rm".split(),
+    "worker": "ls drain resume".split(),
+    "schedule": "ls add show rm".split(),
+}
+
 USAGE = [
     ("run", "QUESTION is missing (or --job FILE)"),
     ("run a b", '"b" is too much: put the question in quotes'),
@@ -395,7 +402,9 @@ def test_help_comes_with_every_verb(quern):
     overview = quern("help")
     assert overview == quern("--help") == quern()
     session = [f"session {verb}" for verb in SESSION]
-    for verb in "run exec submit get wait watch cancel doctor".split() + session:
+    operators = [f"{group} {verb}" for group in OPERATORS for verb in OPERATORS[group]]
+    single = "run exec submit get wait watch cancel retry approve check doctor".split()
+    for verb in single + session + operators:
         assert f"\n  {verb} " in overview
         page = quern("help", *verb.split())
         assert page == quern(*verb.split(), "--help")
@@ -437,6 +446,29 @@ def test_doctor_finds_what_is_wrong(quern, consumer, redis):
     assert findings(quern)["library"]["level"] == "ok"
     said = findings(quern, code=69, REDIS_URL="unix:///nowhere/r.sock")
     assert said["redis"]["level"] == "fault"
+
+
+def test_doctor_looks_at_the_server(quern, redis):
+    said = findings(quern, code=69)
+    assert said["role"]["level"] == said["clock"]["level"] == "ok"
+    assert "of 20" in said["redis"]["text"]
+    assert said["login"]["level"] == "warning"
+    assert "users.acl" in said["login"]["remedy"]
+    assert "without a limit" in said["memory"]["text"]
+    redis.config_set("maxmemory", "1gb")
+    assert findings(quern, code=69)["memory"]["level"] == "ok"
+    used = redis.info("memory")["used_memory"]
+    redis.config_set("maxmemory", used + used // 10)
+    assert findings(quern, code=69)["memory"]["level"] == "warning"
+    redis.config_set("maxmemory", 0)
+    redis.config_set("appendfsync", "no")
+    assert "half a minute" in findings(quern, code=69)["storage"]["text"]
+    redis.config_set("appendfsync", "everysec")
+    redis.replicaof("127.0.0.1", 1)
+    try:
+        assert "this is a replica" in findings(quern, code=69)["role"]["text"]
+    finally:
+        redis.replicaof("NO", "ONE")
 
 
 # --- logins -----------------------------------------------------------------------

@@ -1,3 +1,4 @@
+unit_test(producer/progress producer_cli)
 unit_test(producer/table producer_cli)
 unit_test(producer/option producer_cli)
 unit_test(producer/term producer_cli)
