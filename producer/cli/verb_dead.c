@@ -10,7 +10,7 @@
 #include "schemas/json/convert.h"
 #include "schemas/message/buf.h"
 
-enum { LIMIT = 50, PAGE = 200 };
+enum { LIMIT = 50, PAGE = 500 };
 
 /* --- the list ------------------------------------------------------------- */
 
@@ -208,44 +208,87 @@ static bool do_one(struct app *app, const struct deed *deed, const char *id,
            strcmp(error->code, "unknown_job") == 0;
 }
 
-/* The latest first, and always the first of those there are: they leave the
- * list. What cannot be done is passed over. */
-static int do_all(struct app *app, const struct deed *deed)
+struct ids {
+    char (*items)[QUERN_NAME];
+    size_t count, room;
+};
+
+static void ids_add(struct ids *ids, const char *id)
+{
+    if (ids->count == ids->room) {
+        ids->room = 2 * ids->room + PAGE;
+        ids->items = realloc(ids->items, ids->room * sizeof(*ids->items));
+        if (!ids->items)
+            abort();
+    }
+    snprintf(ids->items[ids->count++], QUERN_NAME, "%s", id);
+}
+
+/* All that are dead now: what dies again meanwhile is none of them. */
+static bool read_ids(struct app *app, const struct deed *deed, uint64_t total,
+                     struct ids *ids, struct quern_error *error)
 {
     struct quern_deads deads = { 0 };
     struct progress progress;
+    uint64_t skip = 0;
+    bool ok;
+
+    progress_init(&progress, &app->term, "listed", total);
+    do {
+        ok = quern_dead_list(app->quern, app->options.queue, skip, PAGE, &deads,
+                             error);
+        for (size_t i = 0; ok && i < deads.count; i++)
+            if (!deed->skips_entries ||
+                strncmp(deads.items[i].id, "entry-", 6) != 0)
+                ids_add(ids, deads.items[i].id);
+        skip += deads.count;
+        progress_add(&progress, deads.count);
+        free(deads.items);
+    } while (ok && deads.count > 0 && skip < total);
+    progress_finish(&progress);
+    return ok;
+}
+
+/* Who died first goes first. */
+static bool do_each(struct app *app, const struct deed *deed,
+                    const struct ids *ids, uint64_t *done,
+                    struct quern_error *error)
+{
+    struct progress progress;
+    bool ok = true;
+
+    progress_init(&progress, &app->term, deed->word, ids->count);
+    for (size_t i = ids->count; ok && i > 0; i--) {
+        bool one = false;
+
+        ok = do_one(app, deed, ids->items[i - 1], &one, error);
+        *done += one;
+        progress_add(&progress, 1);
+    }
+    progress_finish(&progress);
+    return ok;
+}
+
+static int do_all(struct app *app, const struct deed *deed)
+{
+    CLEANUP(cleanup_free) void *memory = NULL;
+    struct quern_deads deads = { 0 };
+    struct ids ids = { 0 };
     struct quern_error error;
-    uint64_t passed = 0, done = 0;
-    bool ok =
-        quern_dead_list(app->quern, app->options.queue, 0, 1, &deads, &error);
+    uint64_t done = 0;
+    bool ok;
     int code;
 
-    if (!ok)
+    if (!quern_dead_list(app->quern, app->options.queue, 0, 1, &deads, &error))
         return app_fail(app, &error);
     free(deads.items);
-    if (deads.total == 0)
-        return say_all(app, deed, 0);
-    if (!app->options.dry_run &&
+    if (deads.total > 0 && !app->options.dry_run &&
         !app_confirm(app, &code, "%s: %" PRIu64 " job%s?", deed->offer,
                      deads.total, deads.total == 1 ? "" : "s"))
         return code;
-    progress_init(&progress, &app->term, deed->word, deads.total);
-    do {
-        ok = quern_dead_list(app->quern, app->options.queue, passed, PAGE,
-                             &deads, &error);
-        for (size_t i = 0; ok && i < deads.count; i++) {
-            const char *id = deads.items[i].id;
-            bool one = false;
-
-            if (!deed->skips_entries || strncmp(id, "entry-", 6) != 0)
-                ok = do_one(app, deed, id, &one, &error);
-            passed += !one || app->options.dry_run;
-            done += one;
-            progress_add(&progress, 1);
-        }
-        free(deads.items);
-    } while (ok && deads.count > 0);
-    progress_finish(&progress);
+    ok = read_ids(app, deed, deads.total, &ids, &error);
+    memory = ids.items;
+    ok = ok && do_each(app, deed, &ids, &done, &error);
     say_all(app, deed, done);
     return ok ? EXIT_DONE : app_fail(app, &error);
 }

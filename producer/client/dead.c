@@ -1,4 +1,5 @@
 /* dead.c - jobs that failed for good: which, back again, gone. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +19,22 @@ struct members {
     size_t count;
 };
 
-static bool read_members(struct quern *quern, unsigned int partition,
-                         size_t queue, const struct key *key, uint64_t count,
-                         struct members *members, struct err *err)
-{
-    char last[24];
+struct piece { /* the latest are at 0 */
+    uint64_t from, to;
+};
 
-    snprintf(last, sizeof(last), "%llu", (unsigned long long)count - 1);
+static bool read_members(struct quern *quern, unsigned int partition,
+                         size_t queue, const struct key *key,
+                         struct piece piece, struct members *members,
+                         struct err *err)
+{
+    char from[24], to[24];
+
+    snprintf(from, sizeof(from), "%" PRIu64, piece.from);
+    snprintf(to, sizeof(to), "%" PRIu64, piece.to - 1);
     CLEANUP(cleanup_reply)
-    redisReply *reply = FLEET_READ(quern, partition, "ZRANGE", key, err, "0",
-                                   last, "REV", "WITHSCORES");
+    redisReply *reply = FLEET_READ(quern, partition, "ZRANGE", key, err, from,
+                                   to, "REV", "WITHSCORES");
 
     for (size_t i = 0; reply && i + 1 < reply->elements; i += 2) {
         struct member *member;
@@ -99,26 +106,32 @@ static bool read_dead(struct quern *quern, const struct member *member,
     return true;
 }
 
-/* Each queue of each partition tells its latest; of all these the latest. */
+/* Each queue of each partition tells its latest; of all these the latest. Of
+ * one alone just the piece is read: piece->from then is 0 for who looks. */
 static bool read_all(struct quern *quern, const struct quern_queues *queues,
-                     uint64_t count, struct members *members, uint64_t *total,
-                     struct err *err)
+                     struct piece *piece, struct members *members,
+                     uint64_t *total, struct err *err)
 {
     unsigned int partitions;
 
     if (!fleet_partitions(quern, &partitions, err))
         return false;
+
+    bool alone = partitions == 1 && queues->count == 1;
+    struct piece each = { alone ? piece->from : 0, piece->to };
+
     for (unsigned int p = 0; p < partitions; p++)
         for (size_t i = 0; i < queues->count; i++) {
             struct key key = names_dead(fleet_names(quern), p,
                                         view_of(queues->items[i].name));
 
             if (!count_members(quern, p, &key, total, err) ||
-                !read_members(quern, p, i, &key, count, members, err))
+                !read_members(quern, p, i, &key, each, members, err))
                 return false;
         }
     if (members->count > 0)
         qsort(members->items, members->count, sizeof(*members->items), by_time);
+    *piece = (struct piece){ piece->from - each.from, piece->to - each.from };
     return true;
 }
 
@@ -126,6 +139,7 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
                      uint64_t limit, struct quern_deads *deads,
                      struct quern_error *error)
 {
+    struct piece piece = { skip, skip + limit };
     struct quern_queues queues;
     struct members members = { 0 };
     struct err err = { 0 };
@@ -138,8 +152,9 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
                handle_fail(error, &err);
     if (!quern_queues(quern, queue, &queues, error))
         return false;
-    ok = read_all(quern, &queues, skip + limit, &members, &deads->total, &err);
-    for (uint64_t i = skip; ok && i < members.count && i < skip + limit; i++) {
+    ok = read_all(quern, &queues, &piece, &members, &deads->total, &err);
+    for (uint64_t i = piece.from; ok && i < members.count && i < piece.to;
+         i++) {
         deads->items =
             list_grow(deads->items, deads->count, sizeof(*deads->items));
         ok = read_dead(quern, &members.items[i],

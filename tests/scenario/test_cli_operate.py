@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 import time
 
 import msgpack
@@ -219,6 +220,36 @@ def test_all_of_a_queue_run_again(quern, jobs):
     assert said == "240 jobs requeued\n"
     assert (jobs.stats("night")["dead"], jobs.stats()["dead"]) == (0, 10)
     assert jobs.stats("night")["ready"] + jobs.stats("night")["lanes"] == 240
+
+
+def test_those_that_died_first_run_first_again(quern, jobs):
+    ids = []
+    for number in (3, 1, 2):
+        ids.append(bury(jobs, number))
+        time.sleep(0.002)
+    quern("dead", "requeue", "--all", "-y")
+    assert [jobs.begin().id for _ in ids] == ids
+
+
+def test_what_dies_again_meanwhile_is_not_requeued_again(quern, jobs, redis):
+    """A consumer that fails every job at once."""
+    ids = {bury(jobs, number) for number in range(60)}
+    stop = threading.Event()
+
+    def fail():
+        client = Library(redis)
+        while not stop.is_set():
+            for job in client.take_jobs(count=10):
+                client.finish(job.id, job.epoch, "failed", error_code="again")
+
+    failer = threading.Thread(target=fail)
+    failer.start()
+    try:
+        assert quern("dead", "requeue", "--all", "-y") == "60 jobs requeued\n"
+    finally:
+        stop.set()
+        failer.join()
+    assert {jobs.state(id) for id in ids} <= {"failed", "queued"}
 
 
 def test_the_forgotten_leave_nothing(quern, jobs):
