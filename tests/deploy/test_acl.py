@@ -373,9 +373,16 @@ def test_each_rule_is_needed(server, clean, user, rule):
 def test_another_prefix_is_one_word_of_sed():
     """As deploy/README.md has it."""
     readme = (TREE / "deploy/README.md").read_text()
-    (line,) = [x for x in readme.splitlines() if x.strip().startswith("sed -e 's/quern:")]
+    (line,) = [
+        x for x in readme.splitlines() if x.strip().startswith("sed -e 's/quern:")
+    ]
     other = subprocess.run(
-        line, shell=True, cwd=TREE / "deploy", capture_output=True, text=True, check=True
+        line,
+        shell=True,
+        cwd=TREE / "deploy",
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     with RedisServer() as server:
         admin = server.client()

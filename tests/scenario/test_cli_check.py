@@ -359,7 +359,9 @@ def test_nothing_else_is_found(broken):
     nobody's."""
     _, wanted, lines = broken
     keys = {"quern:{000}:" + key for key, _ in wanted.values()}
-    others = [line for line in lines if line["type"] == "fault" and line["key"] not in keys]
+    others = [
+        line for line in lines if line["type"] == "fault" and line["key"] not in keys
+    ]
     follows = (
         "its entry",
         "it names job",

@@ -84,7 +84,9 @@ def test_limits_are_set_and_removed(quern, jobs):
     quern("submit", "1")
     quern("submit", "2")
     assert "queue default holds 2 jobs" in quern("submit", "3", code=75)
-    assert "limit" not in quern("queue", "set", "default", "max_depth=", "tenant_running=")
+    assert "limit" not in quern(
+        "queue", "set", "default", "max_depth=", "tenant_running="
+    )
     quern("submit", "3")
 
 
@@ -142,7 +144,9 @@ def test_the_dead_are_listed_the_latest_first_and_in_pieces(quern, jobs):
         time.sleep(0.002)
     listed = [line["id"] for line in quern.json("dead", "ls")]
     assert listed == ids[::-1]
-    assert [line["id"] for line in quern.json("dead", "ls", "-q", "night")] == ids[5::-2]
+    assert [line["id"] for line in quern.json("dead", "ls", "-q", "night")] == ids[
+        5::-2
+    ]
     piece = quern.json("dead", "ls", "--skip", "2", "--limit", "3")
     assert [line["id"] for line in piece] == ids[4:1:-1]
     assert piece[0] == {
@@ -198,9 +202,7 @@ def test_what_was_no_job_is_shown_and_forgotten_but_never_run(quern, jobs):
 @pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)
 def test_a_dead_job_runs_again_under_its_id(quern, jobs, verb):
     bury(jobs, 1)
-    assert quern.json(*verb, A) == [
-        {"id": A, "outcome": "requeued", "dry_run": False}
-    ]
+    assert quern.json(*verb, A) == [{"id": A, "outcome": "requeued", "dry_run": False}]
     assert jobs.state(A) == "queued"
     again = jobs.begin()
     assert (again.id, again.attempt, again.crashes) == (A, 1, 0)
@@ -336,7 +338,11 @@ def test_a_schedule_submits_its_job(quern, jobs):
     id, verdict = fire(jobs)
     assert (id.decode(), verdict) == (job_id(900), b"created")
     facts = jobs.facts(job_id(900))
-    assert (facts["queue"], facts["tenant"], facts["session"]) == ("night", "acme", "lab")
+    assert (facts["queue"], facts["tenant"], facts["session"]) == (
+        "night",
+        "acme",
+        "lab",
+    )
     body = msgpack.unpackb(jobs.body(job_id(900)))
     assert body["prompt"] == "how much?" and body["model"] == "big"
     assert body["id"] == job_id(900)

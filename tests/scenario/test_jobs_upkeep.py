@@ -45,7 +45,9 @@ def test_a_delayed_job_runs_when_its_time_has_come(stack):
 
 
 def test_a_deadline_passes_while_nobody_runs_the_job(stack):
-    job = stack.submit(kind="code", cells=["1"], queue="nobodys", pairs={"deadline_ms": 300})
+    job = stack.submit(
+        kind="code", cells=["1"], queue="nobodys", pairs={"deadline_ms": 300}
+    )
     assert stack.result(job)["error"]["code"] == "deadline_exceeded"
 
 
