@@ -23,7 +23,7 @@ static struct conn *open_url(const char *url)
 
     if (!address_parse(&address, view_of(url), &err))
         fail_msg("%s: %s", url, err.text);
-    struct conn *conn = conn_new(&address, "test");
+    struct conn *conn = conn_new(&address, 0, "test");
     address_finish(&address);
     return conn;
 }
