@@ -8,8 +8,8 @@ static bool cancel(struct quern *quern, struct view id, struct view reason,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_cancel(&command, &quern->names, id, reason);
-    reply = handle_call(quern, &command, err);
+    transition_cancel(&command, &quern->fleet->names, id, reason);
+    reply = handle_call_job(quern, id, &command, err);
     command_finish(&command);
     return reply && transition_cancelled(reply, outcome, err);
 }
