@@ -21,6 +21,7 @@ from redis.retry import Retry
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("QUERN_BUILD", os.path.join(SOURCE, "build", "dev"))
+KIND = os.environ.get("QUERN_REDIS", "single")
 SERVER = os.environ.get("QUERN_REDIS_SERVER", "redis-server")
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
@@ -264,6 +265,15 @@ class Roaming(redis.Connection):
         self.host, self.port = "127.0.0.1", self.find()
         return super()._connect()
 
+    def read_response(self, *args, **options):
+        try:
+            return super().read_response(*args, **options)
+        except redis.exceptions.ResponseError as error:
+            if str(error).split()[0] not in ("MOVED", "CLUSTERDOWN", "MASTERDOWN"):
+                raise
+            self.disconnect()
+            raise redis.exceptions.ConnectionError(str(error)) from error
+
 
 def roaming_client(find, password=None):
     """A redis-py client that outlasts a failover."""
@@ -355,17 +365,25 @@ class RedisCluster:
         for replica in self.nodes[3:]:
             replica.wait_in_step()
 
-    def master(self, key=KEY):
-        """The living node that has the slot of that key, as most see it."""
+    def masters(self, key):
+        """Who has the slot of that key, as the living nodes say."""
         for node in filter(RedisServer.alive, self.nodes):
             slot = node.ask("CLUSTER", "KEYSLOT", key)
             for begin, end, (_, port, *_), *_ in node.slots():
-                if begin <= slot <= end and self.at(port).alive():
-                    return self.at(port)
+                if begin <= slot <= end:
+                    yield self.at(port)
+
+    def master(self, key=KEY):
+        for node in filter(RedisServer.alive, self.masters(key)):
+            return node
         raise redis.exceptions.ConnectionError(f"nobody has the slot of {key}")
 
     def at(self, port):
         return next(node for node in self.nodes if node.port == port)
+
+    @property
+    def process(self):
+        return self.master().process
 
     def client(self, key=KEY, **_):
         return roaming_client(lambda: self.master(key).port, self.password)
@@ -389,7 +407,7 @@ class RedisCluster:
                 node.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
 
     def kill(self):
-        self.lost = self.master()
+        self.lost = next(self.masters(self.KEY))
         self.lost.kill()
 
     def start(self):
@@ -493,6 +511,10 @@ class RedisSentinels:
             return next(node for node in self.nodes if node.port == int(named[1]))
         raise redis.exceptions.ConnectionError("no sentinel answers")
 
+    @property
+    def process(self):
+        return self.master().process
+
     def client(self, **_):
         return roaming_client(lambda: self.master().port, self.password)
 
@@ -523,7 +545,7 @@ def redis_of_kind(**settings):
         "cluster": RedisCluster,
         "sentinel": RedisSentinels,
     }
-    return kinds[os.environ.get("QUERN_REDIS", "single")](**settings)
+    return kinds[KIND](**settings)
 
 
 def answers(client):
