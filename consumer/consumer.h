@@ -23,6 +23,7 @@
 struct attempt;
 struct fleet;
 struct partitions;
+struct sentinel;
 struct service;
 
 enum {
@@ -51,6 +52,7 @@ struct consumer {
     struct catalog catalog; /* what code may call */
     json_t *tools;          /* offered to a job that names none */
     struct fleet *fleet;
+    struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
 

@@ -12,6 +12,7 @@
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
+#include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 
 /* host.process.chance: never two alike, also after a restart. */
@@ -54,6 +55,7 @@ static void leave(struct consumer *consumer)
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
+    sentinel_free(consumer->sentinel);
     service_free(consumer->service);
 }
 
@@ -87,6 +89,13 @@ static void on_fleet_known(void *owner, size_t partitions)
                                           &consumer->redis, events, consumer);
 }
 
+static void on_switched(void *owner, const struct node *master)
+{
+    struct consumer *consumer = owner;
+    partitions_switch(consumer->partitions, master);
+    fleet_switch(consumer->fleet, master);
+}
+
 static void open_parts(struct consumer *consumer)
 {
     struct fleet_events events = { .on_known = on_fleet_known,
@@ -95,6 +104,8 @@ static void open_parts(struct consumer *consumer)
     consumer->fleet = fleet_new(consumer, &consumer->redis, events, consumer);
     consumer->executor =
         executor_new(consumer->loop, consumer->settings.executor);
+    consumer->sentinel =
+        sentinel_new(consumer->loop, &consumer->redis, on_switched, consumer);
     fleet_open(consumer->fleet);
     executor_open(consumer->executor);
 }

@@ -472,8 +472,8 @@ class RedisSentinels:
             "bind 127.0.0.1",
             f"dir {folder}",
             f"sentinel monitor {name} 127.0.0.1 {self.nodes[0].port} 2",
-            f"sentinel down-after-milliseconds {name} 500",
-            f"sentinel failover-timeout {name} 3000",
+            f"sentinel down-after-milliseconds {name} 2000",
+            f"sentinel failover-timeout {name} 10000",
         ]
         if self.password:
             lines.append(f"sentinel auth-pass {name} {self.password}")
@@ -523,6 +523,9 @@ class RedisSentinels:
         self.lost.kill()
 
     def start(self):
+        """Once there is another master: one that comes back while they vote may
+        be voted for again, and what the other has is gone."""
+        wait_until(lambda: self.master() is not self.lost, 30, "another master")
         self.lost.start()
         return self
 

@@ -148,6 +148,11 @@ size_t fleet_partitions(const struct fleet *fleet)
     return fleet->known;
 }
 
+void fleet_switch(struct fleet *fleet, const struct node *master)
+{
+    link_switch(fleet->link, master);
+}
+
 static void on_closed(void *owner)
 {
     free(owner);

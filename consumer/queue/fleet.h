@@ -22,6 +22,7 @@ struct fleet *fleet_new(struct consumer *consumer,
                         struct fleet_events events, void *owner);
 void fleet_open(struct fleet *fleet);
 size_t fleet_partitions(const struct fleet *fleet); /* 0: not known yet */
+void fleet_switch(struct fleet *fleet, const struct node *master);
 void fleet_free(struct fleet *fleet);
 
 #endif

@@ -322,6 +322,11 @@ void intake_open(struct intake *intake)
     link_open(intake->link);
 }
 
+void intake_switch(struct intake *intake, const struct node *master)
+{
+    link_switch(intake->link, master);
+}
+
 static void on_closed(void *owner)
 {
     struct intake *intake = owner;

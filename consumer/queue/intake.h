@@ -21,6 +21,7 @@ struct intake *intake_new(struct partition *partition,
                           void (*turned)(void *owner, size_t offered),
                           void *owner);
 void intake_open(struct intake *intake);
+void intake_switch(struct intake *intake, const struct node *master);
 void intake_free(struct intake *intake);
 
 /* It could read, had it room for what comes. */

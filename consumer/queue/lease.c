@@ -170,6 +170,11 @@ void lease_open(struct lease *lease)
     alarm_set(lease->alarm, lease->partition->consumer->settings.lease_ms / 3);
 }
 
+void lease_switch(struct lease *lease, const struct node *master)
+{
+    link_switch(lease->ears, master);
+}
+
 static void on_closed(void *owner)
 {
     free(owner);

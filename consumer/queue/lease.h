@@ -12,6 +12,7 @@
 struct lease *lease_new(struct partition *partition,
                         const struct address *address);
 void lease_open(struct lease *lease);
+void lease_switch(struct lease *lease, const struct node *master);
 void lease_free(struct lease *lease);
 
 #endif

@@ -139,6 +139,16 @@ void partitions_stop(struct partitions *partitions)
         intake_stop(partitions->list[i].intake);
 }
 
+void partitions_switch(struct partitions *partitions, const struct node *master)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {
+        struct partition *partition = &partitions->list[i];
+        control_switch(partition->control, master);
+        intake_switch(partition->intake, master);
+        lease_switch(partition->lease, master);
+    }
+}
+
 /* Nothing of them is called back from here on. */
 void partitions_free(struct partitions *partitions)
 {

@@ -33,6 +33,10 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 void partitions_free(struct partitions *partitions);
 bool partitions_are_ready(const struct partitions *partitions);
 
+/* See link_switch(). */
+void partitions_switch(struct partitions *partitions,
+                       const struct node *master);
+
 /* A slot is free, or one who was offered some has had its turn. */
 void partitions_wake(struct partitions *partitions);
 /* The mode does not let them take any more: reads that wait are ended. */

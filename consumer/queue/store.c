@@ -154,6 +154,11 @@ void control_open(struct control *control)
     link_open(control->link);
 }
 
+void control_switch(struct control *control, const struct node *master)
+{
+    link_switch(control->link, master);
+}
+
 bool control_is_ready(const struct control *control)
 {
     return control->ready;

@@ -34,6 +34,7 @@ struct control_setup {
 struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                             struct control_events events, void *owner);
 void control_open(struct control *control);
+void control_switch(struct control *control, const struct node *master);
 bool control_is_ready(const struct control *control);
 /* Once every store is finished; is gone when the loop has run out. */
 void control_free(struct control *control);

@@ -245,6 +245,8 @@ static bool parse_master(struct address *address, struct view *path,
             !strchr("._-", name.data[i]))
             return wrong(err, "the master's name has a character other than "
                               "A-Z a-z 0-9 . _ -");
+    if (name.len > ADDRESS_MAX_MASTER)
+        return wrong(err, "the master's name has more than 127 bytes");
     if (name.len == 0)
         return wrong(err, "after the sentinels comes the name of their "
                           "master: redis+sentinel://host:26379/mymaster");
@@ -363,6 +365,18 @@ void address_copy(struct address *to, const struct address *from)
     to->user = copy_text(from->user);
     to->password = copy_text(from->password);
     to->sentinel_password = copy_text(from->sentinel_password);
+}
+
+bool address_of_sentinels(struct address *to, const struct address *from)
+{
+    *to = (struct address){ .kind = ADDRESS_SERVER, .tls = from->tls };
+    if (from->kind != ADDRESS_SENTINEL)
+        return false;
+    to->nodes = allocate(from->node_count, sizeof(*to->nodes));
+    to->node_count = from->node_count;
+    memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
+    to->password = copy_text(from->sentinel_password);
+    return true;
 }
 
 static void forget(char *secret)

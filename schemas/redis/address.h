@@ -18,7 +18,7 @@
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
-enum { NODE_MAX_HOST = 253, ADDRESS_MAX_NODES = 32 };
+enum { NODE_MAX_HOST = 253, ADDRESS_MAX_NODES = 32, ADDRESS_MAX_MASTER = 127 };
 
 enum address_kind { ADDRESS_SERVER, ADDRESS_SENTINEL, ADDRESS_CLUSTER };
 
@@ -46,6 +46,10 @@ bool address_parse(struct address *address, struct view url, struct err *err);
 /* NULL or empty: none. */
 void address_set_sentinel_password(struct address *address,
                                    const char *password);
+/* The sentinels themselves, as servers any of which will do. False: it has
+ * none.
+ */
+bool address_of_sentinels(struct address *to, const struct address *from);
 void address_copy(struct address *to, const struct address *from);
 void address_finish(struct address *address);
 

@@ -580,6 +580,15 @@ void link_subscribe(struct link *link, struct view channel)
     }
 }
 
+void link_switch(struct link *link, const struct node *master)
+{
+    if (!link->wire || link->freeing || !link->route.named ||
+        route_is_at(&link->route, master))
+        return;
+    fail_text(link, "the master is another one now");
+    soon(link);
+}
+
 void link_free(struct link *link, void (*closed)(void *owner), void *owner)
 {
     link->freeing = true;

@@ -59,6 +59,10 @@ bool link_send(struct link *link, const struct command *command,
  * in between is lost, as pub/sub has it. */
 void link_subscribe(struct link *link, struct view channel);
 
+/* Sentinels say that the master is at that node: breaks a connection to another
+ * one, which finds it. */
+void link_switch(struct link *link, const struct node *master);
+
 /* Answers what is unanswered, closes, frees; closed(owner) when all is gone. */
 void link_free(struct link *link, void (*closed)(void *owner), void *owner);
 

@@ -325,6 +325,11 @@ void route_follow(struct route *route, const redisReply *moved, struct err *err)
     }
 }
 
+bool route_is_at(const struct route *route, const struct node *node)
+{
+    return route->named && node_is(&route->target, node);
+}
+
 void route_print(const struct route *route, char *text, size_t size)
 {
     char node[NODE_MAX_HOST + 16];

@@ -64,6 +64,8 @@ void route_leave(struct route *route);
 void route_follow(struct route *route, const redisReply *moved,
                   struct err *err);
 
+bool route_is_at(const struct route *route, const struct node *node);
+
 /* For people and logs: the address, and which of its servers it is about. */
 void route_print(const struct route *route, char *text, size_t size);
 

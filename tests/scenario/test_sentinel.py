@@ -1,6 +1,8 @@
 """A master, its replica and three sentinels: the master is found, and found
 again when it is another one."""
 
+import signal
+
 import pytest
 from command import Command
 from servers import Process, RedisSentinels, binary, wait_until
@@ -62,6 +64,24 @@ def test_a_master_dies_and_another_takes_over(sentinels, stack, quern):
         done(quern, job)
     assert sentinels.master() is not master
     sentinels.start()
+    master.wait_in_step()
+    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+
+
+def test_a_master_that_hangs_is_left(sentinels, stack, quern):
+    """No connection breaks: the sentinels' news is what tells."""
+    consumer = stack.consumer()
+    done(quern, submit(quern))
+    master = sentinels.master()
+    master.process.signal(signal.SIGSTOP)
+    try:
+        consumer.wait_for('"redis.switched"', 30)
+        for what in ("redis.lost", "claim.lost"):
+            consumer.wait_for(what)
+        assert "the master is another one now" in consumer.text()
+        done(quern, submit(quern))
+    finally:
+        master.process.signal(signal.SIGCONT)
     master.wait_in_step()
     wait_until(sentinels.is_whole, 30, "the sentinels see all")
 

@@ -120,6 +120,11 @@ static const struct {
     { "redis+sentinel://a/jobs/x", "database" },
     { "redis+sentinel://a/jobs/1/2", "database" },
     { "redis+sentinel://a/jo%62s", "master's name" },
+    { "redis+sentinel://a/0123456789012345678901234567890123456789012345678901"
+      "234567890123456789012345678901234567890123456789012345678901234567890123"
+      "4"
+      "5678",
+      "127 bytes" },
     { "redis+sentinel://a,/jobs", "host is missing" },
     { "redis+sentinel:///jobs", "host is missing" },
     { "redis+sentinel://a,:7/jobs", "host is missing" },
@@ -217,6 +222,28 @@ static void tls_url(void **state)
     }
 }
 
+static void sentinels_are_servers_too(void **state)
+{
+    (void)state;
+    struct address address, sentinels;
+    char print[256];
+
+    assert_true(address_parse(&address,
+                              VIEW("redis+sentinel://a:pw@s,t/jobs/3"), NULL));
+    address_set_sentinel_password(&address, "guard");
+    assert_true(address_of_sentinels(&sentinels, &address));
+    address_print(&sentinels, print, sizeof(print));
+    assert_string_equal(print, "redis://s:26379,t:26379/0");
+    assert_string_equal(sentinels.password, "guard");
+    assert_null(sentinels.user);
+    address_finish(&sentinels);
+    address_finish(&address);
+    assert_true(address_parse(&address, VIEW("redis+cluster://s"), NULL));
+    assert_false(address_of_sentinels(&sentinels, &address));
+    address_finish(&sentinels);
+    address_finish(&address);
+}
+
 static void the_sentinels_password_is_not_the_servers(void **state)
 {
     (void)state;
@@ -242,6 +269,7 @@ static void the_sentinels_password_is_not_the_servers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentinels_are_servers_too),
         cmocka_unit_test(the_sentinels_password_is_not_the_servers),
         cmocka_unit_test(good_urls),
         cmocka_unit_test(bad_urls),

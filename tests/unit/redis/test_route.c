@@ -381,6 +381,30 @@ static void a_cluster_that_was_not_named_as_one_is_told(void **state)
     finish();
 }
 
+static void of_several_servers_any_will_do(void **state)
+{
+    (void)state;
+    struct address address, sentinels;
+    struct err err = { 0 };
+
+    assert_true(
+        address_parse(&address, VIEW("redis+sentinel://s,t/jobs"), &err));
+    begin("redis://x");
+    route_finish(&route);
+    assert_true(address_of_sentinels(&sentinels, &address));
+    route_init(&route, &sentinels, 0);
+    address_finish(&sentinels);
+    address_finish(&address);
+    expect_node("s:26379");
+    assert_true(route_stray(&route));
+    expect_node("t:26379");
+    assert_int_equal(visit(OK, &err), ROUTE_ARRIVED);
+    assert_true(route_stray(&route));
+    expect_node("s:26379");
+    assert_false(route_stray(&route));
+    finish();
+}
+
 static void people_are_told_which_server_it_is(void **state)
 {
     (void)state;
@@ -413,6 +437,7 @@ int main(void)
         cmocka_unit_test(no_cluster_is_too_large),
         cmocka_unit_test(moved_names_the_node),
         cmocka_unit_test(a_cluster_that_was_not_named_as_one_is_told),
+        cmocka_unit_test(of_several_servers_any_will_do),
         cmocka_unit_test(people_are_told_which_server_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
