@@ -170,7 +170,7 @@ static void on_entries(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* reply NULL: the link says when it is back */
-    intake->turns++;
+    intake->turns += reply != NULL;
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
         heal_later(intake, reply->str);
     } else if (reply != NULL) {
