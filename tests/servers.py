@@ -527,6 +527,7 @@ class RedisSentinels:
         be voted for again, and what the other has is gone."""
         wait_until(lambda: self.master() is not self.lost, 30, "another master")
         self.lost.start()
+        self.lost.wait_in_step()
         return self
 
     def restart(self):

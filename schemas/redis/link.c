@@ -357,9 +357,9 @@ static enum turn step_resolving(struct link *link)
     if (link->resolve)
         return WAIT;
     enter(link, LINK_CONNECTING, route_patience_ms(&link->route));
-    return open_wire(link, link->ip[0] ? link->ip : host, &why)
-               ? WAIT
-               : fail(link, &why);
+    if (!open_wire(link, link->ip[0] ? link->ip : host, &why))
+        return fail(link, &why);
+    return WAIT;
 }
 
 static enum turn step_closed(struct link *link)
@@ -582,10 +582,12 @@ void link_subscribe(struct link *link, struct view channel)
 
 void link_switch(struct link *link, const struct node *master)
 {
-    if (!link->wire || link->freeing || !link->route.named ||
-        route_is_at(&link->route, master))
+    if (link->freeing)
         return;
-    fail_text(link, "the master is another one now");
+    if (link->state == LINK_BACKOFF)
+        link->deadline = uv_now(link->loop);
+    else if (link->route.named && !route_is_at(&link->route, master))
+        fail_text(link, "the master is another one now");
     soon(link);
 }
 

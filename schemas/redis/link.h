@@ -59,8 +59,8 @@ bool link_send(struct link *link, const struct command *command,
  * in between is lost, as pub/sub has it. */
 void link_subscribe(struct link *link, struct view channel);
 
-/* Sentinels say that the master is at that node: breaks a connection to another
- * one, which finds it. */
+/* Sentinels say that the master is at that node: a connection to another one is
+ * broken, and one that is to be tried again is tried now. */
 void link_switch(struct link *link, const struct node *master);
 
 /* Answers what is unanswered, closes, frees; closed(owner) when all is gone. */

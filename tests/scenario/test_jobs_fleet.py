@@ -14,6 +14,7 @@ from stack import ROOT, Stack
 
 SLOW = [{"text": "at last", "delay_ms": 1500}]
 one_way = pytest.mark.skipif(KIND != "single", reason="HeldRedis holds one way")
+short = pytest.mark.skipif(KIND != "single", reason="a failover outlasts the job")
 
 
 @pytest.fixture
@@ -275,6 +276,7 @@ def test_many_jobs_and_consumers(stack):
     assert stack.is_quiet()
 
 
+@short
 def test_deltas_add_up_although_redis_dies(stack):
     text = "".join(f"piece {n}, " for n in range(200))
     stack.model.script([{"text": text, "chunk": 40, "chunk_ms": 5}])
