@@ -17,10 +17,15 @@ struct sentinel {
 /* "<name> <old host> <old port> <new host> <new port>" */
 static bool read_news(const char *text, const char *name, struct node *master)
 {
-    char said[128];
-    return sscanf(text, "%127s %*s %*s %253s %d", said, master->host,
-                  &master->port) == 3 &&
-           strcmp(said, name) == 0 && master->port > 0;
+    struct view words[5];
+    size_t count = 0;
+    for (; count < 5 && *text != '\0'; count++) {
+        words[count] = (struct view){ text, strcspn(text, " ") };
+        text += words[count].len;
+        text += strspn(text, " ");
+    }
+    return count == 5 && view_is(words[0], name) &&
+           node_set(master, words[3], strtoull(words[4].data, NULL, 10));
 }
 
 static void on_push(void *owner, const redisReply *message)

@@ -115,6 +115,17 @@ static bool parse_login(struct address *address, struct view login,
     return true;
 }
 
+/* Letters, digits and those others. */
+static bool is_of(struct view text, const char *others)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (!isalnum((unsigned char)c) && (c == '\0' || !strchr(others, c)))
+            return false;
+    }
+    return true;
+}
+
 /* host or [::1]; the port is what is left. */
 static bool parse_host(struct node *node, struct view *text, struct err *err)
 {
@@ -128,10 +139,8 @@ static bool parse_host(struct node *node, struct view *text, struct err *err)
         return wrong(err, "an IPv6 address is written [::1]");
     if (is_ipv6)
         *text = skip(*text, 1);
-    for (size_t i = 0; i < host.len; i++)
-        if (!isalnum((unsigned char)host.data[i]) &&
-            !strchr("._-:%", host.data[i]))
-            return wrong(err, "the host has a character that no host has");
+    if (!is_of(host, "._-:%"))
+        return wrong(err, "the host has a character that no host has");
     if (host.len > NODE_MAX_HOST)
         return wrong(err, "the host has more than 253 bytes");
     memcpy(node->host, host.data, host.len);
@@ -240,11 +249,9 @@ static bool parse_master(struct address *address, struct view *path,
 
     *path = path->len > 0 ? skip(*path, 1) : *path;
     name = cut(path, "/");
-    for (size_t i = 0; i < name.len; i++)
-        if (!isalnum((unsigned char)name.data[i]) &&
-            !strchr("._-", name.data[i]))
-            return wrong(err, "the master's name has a character other than "
-                              "A-Z a-z 0-9 . _ -");
+    if (!is_of(name, "._-"))
+        return wrong(err, "the master's name has a character other than "
+                          "A-Z a-z 0-9 . _ -");
     if (name.len > ADDRESS_MAX_MASTER)
         return wrong(err, "the master's name has more than 127 bytes");
     if (name.len == 0)
@@ -416,6 +423,17 @@ static void append_node(char *text, size_t size, const struct node *node)
     bool is_ipv6 = strchr(node->host, ':');
 
     append(text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", node->host, node->port);
+}
+
+bool node_set(struct node *node, struct view host, uint64_t port)
+{
+    if (host.len == 0 || host.len > NODE_MAX_HOST || !is_of(host, "._-:%") ||
+        port == 0 || port > MAX_PORT)
+        return false;
+    memcpy(node->host, host.data, host.len);
+    node->host[host.len] = '\0';
+    node->port = (int)port;
+    return true;
 }
 
 void node_print(const struct node *node, char *text, size_t size)

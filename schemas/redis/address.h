@@ -15,6 +15,8 @@
 #ifndef SCHEMAS_REDIS_ADDRESS_H
 #define SCHEMAS_REDIS_ADDRESS_H
 
+#include <stdint.h>
+
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -55,6 +57,9 @@ void address_finish(struct address *address);
 
 /* For people and logs: never the password. */
 void address_print(const struct address *address, char *text, size_t size);
+
+/* False: what is no host, or no port. */
+bool node_set(struct node *node, struct view host, uint64_t port);
 void node_print(const struct node *node, char *text, size_t size);
 
 #endif

@@ -352,14 +352,13 @@ static enum turn start(struct link *link)
 static enum turn step_resolving(struct link *link)
 {
     const char *host = route_node(&link->route)->host;
+    const char *ip = link->ip[0] ? link->ip : host;
     struct err why;
 
     if (link->resolve)
         return WAIT;
     enter(link, LINK_CONNECTING, route_patience_ms(&link->route));
-    if (!open_wire(link, link->ip[0] ? link->ip : host, &why))
-        return fail(link, &why);
-    return WAIT;
+    return open_wire(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
 static enum turn step_closed(struct link *link)

@@ -121,16 +121,6 @@ static enum route_turn arrived(struct route *route)
     return ROUTE_ARRIVED;
 }
 
-static bool node_set(struct node *node, struct view host, uint64_t port)
-{
-    if (host.len == 0 || host.len > NODE_MAX_HOST || port == 0 || port > 65535)
-        return false;
-    memcpy(node->host, host.data, host.len);
-    node->host[host.len] = '\0';
-    node->port = (int)port;
-    return true;
-}
-
 static bool node_is(const struct node *a, const struct node *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;

@@ -200,6 +200,7 @@ static void what_sentinels_say_wrong(void **state)
         { "*2\r\n$1\r\na\r\n$5\r\n70000\r\n", ERR_RETRY, "no address" },
         { "*2\r\n$1\r\na\r\n$1\r\n0\r\n", ERR_RETRY, "no address" },
         { "*2\r\n$0\r\n\r\n$4\r\n7000\r\n", ERR_RETRY, "no address" },
+        { "*2\r\n$3\r\na b\r\n$4\r\n7000\r\n", ERR_RETRY, "no address" },
         { "*2\r\n" BIG "$4\r\n7000\r\n", ERR_RETRY, "no address" },
     };
 
