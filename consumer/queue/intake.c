@@ -223,8 +223,8 @@ size_t intake_offer(struct intake *intake, size_t slots, bool scarce)
     bool block = intake->at == intake->count;
     intake->room = slots;
     take_spares(intake);
-    if (block && intake->room > intake->count)
-        intake->room = intake->count; /* one of each stream at the most */
+    if (block && intake->room > 1)
+        intake->room = 1; /* the others may have more to do */
     if (intake->room > 0)
         intake->asked =
             read_streams(intake, block, scarce ? SCARCE_BLOCK_MS : BLOCK_MS);

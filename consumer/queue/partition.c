@@ -39,6 +39,9 @@ void partitions_wake(struct partitions *partitions)
 {
     if (partitions == NULL)
         return;
+    const struct consumer *consumer = partitions->consumer;
+    size_t unused = consumer->settings.slots - consumer->running;
+    bool scarce = partitions->count > 1 && unused < 2 * partitions->count;
     size_t hungry = count_hungry(partitions);
     for (size_t i = 0; i < partitions->count && hungry > 0; i++) {
         size_t left = free_slots(partitions);
@@ -48,7 +51,6 @@ void partitions_wake(struct partitions *partitions)
         partitions->next = (partitions->next + 1) % partitions->count;
         if (!intake_is_hungry(intake))
             continue;
-        bool scarce = partitions->count > 1 && left < 2 * partitions->count;
         partitions->offered +=
             intake_offer(intake, (left + hungry - 1) / hungry, scarce);
         hungry--;
