@@ -201,8 +201,13 @@ class RedisServer:
         return redis.Redis(unix_socket_path=self.socket, **options)
 
     def ask(self, *words):
-        """One command, its answer as text."""
-        with self.client(decode_responses=True) as client:
+        """One command, its answer as text. Sentinels kill connections when they
+        turn a master into a replica."""
+        again = {
+            "retry": Retry(ConstantBackoff(0.1), 5),
+            "retry_on_error": [redis.exceptions.ConnectionError],
+        }
+        with self.client(decode_responses=True, **again) as client:
             return client.execute_command(*words)
 
     def info(self, name):
