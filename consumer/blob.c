@@ -23,7 +23,7 @@ static void renew(struct store *store, const struct names *names,
 {
     if (name.len == 0)
         return;
-    struct key key = names_blob(names, PARTITION, name);
+    struct key key = names_blob(names, store_partition(store), name);
     struct command command;
     command_init(&command, "PEXPIRE");
     command_add(&command, key_view(&key));
@@ -59,7 +59,7 @@ void blobs_renew(struct store *store, const struct names *names,
 void blob_put(struct store *store, const struct names *names, struct view name,
               struct view bytes, uint64_t ttl_ms, store_done *done, void *owner)
 {
-    struct key key = names_blob(names, PARTITION, name);
+    struct key key = names_blob(names, store_partition(store), name);
     struct command command;
     renew(store, names, name, ttl_ms);
     command_init(&command, "SET");

@@ -35,7 +35,8 @@ bool consumer_check(const struct consumer *consumer, struct err *err)
                    consumer->name, MAX_NAME_BYTES);
 }
 
-struct key *consumer_streams(const struct consumer *consumer, size_t *count)
+struct key *consumer_streams(const struct consumer *consumer,
+                             unsigned int partition, size_t *count)
 {
     static const int order[] = { PRIORITY_HIGH, PRIORITY_NORMAL, PRIORITY_LOW };
     struct key *streams =
@@ -48,7 +49,7 @@ struct key *consumer_streams(const struct consumer *consumer, size_t *count)
         struct view queue;
         while (next_queue(&rest, &queue))
             streams[(*count)++] =
-                names_work(&consumer->names, PARTITION, queue, order[i]);
+                names_work(&consumer->names, partition, queue, order[i]);
     }
     return streams;
 }

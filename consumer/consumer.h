@@ -4,6 +4,7 @@
  *     ^                 |  |  `--session--> quern-executor
  *     `---free slots----'  `-----model call--> endpoints
  *   lease: beats for all attempts          sweep: leases of dead consumers
+ *   these four, and store, once for each partition of the fleet
  *
  * One loop, one thread. */
 #ifndef CONSUMER_CONSUMER_H
@@ -20,11 +21,10 @@
 #include "schemas/redis/names.h"
 
 struct attempt;
-struct intake;
-struct lease;
+struct fleet;
+struct partitions;
+struct sentinel;
 struct service;
-struct sweep;
-struct upkeep;
 
 enum {
     CONSUMER_MAX_QUEUES = 16,
@@ -40,21 +40,20 @@ enum mode {
 struct consumer {
     uv_loop_t *loop;
     struct settings settings;
+    struct address redis;
     struct names names;
     char name[MAX_NAME_BYTES + 1];
     enum mode mode;
     int exit_code;
 
-    struct control *control;
     struct executor *executor;
     struct http *http;
     struct endpoints endpoints;
     struct catalog catalog; /* what code may call */
     json_t *tools;          /* offered to a job that names none */
-    struct intake *intake;
-    struct lease *lease;
-    struct sweep *sweep;
-    struct upkeep *upkeep;
+    struct fleet *fleet;
+    struct sentinel *sentinel;     /* NULL: Redis has none */
+    struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
 
     struct attempt **slots; /* settings.slots of them; NULL: free */
@@ -69,6 +68,7 @@ bool consumer_check(const struct consumer *consumer, struct err *err);
 
 /* The streams to claim from, the most urgent first: high of every queue, then
  * normal, then low. Each is a key; count in *count. free() it. */
-struct key *consumer_streams(const struct consumer *consumer, size_t *count);
+struct key *consumer_streams(const struct consumer *consumer,
+                             unsigned int partition, size_t *count);
 
 #endif

@@ -10,10 +10,9 @@
 #include "consumer/attempt/attempt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
-#include "consumer/queue/intake.h"
-#include "consumer/queue/lease.h"
-#include "consumer/queue/sweep.h"
-#include "consumer/queue/upkeep.h"
+#include "consumer/queue/fleet.h"
+#include "consumer/queue/partition.h"
+#include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 
 /* host.process.chance: never two alike, also after a restart. */
@@ -50,14 +49,13 @@ static void leave(struct consumer *consumer)
     for (size_t i = 0; i < consumer->settings.slots; i++)
         if (consumer->slots[i] != NULL)
             attempt_stop(consumer->slots[i], STOP_LOST);
-    intake_free(consumer->intake);
-    consumer->intake = NULL;
-    lease_free(consumer->lease);
-    sweep_free(consumer->sweep);
-    upkeep_free(consumer->upkeep);
+    struct partitions *partitions = consumer->partitions;
+    consumer->partitions = NULL;
     executor_free(consumer->executor);
     http_free(consumer->http, NULL, NULL);
-    control_free(consumer->control);
+    partitions_free(partitions);
+    fleet_free(consumer->fleet);
+    sentinel_free(consumer->sentinel);
     service_free(consumer->service);
 }
 
@@ -65,14 +63,13 @@ static void on_redis_ready(void *owner)
 {
     struct consumer *consumer = owner;
     static bool told;
-    log_line("ready", "{s:s, s:s, s:I}", "name", consumer->name, "queues",
+    log_line("ready", "{s:s, s:s, s:I, s:I}", "name", consumer->name, "queues",
              consumer->settings.queues, "slots",
-             (json_int_t)consumer->settings.slots);
+             (json_int_t)consumer->settings.slots, "partitions",
+             (json_int_t)fleet_partitions(consumer->fleet));
     if (!told)
         service_ready(consumer->service);
     told = true;
-    upkeep_wake(consumer->upkeep);
-    intake_wake(consumer->intake);
 }
 
 static void on_redis_refused(void *owner, const struct err *why)
@@ -83,33 +80,44 @@ static void on_redis_refused(void *owner, const struct err *why)
     service_leave(consumer->service);
 }
 
-static void open_parts(struct consumer *consumer, const struct address *redis)
+static void on_fleet_known(void *owner, size_t partitions)
 {
-    struct control_events events = { .on_ready = on_redis_ready,
-                                     .on_refused = on_redis_refused };
-    consumer->service = service_new(consumer, leave);
-    consumer->control = control_new(consumer->loop, redis, events, consumer);
-    consumer->executor =
-        executor_new(consumer->loop, consumer->settings.executor);
-    consumer->intake = intake_new(consumer, redis);
-    consumer->lease = lease_new(consumer, redis);
-    consumer->sweep = sweep_new(consumer);
-    consumer->upkeep = upkeep_new(consumer, consumer->control, PARTITION);
-    control_open(consumer->control);
-    executor_open(consumer->executor);
-    intake_open(consumer->intake);
-    lease_open(consumer->lease);
-    sweep_open(consumer->sweep);
-    upkeep_open(consumer->upkeep);
+    struct consumer *consumer = owner;
+    struct partitions_events events = { .on_ready = on_redis_ready,
+                                        .on_refused = on_redis_refused };
+    consumer->partitions = partitions_new(consumer, partitions,
+                                          &consumer->redis, events, consumer);
 }
 
-static bool prepare(struct consumer *consumer, struct address *redis,
-                    struct err *err)
+static void on_switched(void *owner, const struct node *master)
+{
+    struct consumer *consumer = owner;
+    partitions_switch(consumer->partitions, master);
+    fleet_switch(consumer->fleet, master);
+}
+
+static void open_parts(struct consumer *consumer)
+{
+    struct fleet_events events = { .on_known = on_fleet_known,
+                                   .on_refused = on_redis_refused };
+    consumer->service = service_new(consumer, leave);
+    consumer->fleet = fleet_new(consumer, &consumer->redis, events, consumer);
+    consumer->executor =
+        executor_new(consumer->loop, consumer->settings.executor);
+    consumer->sentinel =
+        sentinel_new(consumer->loop, &consumer->redis, on_switched, consumer);
+    fleet_open(consumer->fleet);
+    executor_open(consumer->executor);
+}
+
+static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
     make_name(consumer);
-    if (!address_parse(redis, view_of(settings->redis_url), err))
+    if (!address_parse(&consumer->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
+    address_set_sentinel_password(&consumer->redis,
+                                  settings->sentinel_password);
     if (!names_init(&consumer->names, settings->prefix, err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
@@ -124,16 +132,15 @@ static bool prepare(struct consumer *consumer, struct address *redis,
 
 static void serve(struct consumer *consumer)
 {
-    struct address redis = { 0 };
     struct err err;
-    if (prepare(consumer, &redis, &err)) {
-        open_parts(consumer, &redis);
+    if (prepare(consumer, &err)) {
+        open_parts(consumer);
     } else {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer->exit_code = EX_USAGE;
     }
-    address_finish(&redis);
     uv_run(consumer->loop, UV_RUN_DEFAULT);
+    address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
     json_decref(consumer->tools);

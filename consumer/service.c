@@ -12,7 +12,7 @@
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
-#include "consumer/queue/intake.h"
+#include "consumer/queue/partition.h"
 
 enum { HAND_BACK_MS = 5000 }; /* for the releases to be written */
 
@@ -27,7 +27,6 @@ struct service {
     struct alarm *drain;    /* the end of patience */
     struct alarm *watchdog; /* of systemd */
     uint64_t watchdog_ms;
-    uint64_t turns; /* of claiming, when it was last fed */
     bool released, exited;
 };
 
@@ -57,13 +56,11 @@ static void on_watchdog(void *owner)
 {
     struct service *service = owner;
     const struct consumer *consumer = service->consumer;
-    uint64_t turns = intake_turns(consumer->intake);
-    /* Idle because every slot is busy, or Redis is away: still well. */
-    bool idle = consumer->running > 0 || consumer->mode != MODE_SERVING ||
-                !control_is_ready(consumer->control);
-    if (turns != service->turns || idle)
+    if (partitions_are_well(consumer->partitions))
         notify("WATCHDOG=1");
-    service->turns = turns;
+    else
+        log_line("claim.stuck", "{s:I}", "running",
+                 (json_int_t)consumer->running);
     alarm_set(service->watchdog, service->watchdog_ms);
 }
 
@@ -116,7 +113,7 @@ static void drain(struct service *service)
         return;
     }
     consumer->mode = MODE_DRAINING;
-    intake_stop(consumer->intake);
+    partitions_stop(consumer->partitions);
     notify("STOPPING=1");
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
@@ -160,7 +157,7 @@ static void dump(const struct consumer *consumer)
              "mode", modes[consumer->mode], "running",
              (json_int_t)consumer->running, "slots",
              (json_int_t)consumer->settings.slots, "redis",
-             control_is_ready(consumer->control), "executor",
+             partitions_are_ready(consumer->partitions), "executor",
              executor_is_ready(consumer->executor));
     for (size_t i = 0; i < consumer->settings.slots; i++) {
         const struct attempt *attempt = consumer->slots[i];
@@ -178,7 +175,7 @@ static void quiet(struct consumer *consumer)
     if (consumer->mode != MODE_SERVING)
         return;
     consumer->mode = MODE_QUIET;
-    intake_stop(consumer->intake);
+    partitions_stop(consumer->partitions);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -216,7 +213,7 @@ void service_leave(struct service *service)
 
 static void on_ended(struct consumer *consumer)
 {
-    intake_wake(consumer->intake);
+    partitions_wake(consumer->partitions);
     if (consumer->mode == MODE_DRAINING && consumer->running == 0)
         service_leave(consumer->service);
 }

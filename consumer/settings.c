@@ -11,6 +11,7 @@
 
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
+#include "schemas/redis/names.h"
 
 enum setting_type {
     SETTING_TEXT,
@@ -54,7 +55,10 @@ enum { DAY_MS = 24 * 3600 * 1000, HOUR_MS = 3600 * 1000 };
 
 static const struct setting table[] = {
     SECRET("redis", "REDIS_URL", redis_url,
-           "redis://[user[:password]@]host[:port][/db], unix:///path"),
+           "redis://[user[:password]@]host[:port][/db], unix:///path, "
+           "redis+sentinel://host,host/master, redis+cluster://host,host"),
+    SECRET("sentinel-password", "QUERN_SENTINEL_PASSWORD", sentinel_password,
+           "of the sentinels themselves"),
     TEXT("prefix", "QUERN_PREFIX", prefix,
          "quern:", "what every key starts with"),
     TEXT("queues", "QUERN_QUEUES", queues, "default",
@@ -71,6 +75,9 @@ static const struct setting table[] = {
          "the model endpoint called \"default\""),
     SECRET("key", "OPENAI_API_KEY", key, "its key"),
     TEXT("model", "OPENAI_MODEL", model, "", "the model asked for there"),
+    NUMBER("partitions", "QUERN_PARTITIONS", partitions, 0,
+           NAMES_MAX_PARTITIONS, "0",
+           "of the fleet's queues, for good; 0: as it has them, or 1"),
     NUMBER("slots", "QUERN_SLOTS", slots, 1, 100000, "64",
            "conversations at once"),
     NUMBER("lease-ms", "QUERN_LEASE_MS", lease_ms, 300, HOUR_MS, "30000",

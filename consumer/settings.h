@@ -14,6 +14,7 @@
 
 struct settings {
     char *redis_url;
+    char *sentinel_password;
     char *prefix;
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
@@ -23,6 +24,7 @@ struct settings {
     char *base_url;
     char *key;
     char *model;
+    uint64_t partitions; /* 0: as the fleet has them */
     uint64_t slots;
     uint64_t lease_ms;
     uint64_t max_crashes;

@@ -9,15 +9,20 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
 import cgroups
 import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("QUERN_BUILD", os.path.join(SOURCE, "build", "dev"))
+KIND = os.environ.get("QUERN_REDIS", "single")
+SERVER = os.environ.get("QUERN_REDIS_SERVER", "redis-server")
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
 atexit.register(cgroups.tidy)
@@ -157,7 +162,6 @@ class RedisServer:
     """
 
     def __init__(self, port=0, aof=False, **settings):
-        program = os.environ.get("QUERN_REDIS_SERVER", "redis-server")
         # Short: a socket's path has at most 107 bytes.
         self.folder = tempfile.mkdtemp(prefix="quern-redis-", dir="/tmp")
         self.socket = os.path.join(self.folder, "redis.sock")
@@ -175,7 +179,7 @@ class RedisServer:
             "enable-debug-command": "yes",
         }
         given.update({k.replace("_", "-"): v for k, v in settings.items()})
-        args = [program]
+        args = [SERVER]
         for name, value in given.items():
             args += [f"--{name}", str(value)]
         log = os.path.join(self.folder, "log")
@@ -195,6 +199,32 @@ class RedisServer:
         """A redis-py client; replies are bytes unless told otherwise."""
         options.setdefault("password", self.password)
         return redis.Redis(unix_socket_path=self.socket, **options)
+
+    def ask(self, *words):
+        """One command, its answer as text. Sentinels kill connections when they
+        turn a master into a replica."""
+        again = {
+            "retry": Retry(ConstantBackoff(0.1), 5),
+            "retry_on_error": [redis.exceptions.ConnectionError],
+        }
+        with self.client(decode_responses=True, **again) as client:
+            return client.execute_command(*words)
+
+    def info(self, name):
+        return self.ask("INFO", "REPLICATION").get(name)
+
+    def wait_in_step(self):
+        """It is a replica, and has what its master has."""
+        wait_until(lambda: self.info("master_link_status") == "up", 30, "a replica")
+
+    def slots(self):
+        """CLUSTER SLOTS as it comes over the wire."""
+        with self.client(decode_responses=True) as client:
+            client.response_callbacks.clear()
+            return client.execute_command("CLUSTER SLOTS")
+
+    def alive(self):
+        return self.process.alive()
 
     def start(self):
         if os.path.exists(self.socket):
@@ -216,6 +246,315 @@ class RedisServer:
     def stop(self):
         self.process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_ports(count):
+    """Loopback ports that nobody listens on just now, no two alike."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Roaming(redis.Connection):
+    """Connects to wherever find() says that the server is now."""
+
+    def __init__(self, find=None, **options):
+        super().__init__(**options)
+        self.find = find
+
+    def _connect(self):
+        self.host, self.port = "127.0.0.1", self.find()
+        return super()._connect()
+
+    def read_response(self, *args, **options):
+        try:
+            return super().read_response(*args, **options)
+        except redis.exceptions.ResponseError as error:
+            if str(error).split()[0] not in ("MOVED", "CLUSTERDOWN", "MASTERDOWN"):
+                raise
+            self.disconnect()
+            raise redis.exceptions.ConnectionError(str(error)) from error
+
+
+def roaming_client(find, password=None):
+    """A redis-py client that outlasts a failover."""
+    passing = [
+        redis.exceptions.ConnectionError,
+        redis.exceptions.TimeoutError,
+        redis.exceptions.ReadOnlyError,
+        redis.exceptions.BusyLoadingError,
+    ]
+    pool = redis.ConnectionPool(
+        connection_class=Roaming,
+        find=find,
+        password=password,
+        retry=Retry(ConstantBackoff(0.1), 200),
+        retry_on_error=passing,
+    )
+    return redis.Redis(connection_pool=pool)
+
+
+class RedisCluster:
+    """Three masters, with a replica each if replicas=True.
+
+    Its client, and what is killed and restarted, are those of the node that has
+    the slot of partition 000. More settings as RedisServer takes them.
+    """
+
+    KEY = "{000}"
+
+    def __init__(self, replicas=False, **settings):
+        self.password = settings.get("requirepass")
+        if self.password:
+            settings["masterauth"] = self.password
+        count = 6 if replicas else 3
+        ports = free_ports(2 * count)
+        self.nodes = [
+            RedisServer(
+                port=port,
+                cluster_enabled="yes",
+                cluster_port=bus,
+                cluster_node_timeout=1000,
+                cluster_replica_validity_factor=0,
+                repl_diskless_sync_delay=0,
+                **settings,
+            )
+            for port, bus in zip(ports[:count], ports[count:])
+        ]
+        self.buses = dict(zip(ports[:count], ports[count:]))
+        self.url = self.url_of(*self.nodes)
+        self.join()
+        if replicas:
+            self.replicate()
+        self.lost = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def url_of(self, *nodes):
+        login = f":{self.password}@" if self.password else ""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+        return f"redis+cluster://{login}{hosts}"
+
+    def join(self):
+        first, masters = self.nodes[0], self.nodes[:3]
+        for number, node in enumerate(self.nodes):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            if node is not first:
+                bus = self.buses[first.port]
+                node.ask("CLUSTER", "MEET", "127.0.0.1", first.port, bus)
+        for number, node in enumerate(masters):
+            begin, end = number * 5461, 16383 if number == 2 else number * 5461 + 5460
+            node.ask("CLUSTER", "ADDSLOTSRANGE", begin, end)
+        wait_until(self.is_whole, 30, "a cluster")
+
+    def is_whole(self):
+        wanted = {"cluster_state:ok", f"cluster_known_nodes:{len(self.nodes)}"}
+        return all(
+            wanted <= set(node.ask("CLUSTER", "INFO").split())
+            for node in self.nodes
+            if node.alive()
+        )
+
+    def replicate(self):
+        for master, replica in zip(self.nodes[:3], self.nodes[3:]):
+            id = master.ask("CLUSTER", "MYID")
+            replica.ask("CLUSTER", "REPLICATE", id)
+        for replica in self.nodes[3:]:
+            replica.wait_in_step()
+
+    def masters(self, key):
+        """Who has the slot of that key, as the living nodes say."""
+        for node in filter(RedisServer.alive, self.nodes):
+            slot = node.ask("CLUSTER", "KEYSLOT", key)
+            for begin, end, (_, port, *_), *_ in node.slots():
+                if begin <= slot <= end:
+                    yield self.at(port)
+
+    def master(self, key=KEY):
+        for node in filter(RedisServer.alive, self.masters(key)):
+            return node
+        raise redis.exceptions.ConnectionError(f"nobody has the slot of {key}")
+
+    def at(self, port):
+        return next(node for node in self.nodes if node.port == port)
+
+    @property
+    def process(self):
+        return self.master().process
+
+    def client(self, key=KEY, **_):
+        return roaming_client(lambda: self.master(key).port, self.password)
+
+    def move(self, key, to, meanwhile=None):
+        """Moves the slot of key, as redis-cli does; meanwhile() when a part of
+        it has moved."""
+        source, slot = self.master(key), to.ask("CLUSTER", "KEYSLOT", key)
+        ids = [node.ask("CLUSTER", "MYID") for node in (source, to)]
+        to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10):
+            login = ["AUTH", self.password] if self.password else []
+            words = ["MIGRATE", "127.0.0.1", to.port, "", 0, 10000, *login, "KEYS"]
+            source.ask(*words, *keys)
+            if meanwhile:
+                meanwhile()
+                meanwhile = None
+        for node in (to, source, *self.nodes):
+            if node.info("role") == "master":
+                node.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+
+    def kill(self):
+        self.lost = next(self.masters(self.KEY))
+        self.lost.kill()
+
+    def start(self):
+        self.lost.start()
+        return self
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+
+
+class RedisSentinels:
+    """A master, a replica, and three sentinels that watch them.
+
+    Its client, and what is killed and restarted, are the master's.
+    """
+
+    NAME = "jobs"
+
+    def __init__(self, sentinel_password=None, **settings):
+        self.password = settings.get("requirepass")
+        self.sentinel_password = sentinel_password
+        if self.password:
+            settings["masterauth"] = self.password
+        self.nodes = [
+            RedisServer(port=port, repl_diskless_sync_delay=0, **settings)
+            for port in free_ports(2)
+        ]
+        self.ports = free_ports(3)
+        self.folder = tempfile.mkdtemp(prefix="quern-sentinels-", dir="/tmp")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        self.follow(self.nodes[1], self.nodes[0])
+        self.sentinels = [self.start_sentinel(port) for port in self.ports]
+        login = f":{self.password}@" if self.password else ""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self.url = f"redis+sentinel://{login}{hosts}/{self.NAME}"
+        wait_until(self.is_whole, 30, "the sentinels see all")
+        self.lost = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    @staticmethod
+    def follow(replica, master):
+        replica.ask("REPLICAOF", "127.0.0.1", master.port)
+        replica.wait_in_step()
+
+    def start_sentinel(self, port):
+        folder = os.path.join(self.folder, str(port))
+        os.mkdir(folder)
+        path = os.path.join(folder, "sentinel.conf")
+        name, password = self.NAME, self.sentinel_password
+        lines = [
+            f"port {port}",
+            "bind 127.0.0.1",
+            f"dir {folder}",
+            f"sentinel monitor {name} 127.0.0.1 {self.nodes[0].port} 2",
+            f"sentinel down-after-milliseconds {name} 2000",
+            f"sentinel failover-timeout {name} 10000",
+        ]
+        if self.password:
+            lines.append(f"sentinel auth-pass {name} {self.password}")
+        if password:
+            lines += [f"requirepass {password}", f"sentinel sentinel-pass {password}"]
+        with open(path, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        log = os.path.join(folder, "log")
+        process = Process([SERVER, path, "--sentinel"], log=log, cwd=folder)
+        return process.start()
+
+    def ask_sentinel(self, port, *words):
+        options = {"port": port, "password": self.sentinel_password}
+        with redis.Redis(decode_responses=True, **options) as client:
+            return client.execute_command("SENTINEL", *words)
+
+    def is_whole(self):
+        try:
+            for port in self.ports:
+                self.ask_sentinel(port, "CKQUORUM", self.NAME)
+                state = self.ask_sentinel(port, "MASTER", self.NAME)
+                state = dict(zip(state[::2], state[1::2]))
+                if (state["num-slaves"], state["num-other-sentinels"]) != ("1", "2"):
+                    return False
+        except redis.exceptions.RedisError:
+            return False
+        return True
+
+    def master(self):
+        for port in self.ports:
+            try:
+                named = self.ask_sentinel(port, "GET-MASTER-ADDR-BY-NAME", self.NAME)
+            except redis.exceptions.ConnectionError:
+                continue
+            return next(node for node in self.nodes if node.port == int(named[1]))
+        raise redis.exceptions.ConnectionError("no sentinel answers")
+
+    @property
+    def process(self):
+        return self.master().process
+
+    def client(self, **_):
+        return roaming_client(lambda: self.master().port, self.password)
+
+    def kill(self):
+        self.lost = self.master()
+        self.lost.kill()
+
+    def start(self):
+        """Once there is another master: one that comes back while they vote may
+        be voted for again, and what the other has is gone."""
+        wait_until(lambda: self.master() is not self.lost, 30, "another master")
+        self.lost.start()
+        self.lost.wait_in_step()
+        return self
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def stop(self):
+        for sentinel in self.sentinels:
+            sentinel.kill()
+        for node in self.nodes:
+            node.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def redis_of_kind(**settings):
+    """A server, or what QUERN_REDIS names instead: cluster, sentinel."""
+    kinds = {
+        "single": RedisServer,
+        "cluster": RedisCluster,
+        "sentinel": RedisSentinels,
+    }
+    return kinds[KIND](**settings)
 
 
 def answers(client):

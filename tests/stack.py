@@ -21,7 +21,7 @@ import time
 
 import msgpack
 from practice_model import PracticeModel
-from servers import BUILD, Process, RedisServer, binary, wait_until
+from servers import BUILD, Process, binary, redis_of_kind, wait_until
 
 ROOT = "quern:{000}:"
 TERMINAL = {"completed", "incomplete", "failed", "cancelled"}
@@ -35,11 +35,14 @@ def job_id():
 
 
 class Stack:
-    """What it starts it ends. executor=False: none is started."""
+    """What it starts it ends. executor=False: none is started. server: a Redis
+    that is not of the kind which QUERN_REDIS names."""
 
-    def __init__(self, executor=True, script=None, redis=None, **settings):
+    def __init__(
+        self, executor=True, script=None, redis=None, server=None, **settings
+    ):
         self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
-        self.redis = RedisServer(**(redis or {}))
+        self.redis = server or redis_of_kind(**(redis or {}))
         self.db = self.redis.client()
         with open(os.path.join(BUILD, "schemas", "redis", "library.lua")) as library:
             self.db.function_load(library.read(), replace=True)

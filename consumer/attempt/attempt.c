@@ -421,9 +421,10 @@ void attempt_journal(struct attempt *attempt, const char *type,
 
 /* ------------------------------------------------------ beginning and end */
 
-void attempt_new(struct consumer *consumer, struct view stream,
+void attempt_new(const struct partition *partition, struct view stream,
                  struct view entry)
 {
+    struct consumer *consumer = partition->consumer;
     struct attempt *attempt = calloc(1, sizeof(*attempt));
     if (attempt == NULL)
         abort();
@@ -433,12 +434,13 @@ void attempt_new(struct consumer *consumer, struct view stream,
     consumer->slots[attempt->slot] = attempt;
     consumer->running++;
     attempt->consumer = consumer;
+    attempt->partition = partition;
     attempt->serial = ++consumer->serials;
     attempt->stream = view_dup(stream);
     attempt->entry = view_dup(entry);
     attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
     attempt->started_ms = attempt_now_ms(attempt);
-    store_init(&attempt->store, consumer->control);
+    store_init(&attempt->store, partition->control);
     set_alarm(attempt);
     attempt_run(attempt);
 }

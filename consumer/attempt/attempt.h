@@ -30,6 +30,7 @@
 #include "consumer/consumer.h"
 #include "consumer/conversation/conversation.h"
 #include "consumer/model/model.h"
+#include "consumer/queue/partition.h"
 #include "consumer/session/session.h"
 
 enum attempt_state {
@@ -67,6 +68,7 @@ enum stop {
 
 struct attempt {
     struct consumer *consumer;
+    const struct partition *partition;
     size_t slot;
     uint64_t serial; /* never used twice */
     char *stream, *entry;
@@ -127,7 +129,7 @@ struct attempt {
 };
 
 /* Takes a place in consumer->slots, which must have one. Copies. */
-void attempt_new(struct consumer *consumer, struct view stream,
+void attempt_new(const struct partition *partition, struct view stream,
                  struct view entry);
 
 /* At any time; the machine acts on it from the loop or at once. */

@@ -101,7 +101,8 @@ enum turn step_starting(struct attempt *attempt)
             .max_crashes = consumer->settings.max_crashes,
         };
         struct command command;
-        transition_start(&command, &consumer->names, PARTITION, &claim, &take);
+        transition_start(&command, &consumer->names, attempt->partition->number,
+                         &claim, &take);
         store_send(&attempt->store, &command, on_started, attempt);
         command_finish(&command);
         return WAIT;
@@ -203,8 +204,8 @@ static void check_files(struct attempt *attempt)
 {
     const struct file_ref *files = attempt->job.files.items;
     for (size_t i = 0; i < attempt->job.files.count; i++) {
-        struct key key =
-            names_blob(&attempt->consumer->names, PARTITION, files[i].blob);
+        struct key key = names_blob(&attempt->consumer->names,
+                                    attempt->partition->number, files[i].blob);
         struct command command;
         command_init(&command, "STRLEN");
         command_add(&command, key_view(&key));

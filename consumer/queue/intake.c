@@ -8,59 +8,65 @@
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
-#include "schemas/redis/conn.h"
+#include "schemas/redis/backoff.h"
+#include "schemas/redis/link.h"
 
 enum {
     BLOCK_MS = 2000,
+    SCARCE_BLOCK_MS = 100,
     MARGIN_MS = 5000, /* a server may answer a blocked read late */
-    HEAL_MIN_MS = 100,
-    HEAL_MAX_MS = 5000,
     MAX_ENTRY_ID = 48,
 };
 
-/* An entry that came while no slot was free: a blocking read counts per
- * stream. Its lease does not run; if we are slow others take it. */
+/* An entry for which no slot was offered: a blocking read counts per stream.
+ * Its lease does not run; if we are slow others take it. */
 struct spare {
     size_t stream;
     char entry[MAX_ENTRY_ID];
 };
 
 struct intake {
+    struct partition *partition; /* NULL: freed, its link not yet */
     struct consumer *consumer;
+    void (*turned)(void *owner, size_t offered);
+    void *owner;
     struct link *link;
     struct alarm *alarm;
     struct key *streams;
     size_t count;
-    size_t at;       /* the stream to look at; count: block on all */
-    bool asked;      /* a command is on its way */
-    uint64_t client; /* what Redis calls our connection */
-    bool healing;    /* the alarm is set */
-    size_t groups;   /* still to be made */
-    uint64_t heal_ms;
-    uint64_t turns;
+    size_t at;                  /* the stream to look at; count: block on all */
+    bool asked;                 /* a command is on its way */
+    size_t offered;             /* slots, to the read that is */
+    size_t room;                /* of those, not taken */
+    uint64_t client;            /* what Redis calls our connection */
+    bool healing;               /* the alarm is set */
+    size_t groups;              /* still to be made */
+    unsigned int heals;         /* in a row */
+    uint64_t turns, turns_seen; /* by intake_is_well() */
     struct spare *spares;
     size_t spare_count;
 };
 
-static void run(struct intake *intake);
-
-static size_t free_slots(const struct intake *intake)
+/* The read is over; also one that needed no slots, when others may need some.
+ */
+static void turn(struct intake *intake)
 {
-    const struct consumer *consumer = intake->consumer;
-    return consumer->settings.slots - consumer->running;
+    size_t offered = intake->offered;
+    intake->asked = false;
+    intake->offered = intake->room = 0;
+    if (intake->partition != NULL)
+        intake->turned(intake->owner, offered);
 }
 
 /* --------------------------------------------------------------- healing */
 
 static void heal_later(struct intake *intake, const char *why)
 {
+    uint64_t ms = backoff_ms(intake->heals++);
     log_line("claim.not_now", "{s:s, s:I}", "why", why, "again_ms",
-             (json_int_t)intake->heal_ms);
+             (json_int_t)ms);
     intake->healing = true;
-    alarm_set(intake->alarm, intake->heal_ms);
-    intake->heal_ms *= 2;
-    if (intake->heal_ms > HEAL_MAX_MS)
-        intake->heal_ms = HEAL_MAX_MS;
+    alarm_set(intake->alarm, ms);
 }
 
 static void on_group(void *owner, const redisReply *reply,
@@ -68,10 +74,8 @@ static void on_group(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
-    if (reply != NULL && intake->groups > 0 && --intake->groups == 0) {
-        intake->asked = false;
-        run(intake);
-    }
+    if (reply != NULL && intake->groups > 0 && --intake->groups == 0)
+        turn(intake);
 }
 
 /* From the beginning of the stream: what came before the group is work too. */
@@ -101,25 +105,13 @@ static void on_alarm(void *owner)
         make_groups(intake);
 }
 
-static void on_error(struct intake *intake, const char *error)
-{
-    static const char *const moved[] = { "READONLY", "LOADING", "MASTERDOWN",
-                                         "UNBLOCKED" };
-    for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++)
-        if (strncmp(error, moved[i], strlen(moved[i])) == 0) {
-            struct err why;
-            err_set(&why, ERR_RETRY, "redis_unavailable", "%s", error);
-            link_reset(intake->link, &why);
-        }
-    heal_later(intake, error);
-}
-
 /* --------------------------------------------------------------- reading */
 
 static void take(struct intake *intake, size_t stream, struct view entry)
 {
-    if (free_slots(intake) > 0) {
-        attempt_new(intake->consumer, key_view(&intake->streams[stream]),
+    if (intake->room > 0) {
+        intake->room--;
+        attempt_new(intake->partition, key_view(&intake->streams[stream]),
                     entry);
     } else if (intake->spare_count < intake->count) {
         struct spare *spare = &intake->spares[intake->spare_count++];
@@ -130,7 +122,7 @@ static void take(struct intake *intake, size_t stream, struct view entry)
 
 static void take_spares(struct intake *intake)
 {
-    while (intake->spare_count > 0 && free_slots(intake) > 0) {
+    while (intake->spare_count > 0 && intake->room > 0) {
         struct spare spare = intake->spares[0];
         intake->spare_count--;
         memmove(intake->spares, intake->spares + 1,
@@ -177,37 +169,33 @@ static void on_entries(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct intake *intake = owner;
-    (void)why;
-    intake->asked = false;
-    intake->turns++;
-    if (reply == NULL)
-        return; /* the link says when it is back */
-    if (reply->type == REDIS_REPLY_ERROR) {
-        on_error(intake, reply->str);
-        return;
+    (void)why; /* reply NULL: the link says when it is back */
+    intake->turns += reply != NULL;
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+        heal_later(intake, reply->str);
+    } else if (reply != NULL) {
+        bool array = reply->type == REDIS_REPLY_ARRAY;
+        intake->heals = 0;
+        if (array && take_reply(intake, reply) > 0)
+            intake->at = 0;
+        else if (intake->at < intake->count)
+            intake->at++;
     }
-    intake->heal_ms = HEAL_MIN_MS;
-    bool array = reply->type == REDIS_REPLY_ARRAY;
-    if (array && take_reply(intake, reply) > 0)
-        intake->at = 0;
-    else if (intake->at < intake->count)
-        intake->at++;
-    run(intake);
+    turn(intake);
 }
 
-static void read_streams(struct intake *intake)
+static bool read_streams(struct intake *intake, bool block, uint64_t block_ms)
 {
-    bool block = intake->at == intake->count;
     struct command command;
     command_init(&command, "XREADGROUP");
     command_add_text(&command, "GROUP");
     command_add_text(&command, NAMES_GROUP);
     command_add_text(&command, intake->consumer->name);
     command_add_text(&command, "COUNT");
-    command_add_uint(&command, block ? 1 : free_slots(intake));
+    command_add_uint(&command, block ? 1 : intake->room);
     if (block) {
         command_add_text(&command, "BLOCK");
-        command_add_uint(&command, BLOCK_MS);
+        command_add_uint(&command, block_ms);
     }
     command_add_text(&command, "STREAMS");
     size_t first = block ? 0 : intake->at;
@@ -216,31 +204,41 @@ static void read_streams(struct intake *intake)
         command_add(&command, key_view(&intake->streams[i]));
     for (size_t i = first; i < last; i++)
         command_add_text(&command, ">");
-    intake->asked = link_send(intake->link, &command, BLOCK_MS + MARGIN_MS,
-                              on_entries, intake);
+    bool sent = link_send(intake->link, &command, block_ms + MARGIN_MS,
+                          on_entries, intake);
     command_finish(&command);
+    return sent;
 }
 
-static void run(struct intake *intake)
+bool intake_is_hungry(const struct intake *intake)
 {
-    const struct consumer *consumer = intake->consumer;
+    return !intake->asked && !intake->healing &&
+           intake->consumer->mode == MODE_SERVING &&
+           link_is_ready(intake->link) &&
+           control_is_ready(intake->partition->control);
+}
+
+size_t intake_offer(struct intake *intake, size_t slots, bool scarce)
+{
+    bool block = intake->at == intake->count;
+    intake->room = slots;
     take_spares(intake);
-    if (intake->asked || intake->healing || consumer->mode != MODE_SERVING ||
-        !link_is_ready(intake->link) || !control_is_ready(consumer->control) ||
-        free_slots(intake) == 0)
-        return;
-    read_streams(intake);
+    if (block && intake->room > 1)
+        intake->room = 1; /* the others may have more to do */
+    if (intake->room > 0)
+        intake->asked =
+            read_streams(intake, block, scarce ? SCARCE_BLOCK_MS : BLOCK_MS);
+    if (!intake->asked)
+        intake->room = 0;
+    intake->offered = intake->room;
+    return intake->offered;
 }
 
-void intake_wake(struct intake *intake)
+bool intake_is_well(struct intake *intake)
 {
-    if (intake != NULL)
-        run(intake);
-}
-
-uint64_t intake_turns(const struct intake *intake)
-{
-    return intake->turns;
+    bool turned = intake->turns != intake->turns_seen;
+    intake->turns_seen = intake->turns;
+    return turned || !intake->asked || !link_is_ready(intake->link);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -256,7 +254,7 @@ void intake_stop(struct intake *intake)
     command_init(&command, "CLIENT");
     command_add_text(&command, "UNBLOCK");
     command_add_uint(&command, intake->client);
-    control_send(intake->consumer->control, &command, NULL, NULL);
+    control_send(intake->partition->control, &command, NULL, NULL);
     command_finish(&command);
 }
 
@@ -295,26 +293,38 @@ static void on_lost(void *owner, const struct err *why)
     log_line("claim.lost", "{s:s}", "why", why->text);
 }
 
-struct intake *intake_new(struct consumer *consumer,
-                          const struct address *address)
+struct intake *intake_new(struct partition *partition,
+                          const struct address *address,
+                          void (*turned)(void *owner, size_t offered),
+                          void *owner)
 {
+    struct consumer *consumer = partition->consumer;
     struct intake *intake = calloc(1, sizeof(*intake));
     if (intake == NULL)
         abort();
+    intake->partition = partition;
     intake->consumer = consumer;
-    intake->heal_ms = HEAL_MIN_MS;
-    intake->streams = consumer_streams(consumer, &intake->count);
+    intake->turned = turned;
+    intake->owner = owner;
+    intake->streams =
+        consumer_streams(consumer, partition->number, &intake->count);
     intake->spares = calloc(intake->count, sizeof(struct spare));
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);
     struct link_events events = { .on_ready = on_ready, .on_lost = on_lost };
-    intake->link =
-        link_new(consumer->loop, address, "consumer-claim", events, intake);
+    intake->link = link_new(consumer->loop, address,
+                            names_slot(&consumer->names, partition->number),
+                            "consumer-claim", events, intake);
     return intake;
 }
 
 void intake_open(struct intake *intake)
 {
     link_open(intake->link);
+}
+
+void intake_switch(struct intake *intake, const struct node *master)
+{
+    link_switch(intake->link, master);
 }
 
 static void on_closed(void *owner)
@@ -331,5 +341,6 @@ void intake_free(struct intake *intake)
         return;
     alarm_free(intake->alarm);
     intake->alarm = NULL;
+    intake->partition = NULL;
     link_free(intake->link, on_closed, intake);
 }

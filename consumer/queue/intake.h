@@ -6,22 +6,32 @@
  *
  * LOOKING reads one stream after the other, the most urgent first, without
  * waiting; BLOCKING waits on all of them. After every entry the most urgent
- * stream is looked at again. Its connection is its own: a blocked one serves
- * nobody else. */
+ * stream is looked at again. Each read needs an offer of free slots, and takes
+ * no more than it was offered (partition.h). Its connection is its own: a
+ * blocked one serves nobody else. */
 #ifndef CONSUMER_INTAKE_H
 #define CONSUMER_INTAKE_H
 
-#include "consumer/consumer.h"
+#include "consumer/queue/partition.h"
 
-struct intake *intake_new(struct consumer *consumer,
-                          const struct address *address);
+/* turned: a read has ended that had been offered so many slots; what came of it
+ * runs by now. */
+struct intake *intake_new(struct partition *partition,
+                          const struct address *address,
+                          void (*turned)(void *owner, size_t offered),
+                          void *owner);
 void intake_open(struct intake *intake);
-/* A slot is free. Accepts NULL. */
-void intake_wake(struct intake *intake);
+void intake_switch(struct intake *intake, const struct node *master);
+void intake_free(struct intake *intake);
+
+/* It could read, had it room for what comes. */
+bool intake_is_hungry(const struct intake *intake);
+/* Room for so many. Answers how many of them are taken up until turned().
+ * scarce: others want them too, so it must not wait for long. */
+size_t intake_offer(struct intake *intake, size_t slots, bool scarce);
 /* The mode does not let it take any more: a read that waits is ended. */
 void intake_stop(struct intake *intake);
-/* Every turn of the loop of claiming, for a watchdog: it still turns. */
-uint64_t intake_turns(const struct intake *intake);
-void intake_free(struct intake *intake);
+/* The loop of claiming has turned since this was last asked, or need not. */
+bool intake_is_well(struct intake *intake);
 
 #endif

@@ -12,14 +12,14 @@
 enum { BATCH = 512 };
 
 struct lease {
-    struct consumer *consumer;
+    struct partition *partition;
     struct link *ears; /* the control channel */
     struct alarm *alarm;
 };
 
 /* One command's worth; outlives nothing but its reply. */
 struct batch {
-    struct consumer *consumer;
+    struct partition *partition;
     size_t count;
     struct {
         size_t slot;
@@ -29,7 +29,7 @@ struct batch {
 
 static struct attempt *find(const struct batch *batch, size_t index)
 {
-    const struct consumer *consumer = batch->consumer;
+    const struct consumer *consumer = batch->partition->consumer;
     struct attempt *attempt = consumer->slots[batch->held[index].slot];
     bool same = attempt != NULL && attempt->serial == batch->held[index].serial;
     return same ? attempt : NULL;
@@ -65,39 +65,43 @@ static void on_beaten(void *owner, const redisReply *reply,
 }
 
 /* Also while its end is being written: Redis may be full for long. */
-static bool is_beaten(const struct attempt *attempt)
+static bool is_beaten(const struct partition *partition,
+                      const struct attempt *attempt)
 {
-    return attempt != NULL && attempt->held && attempt->state != ENDED;
+    return attempt != NULL && attempt->partition == partition &&
+           attempt->held && attempt->state != ENDED;
 }
 
-static void send_batch(struct consumer *consumer, struct batch *batch,
-                       const struct holding *holdings)
+static void send_batch(struct batch *batch, const struct holding *holdings)
 {
+    const struct partition *partition = batch->partition;
+    const struct consumer *consumer = partition->consumer;
     struct command command;
-    transition_beat(&command, &consumer->names, PARTITION,
+    transition_beat(&command, &consumer->names, partition->number,
                     view_of(consumer->name), holdings, batch->count);
-    if (!control_send(consumer->control, &command, on_beaten, batch))
+    if (!control_send(partition->control, &command, on_beaten, batch))
         free(batch);
     command_finish(&command);
 }
 
-static void beat_all(struct consumer *consumer)
+static void beat_all(struct partition *partition)
 {
+    const struct consumer *consumer = partition->consumer;
     struct holding holdings[BATCH];
     struct batch *batch = NULL;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
         const struct attempt *attempt = consumer->slots[slot];
-        if (is_beaten(attempt)) {
+        if (is_beaten(partition, attempt)) {
             if (batch == NULL && (batch = calloc(1, sizeof(*batch))) == NULL)
                 abort();
-            batch->consumer = consumer;
+            batch->partition = partition;
             batch->held[batch->count].slot = slot;
             batch->held[batch->count].serial = attempt->serial;
             holdings[batch->count++] = attempt_holding(attempt);
         }
         bool last = slot + 1 == consumer->settings.slots;
         if (batch != NULL && (batch->count == BATCH || last)) {
-            send_batch(consumer, batch, holdings);
+            send_batch(batch, holdings);
             batch = NULL;
         }
     }
@@ -106,15 +110,16 @@ static void beat_all(struct consumer *consumer)
 static void on_alarm(void *owner)
 {
     struct lease *lease = owner;
-    alarm_set(lease->alarm, lease->consumer->settings.lease_ms / 3);
-    beat_all(lease->consumer);
+    alarm_set(lease->alarm, lease->partition->consumer->settings.lease_ms / 3);
+    beat_all(lease->partition);
 }
 
 /* [message, channel, "cancel <id>"] */
 static void on_push(void *owner, const redisReply *message)
 {
     const struct lease *lease = owner;
-    const struct consumer *consumer = lease->consumer;
+    const struct partition *partition = lease->partition;
+    const struct consumer *consumer = lease->partition->consumer;
     if (message->type != REDIS_REPLY_ARRAY || message->elements < 3 ||
         message->element[2]->type != REDIS_REPLY_STRING)
         return;
@@ -125,41 +130,49 @@ static void on_push(void *owner, const redisReply *message)
     struct view id = { text.data + 7, text.len - 7 };
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
         const struct attempt *attempt = consumer->slots[slot];
-        if (is_beaten(attempt) && view_is(id, attempt->id)) {
+        if (is_beaten(partition, attempt) && view_is(id, attempt->id)) {
             struct batch *batch = calloc(1, sizeof(*batch));
             if (batch == NULL)
                 abort();
-            batch->consumer = lease->consumer;
+            batch->partition = lease->partition;
             batch->count = 1;
             batch->held[0].slot = slot;
             batch->held[0].serial = attempt->serial;
             struct holding holding = attempt_holding(attempt);
-            send_batch(lease->consumer, batch, &holding);
+            send_batch(batch, &holding);
         }
     }
 }
 
-struct lease *lease_new(struct consumer *consumer,
+struct lease *lease_new(struct partition *partition,
                         const struct address *address)
 {
+    struct consumer *consumer = partition->consumer;
     struct lease *lease = calloc(1, sizeof(*lease));
     if (lease == NULL)
         abort();
-    lease->consumer = consumer;
+    lease->partition = partition;
     lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
     /* Deaf ears are no matter: beats carry the same news, later. */
     struct link_events events = { .on_push = on_push };
-    lease->ears =
-        link_new(consumer->loop, address, "consumer-ears", events, lease);
+    lease->ears = link_new(consumer->loop, address,
+                           names_slot(&consumer->names, partition->number),
+                           "consumer-ears", events, lease);
     return lease;
 }
 
 void lease_open(struct lease *lease)
 {
-    struct key channel = names_control(&lease->consumer->names, PARTITION);
+    struct key channel = names_control(&lease->partition->consumer->names,
+                                       lease->partition->number);
     link_subscribe(lease->ears, key_view(&channel));
     link_open(lease->ears);
-    alarm_set(lease->alarm, lease->consumer->settings.lease_ms / 3);
+    alarm_set(lease->alarm, lease->partition->consumer->settings.lease_ms / 3);
+}
+
+void lease_switch(struct lease *lease, const struct node *master)
+{
+    link_switch(lease->ears, master);
 }
 
 static void on_closed(void *owner)

@@ -6,7 +6,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "schemas/redis/conn.h"
+#include "schemas/redis/reply.h"
 #include "schemas/redis/transition.h"
 
 enum {
@@ -16,13 +16,15 @@ enum {
 
 struct control {
     struct link *link;
+    unsigned int partition;
+    uint64_t look_ms;
     struct alarm *again;
+    struct alarm *look; /* at the library, while all is well */
     struct control_events events;
     void *owner;
     struct store *stores;
     bool ready;
     bool welcome; /* it was ready once */
-    bool reset;   /* only a new connection will help */
     bool closing;
 };
 
@@ -40,16 +42,18 @@ static void store_push(struct store *store);
 
 /* ------------------------------------------------------------- control */
 
-static void retry_later(struct control *control, bool reset)
+static void retry_later(struct control *control)
 {
     control->ready = false;
-    control->reset = control->reset || reset;
     if (!control->closing && !alarm_is_set(control->again))
         alarm_set(control->again, AGAIN_MS);
 }
 
 static void become_ready(struct control *control)
 {
+    alarm_set(control->look, control->look_ms);
+    if (control->ready)
+        return;
     control->ready = true;
     control->welcome = true;
     for (struct store *store = control->stores; store; store = store->next)
@@ -72,7 +76,7 @@ static void on_loaded(void *owner, const redisReply *reply,
         return;
     }
     log_line("library.refused", "{s:s}", "why", err.text);
-    retry_later(control, false);
+    retry_later(control);
 }
 
 static void on_build(void *owner, const redisReply *reply,
@@ -115,35 +119,44 @@ static void on_link_lost(void *owner, const struct err *why)
         control->events.on_refused(control->owner, why);
 }
 
+/* After "not just now"; and now and then, because a consumer of an older build
+ * may have loaded its own just after we had looked, or somebody has deleted it.
+ */
 static void on_again(void *owner)
 {
     struct control *control = owner;
-    static const struct err why = { ERR_RETRY, "redis_unavailable",
-                                    "the server cannot take writes" };
-    if (control->reset)
-        link_reset(control->link, &why);
-    else if (link_is_ready(control->link))
+    if (link_is_ready(control->link))
         check_library(control);
-    control->reset = false;
 }
 
-struct control *control_new(uv_loop_t *loop, const struct address *address,
+struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                             struct control_events events, void *owner)
 {
     struct control *control = calloc(1, sizeof(*control));
     if (control == NULL)
         abort();
-    *control = (struct control){ .events = events, .owner = owner };
+    *control = (struct control){ .partition = setup->partition,
+                                 .look_ms = setup->look_ms,
+                                 .events = events,
+                                 .owner = owner };
     control->again = alarm_new(loop, on_again, control);
+    control->look = alarm_new(loop, on_again, control);
     struct link_events heard = { .on_ready = on_link_ready,
                                  .on_lost = on_link_lost };
-    control->link = link_new(loop, address, "consumer", heard, control);
+    control->link = link_new(loop, setup->address,
+                             names_slot(setup->names, setup->partition),
+                             "consumer", heard, control);
     return control;
 }
 
 void control_open(struct control *control)
 {
     link_open(control->link);
+}
+
+void control_switch(struct control *control, const struct node *master)
+{
+    link_switch(control->link, master);
 }
 
 bool control_is_ready(const struct control *control)
@@ -163,6 +176,7 @@ void control_free(struct control *control)
     control->ready = false;
     control->closing = true;
     alarm_free(control->again);
+    alarm_free(control->look);
     link_free(control->link, on_link_closed, control);
 }
 
@@ -201,17 +215,6 @@ static struct write *write_new(const struct command *command)
     return write;
 }
 
-/* Errors that a new connection cures: the server behind it has changed. */
-static bool wants_reset(const char *reply)
-{
-    static const char *const words[] = { "READONLY", "LOADING", "MASTERDOWN",
-                                         "UNBLOCKED", "CLUSTERDOWN" };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strncmp(reply, words[i], strlen(words[i])) == 0)
-            return true;
-    return false;
-}
-
 static void on_answer(void *owner, const redisReply *reply,
                       const struct err *lost)
 {
@@ -230,7 +233,7 @@ static void on_answer(void *owner, const redisReply *reply,
     if (!ok && err.kind == ERR_RETRY) {
         if (write->control->ready) /* else others have said it */
             log_line("redis.not_now", "{s:s}", "why", err.text);
-        retry_later(write->control, wants_reset(reply->str));
+        retry_later(write->control);
         return;
     }
     store->first = write->next;
@@ -307,6 +310,11 @@ void store_send(struct store *store, const struct command *command,
         store->first = write;
     store->last = write;
     store_push(store);
+}
+
+unsigned int store_partition(const struct store *store)
+{
+    return store->control->partition;
 }
 
 bool store_is_empty(const struct store *store)

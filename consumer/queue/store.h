@@ -1,6 +1,6 @@
 /* store.h - what the consumer writes to Redis, in order, come what may.
  *
- * struct control is the process's one connection for everything but claiming:
+ * struct control is the connection to one partition for all but claiming:
  *
  *   AWAY --> CHECKING --> READY       CHECKING: is our function library there,
  *     ^----------+----------+         this build or a later one? If not, load.
@@ -13,6 +13,7 @@
 #define CONSUMER_STORE_H
 
 #include "schemas/redis/link.h"
+#include "schemas/redis/names.h"
 
 struct control;
 struct store;
@@ -23,9 +24,17 @@ struct control_events {
     void (*on_refused)(void *owner, const struct err *why);
 };
 
-struct control *control_new(uv_loop_t *loop, const struct address *address,
+struct control_setup {
+    const struct address *address;
+    const struct names *names;
+    unsigned int partition;
+    uint64_t look_ms; /* the library is looked at so often while all is well */
+};
+
+struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                             struct control_events events, void *owner);
 void control_open(struct control *control);
+void control_switch(struct control *control, const struct node *master);
 bool control_is_ready(const struct control *control);
 /* Once every store is finished; is gone when the loop has run out. */
 void control_free(struct control *control);
@@ -56,5 +65,7 @@ void store_send(struct store *store, const struct command *command,
 /* Forgets what waits, but not what is on its way. */
 void store_drop(struct store *store);
 bool store_is_empty(const struct store *store);
+/* Where it writes to. */
+unsigned int store_partition(const struct store *store);
 
 #endif

@@ -10,7 +10,7 @@
 enum { STEP_ENTRIES = 100, MAX_CURSOR = 64 };
 
 struct sweep {
-    struct consumer *consumer;
+    const struct partition *partition;
     struct alarm *alarm;
     struct key *streams;
     size_t count, at;
@@ -28,7 +28,7 @@ static void take_step(struct sweep *sweep);
 
 static void rest(struct sweep *sweep)
 {
-    uint64_t half = sweep->consumer->settings.lease_ms / 2;
+    uint64_t half = sweep->partition->consumer->settings.lease_ms / 2;
     alarm_set(sweep->alarm, half - half / 4 * (uint64_t)(rand() % 256) / 256);
 }
 
@@ -67,7 +67,8 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
 
 static void take_step(struct sweep *sweep)
 {
-    const struct consumer *consumer = sweep->consumer;
+    const struct partition *partition = sweep->partition;
+    const struct consumer *consumer = partition->consumer;
     struct reclaim reclaim = {
         .stream = key_view(&sweep->streams[sweep->at]),
         .lease_ms = consumer->settings.lease_ms,
@@ -80,8 +81,8 @@ static void take_step(struct sweep *sweep)
         abort();
     *step = (struct step){ sweep, true };
     struct command command;
-    transition_reclaim(&command, &consumer->names, PARTITION, &reclaim);
-    if (control_send(consumer->control, &command, on_step, step)) {
+    transition_reclaim(&command, &consumer->names, partition->number, &reclaim);
+    if (control_send(partition->control, &command, on_step, step)) {
         sweep->alive = &step->alive;
     } else {
         free(step);
@@ -95,14 +96,16 @@ static void on_alarm(void *owner)
     take_step(owner);
 }
 
-struct sweep *sweep_new(struct consumer *consumer)
+struct sweep *sweep_new(const struct partition *partition)
 {
+    const struct consumer *consumer = partition->consumer;
     struct sweep *sweep = calloc(1, sizeof(*sweep));
     if (sweep == NULL)
         abort();
-    sweep->consumer = consumer;
+    sweep->partition = partition;
     sweep->cursor[0] = '-';
-    sweep->streams = consumer_streams(consumer, &sweep->count);
+    sweep->streams =
+        consumer_streams(consumer, partition->number, &sweep->count);
     sweep->alarm = alarm_new(consumer->loop, on_alarm, sweep);
     return sweep;
 }

@@ -6,9 +6,9 @@
 #ifndef CONSUMER_SWEEP_H
 #define CONSUMER_SWEEP_H
 
-#include "consumer/consumer.h"
+#include "consumer/queue/partition.h"
 
-struct sweep *sweep_new(struct consumer *consumer);
+struct sweep *sweep_new(const struct partition *partition);
 void sweep_open(struct sweep *sweep);
 void sweep_free(struct sweep *sweep);
 

@@ -48,9 +48,8 @@ struct firing { /* a schedule that is due */
 
 enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
 struct upkeep {
+    struct partition *partition;
     struct consumer *consumer;
-    struct control *control;
-    unsigned int partition;
     uint64_t started_at; /* ms since 1970, of this host's clock */
     struct chore chores[CHORES];
     struct firing firings[PROMOTED_MAX_DUE];
@@ -88,7 +87,8 @@ static void send_step(struct chore *chore, struct command *command,
     if (step == NULL)
         abort();
     *step = (struct step){ chore, done };
-    if (control_send(chore->upkeep->control, command, on_step, step)) {
+    if (control_send(chore->upkeep->partition->control, command, on_step,
+                     step)) {
         chore->step = step;
     } else {
         free(step);
@@ -142,7 +142,7 @@ static void report(struct chore *chore)
         { "queues", view_of(settings->queues) },
     };
     struct command command;
-    transition_report(&command, &consumer->names, upkeep->partition,
+    transition_report(&command, &consumer->names, upkeep->partition->number,
                       view_of(consumer->name), settings->lease_ms, about,
                       sizeof(about) / sizeof(about[0]));
     send_step(chore, &command, on_reported);
@@ -202,15 +202,15 @@ static void fire_next(struct chore *chore)
     }
     if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
         abort();
-    id = id_make(upkeep->now, upkeep->partition, chance);
+    id = id_make(upkeep->now, upkeep->partition->number, chance);
     const struct fire fire = {
         .name = view_of(firing->name),
         .at = firing->at,
         .next_at = next_time(firing, upkeep->now),
         .id = view_of(id.text),
     };
-    transition_fire(&command, &upkeep->consumer->names, upkeep->partition,
-                    &fire);
+    transition_fire(&command, &upkeep->consumer->names,
+                    upkeep->partition->number, &fire);
     send_step(chore, &command, on_fired);
 }
 
@@ -270,8 +270,8 @@ static void promote(struct chore *chore)
 {
     const struct upkeep *upkeep = chore->upkeep;
     struct command command;
-    transition_promote(&command, &upkeep->consumer->names, upkeep->partition,
-                       STEP_JOBS);
+    transition_promote(&command, &upkeep->consumer->names,
+                       upkeep->partition->number, STEP_JOBS);
     send_step(chore, &command, on_promoted);
 }
 
@@ -301,7 +301,7 @@ static void lapse(struct chore *chore)
     const struct upkeep *upkeep = chore->upkeep;
     const struct consumer *consumer = upkeep->consumer;
     struct command command;
-    transition_lapse(&command, &consumer->names, upkeep->partition,
+    transition_lapse(&command, &consumer->names, upkeep->partition->number,
                      consumer->settings.max_crashes, STEP_JOBS);
     send_step(chore, &command, on_lapsed);
 }
@@ -326,8 +326,9 @@ static void mend(struct chore *chore)
 {
     const struct upkeep *upkeep = chore->upkeep;
     struct command command;
-    transition_mend(&command, &upkeep->consumer->names, upkeep->partition,
-                    STEP_KEYS, view_of(upkeep->cursor));
+    transition_mend(&command, &upkeep->consumer->names,
+                    upkeep->partition->number, STEP_KEYS,
+                    view_of(upkeep->cursor));
     send_step(chore, &command, on_mended);
 }
 
@@ -339,9 +340,9 @@ static void on_alarm(void *owner)
     chore->begin(chore);
 }
 
-struct upkeep *upkeep_new(struct consumer *consumer, struct control *control,
-                          unsigned int partition)
+struct upkeep *upkeep_new(struct partition *partition)
 {
+    struct consumer *consumer = partition->consumer;
     uint64_t lease_ms = consumer->settings.lease_ms;
     const struct {
         void (*begin)(struct chore *chore);
@@ -357,9 +358,8 @@ struct upkeep *upkeep_new(struct consumer *consumer, struct control *control,
     if (upkeep == NULL)
         abort();
     clock_gettime(CLOCK_REALTIME, &now);
-    upkeep->consumer = consumer;
-    upkeep->control = control;
     upkeep->partition = partition;
+    upkeep->consumer = consumer;
     upkeep->started_at =
         (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     upkeep->cursor[0] = '0';

@@ -13,11 +13,10 @@
 #ifndef CONSUMER_UPKEEP_H
 #define CONSUMER_UPKEEP_H
 
-#include "consumer/consumer.h"
+#include "consumer/queue/partition.h"
 
-/* Of one partition, through its control; borrows both. */
-struct upkeep *upkeep_new(struct consumer *consumer, struct control *control,
-                          unsigned int partition);
+/* Of one partition, through its control; borrows it. */
+struct upkeep *upkeep_new(struct partition *partition);
 void upkeep_open(struct upkeep *upkeep);
 /* Redis is there: reports at once. */
 void upkeep_wake(struct upkeep *upkeep);

@@ -106,7 +106,8 @@ enum turn session_fetching(struct session *session)
         return session_settle(session);
     }
     struct key key =
-        names_blob(session->setup.names, PARTITION, current_file(session).blob);
+        names_blob(session->setup.names, store_partition(session->setup.store),
+                   current_file(session).blob);
     struct command command;
     command_init(&command, "GET");
     command_add(&command, key_view(&key));

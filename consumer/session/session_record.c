@@ -240,7 +240,8 @@ static void on_picture(void *owner, const redisReply *reply,
 enum turn session_picturing(struct session *session)
 {
     if (!session->begun) {
-        struct key key = names_blob(session->setup.names, PARTITION,
+        struct key key = names_blob(session->setup.names,
+                                    store_partition(session->setup.store),
                                     session->known.record.picture);
         struct command command;
         command_init(&command, "GET");

@@ -81,9 +81,10 @@ struct ahead {
 
 struct check {
     struct app *app;
+    struct address address;
     struct names names;
-    struct conn *conn;
     unsigned int partition;
+    struct conn *conn; /* to the server that has it */
     struct places places;
     struct faults faults;
     struct progress progress;

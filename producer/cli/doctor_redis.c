@@ -94,14 +94,14 @@ bool check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
-    struct key dead = names_dead(&doctor->names, PARTITION, queue);
+    struct key dead = names_dead(&doctor->names, 0, queue);
     char holds[80];
     long long jobs = 0;
     int connected = count_connected(doctor);
     int seen = 0;
 
     for (int i = 0; priority_names[i]; i++) {
-        struct key key = names_work(&doctor->names, PARTITION, queue, i);
+        struct key key = names_work(&doctor->names, 0, queue, i);
         int now = count_seen(doctor, key.text);
 
         jobs += ask_count(doctor, "XLEN", &key);

@@ -7,6 +7,7 @@
 
 #include "producer/cli/check.h"
 #include "producer/cli/show.h"
+#include "schemas/redis/slot.h"
 
 enum {
     LOOKS = 4,
@@ -16,31 +17,40 @@ enum {
 static bool check_open(struct check *check, struct err *err)
 {
     const struct options *options = &check->app->options;
-    CLEANUP(address_finish) struct address address = { 0 };
     const char *url =
         options->redis_url ? options->redis_url : getenv("REDIS_URL");
 
-    if (!address_parse(&address, view_of(url), err) ||
+    if (!address_parse(&check->address, view_of(url), err) ||
         !names_init(&check->names,
                     options->prefix ? options->prefix : "quern:", err))
         return false;
-    check->conn = conn_new(&address, "check");
+    address_set_sentinel_password(&check->address,
+                                  getenv("QUERN_SENTINEL_PASSWORD"));
     return true;
+}
+
+/* In a cluster, another server may have it. */
+static void connect_to(struct check *check, unsigned int slot)
+{
+    conn_free(check->conn);
+    check->conn = conn_new(&check->address, slot, "check");
 }
 
 /* As the fleet has agreed. */
 static unsigned int check_partitions(struct check *check)
 {
-    char fleet[NAMES_MAX_PREFIX + 8];
+    struct key fleet = names_fleet(&check->names);
 
-    snprintf(fleet, sizeof(fleet), "%sfleet", check->names.prefix);
+    connect_to(check, slot_of(key_view(&fleet)));
     CLEANUP(cleanup_asked)
-    redisReply *count = CHECK_ASK(check, "HGET", fleet, "partitions");
+    redisReply *count =
+        CHECK_ASK(check, "HGET", fleet.text, NAMES_FLEET_PARTITIONS);
     unsigned long number = count && count->type == REDIS_REPLY_STRING
                                ? strtoul(count->str, NULL, 10)
                                : 1;
 
-    return number >= 1 && number <= ID_MAX_PARTITION ? (unsigned int)number : 1;
+    return number >= 1 && number <= NAMES_MAX_PARTITIONS ? (unsigned int)number
+                                                         : 1;
 }
 
 static void count_keys(struct check *check)
@@ -165,6 +175,7 @@ static size_t check_all(struct check *check, struct counts *all)
         struct faults sure;
 
         check->partition = p;
+        connect_to(check, names_slot(&check->names, p));
         sure = find_faults(check);
         if (!check->broken)
             tell(check->app, &sure);
@@ -186,8 +197,10 @@ int verb_check(struct app *app)
     if (!check)
         abort();
     check->app = app;
-    if (!check_open(check, &err))
+    if (!check_open(check, &err)) {
+        address_finish(&check->address);
         return app_fail_err(app, &err);
+    }
     found = check_all(check, &all);
     if (check->broken) {
         code = app_fail_err(app, &check->err);
@@ -197,5 +210,6 @@ int verb_check(struct app *app)
     }
     faults_finish(&check->faults);
     conn_free(check->conn);
+    address_finish(&check->address);
     return code;
 }

@@ -63,7 +63,10 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
         !names_init(&doctor->names,
                     options->prefix ? options->prefix : "quern:", err))
         return false;
-    doctor->conn = conn_new(&doctor->address, "doctor");
+    address_set_sentinel_password(&doctor->address,
+                                  getenv("QUERN_SENTINEL_PASSWORD"));
+    doctor->conn =
+        conn_new(&doctor->address, names_slot(&doctor->names, 0), "doctor");
     return true;
 }
 

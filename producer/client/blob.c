@@ -33,8 +33,8 @@ static struct sha256 sha256_of(struct view bytes)
 
 /* True when it is there and will stay for a day: EXPIRE GT never cuts short a
  * longer life, and answers 0 both then and when there is nothing. */
-static bool blob_extend(struct quern *quern, struct view key, bool *there,
-                        struct err *err)
+static bool blob_extend(struct quern *quern, unsigned int partition,
+                        struct view key, bool *there, struct err *err)
 {
     struct command command;
     redisReply *reply;
@@ -43,7 +43,7 @@ static bool blob_extend(struct quern *quern, struct view key, bool *there,
     command_add(&command, key);
     command_add_uint(&command, BLOB_TTL_SECONDS);
     command_add_text(&command, "GT");
-    reply = handle_call(quern, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     if (!reply)
         return false;
@@ -52,8 +52,8 @@ static bool blob_extend(struct quern *quern, struct view key, bool *there,
     return true;
 }
 
-static bool blob_set(struct quern *quern, struct view key, struct view bytes,
-                     struct err *err)
+static bool blob_set(struct quern *quern, unsigned int partition,
+                     struct view key, struct view bytes, struct err *err)
 {
     struct command command;
     redisReply *reply;
@@ -64,16 +64,17 @@ static bool blob_set(struct quern *quern, struct view key, struct view bytes,
     command_add_text(&command, "EX");
     command_add_uint(&command, BLOB_TTL_SECONDS);
     command_add_text(&command, "NX"); /* else it lives longer than a day */
-    reply = handle_call(quern, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     if (reply)
         freeReplyObject(reply);
     return reply != NULL;
 }
 
-bool blob_upload(struct quern *quern, struct view bytes, struct sha256 *hash,
-                 struct err *err)
+bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
+                 struct sha256 *hash, struct err *err)
 {
+    unsigned int partition;
     struct key key;
     bool there = false;
 
@@ -81,10 +82,12 @@ bool blob_upload(struct quern *quern, struct view bytes, struct sha256 *hash,
         return err_set(err, ERR_REJECT, "too_large",
                        "%zu bytes, a file may have %d", bytes.len,
                        MAX_FILE_BYTES);
+    if (!handle_partition(quern, tenant, &partition, err))
+        return false;
     *hash = sha256_of(bytes);
-    key = names_blob(&quern->names, PARTITION, view_of(hash->text));
-    return blob_extend(quern, key_view(&key), &there, err) &&
-           (there || blob_set(quern, key_view(&key), bytes, err));
+    key = names_blob(&quern->fleet->names, partition, view_of(hash->text));
+    return blob_extend(quern, partition, key_view(&key), &there, err) &&
+           (there || blob_set(quern, partition, key_view(&key), bytes, err));
 }
 
 static void cleanup_fd(const int *fd)
@@ -115,9 +118,9 @@ static bool read_all(int fd, struct buf *bytes, struct err *err)
     }
 }
 
-static bool upload_path(struct quern *quern, const char *path,
-                        struct file_ref *ref, struct sha256 *hash,
-                        struct err *err)
+static bool upload_path(struct quern *quern, struct view tenant,
+                        const char *path, struct file_ref *ref,
+                        struct sha256 *hash, struct err *err)
 {
     CLEANUP(cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     CLEANUP(buf_finish) struct buf bytes;
@@ -128,7 +131,7 @@ static bool upload_path(struct quern *quern, const char *path,
     if (!read_all(fd, &bytes, err))
         return false;
     ref->bytes = bytes.len;
-    return blob_upload(quern, buf_view(&bytes), hash, err);
+    return blob_upload(quern, tenant, buf_view(&bytes), hash, err);
 }
 
 static struct view base_name(const char *path)
@@ -138,8 +141,9 @@ static struct view base_name(const char *path)
     return view_of(slash ? slash + 1 : path);
 }
 
-static bool upload(struct quern *quern, const struct quern_file *file,
-                   struct file_ref *ref, struct sha256 *hash, struct err *err)
+static bool upload(struct quern *quern, struct view tenant,
+                   const struct quern_file *file, struct file_ref *ref,
+                   struct sha256 *hash, struct err *err)
 {
     struct view bytes = { file->data, file->size };
 
@@ -148,13 +152,13 @@ static bool upload(struct quern *quern, const struct quern_file *file,
                        "\"%.*s\" is not a file name: a base name of at most "
                        "%d bytes, UTF-8, without control characters",
                        VIEW_ARG(view_head(ref->name, 64)), MAX_FILE_NAME_BYTES);
-    return file->path ? upload_path(quern, file->path, ref, hash, err)
-                      : blob_upload(quern, bytes, hash, err);
+    return file->path ? upload_path(quern, tenant, file->path, ref, hash, err)
+                      : blob_upload(quern, tenant, bytes, hash, err);
 }
 
-bool blob_upload_file(struct quern *quern, const struct quern_file *file,
-                      struct file_ref *ref, struct sha256 *hash,
-                      struct err *err)
+bool blob_upload_file(struct quern *quern, struct view tenant,
+                      const struct quern_file *file, struct file_ref *ref,
+                      struct sha256 *hash, struct err *err)
 {
     *ref = (struct file_ref){
         .name = file->name ? view_of(file->name) : base_name(file->path),
@@ -162,27 +166,43 @@ bool blob_upload_file(struct quern *quern, const struct quern_file *file,
         .mime = view_of(file->mime),
         .bytes = file->size,
     };
-    return upload(quern, file, ref, hash, err) ||
+    return upload(quern, tenant, file, ref, hash, err) ||
            err_prefix(err, "file %s", file->path ? file->path : file->name);
 }
 
-bool quern_blob_put(struct quern *quern, const void *data, size_t size,
-                    char *sha256, struct quern_error *error)
+bool quern_blob_put(struct quern *quern, const char *tenant, const void *data,
+                    size_t size, char *sha256, struct quern_error *error)
 {
     struct err err = { 0 };
+    struct view bytes = { data, size };
     struct sha256 hash;
 
-    if (!blob_upload(quern, (struct view){ data, size }, &hash, &err))
+    if (!blob_upload(quern, view_of(tenant), bytes, &hash, &err))
         return handle_fail(error, &err);
     memcpy(sha256, hash.text, sizeof(hash.text));
     return true;
 }
 
-static redisReply *blob_fetch(struct quern *quern, struct view sha256,
-                              struct err *err)
+static redisReply *blob_fetch(struct quern *quern, unsigned int partition,
+                              struct view sha256, struct err *err)
 {
+    struct key key = names_blob(&quern->fleet->names, partition, sha256);
     struct command command;
-    struct key key;
+    redisReply *reply;
+
+    command_init(&command, "GET");
+    command_add(&command, key_view(&key));
+    reply = handle_call(quern, partition, &command, err);
+    command_finish(&command);
+    return reply;
+}
+
+/* Most are asked for right after the result that names them, and are beside it;
+ * then nobody needs to know how many partitions there are. */
+static redisReply *blob_find(struct quern *quern, struct view sha256,
+                             struct err *err)
+{
+    unsigned int first = quern->fleet->latest, count;
     redisReply *reply;
 
     if (!id_is_sha256(sha256)) {
@@ -191,11 +211,21 @@ static redisReply *blob_fetch(struct quern *quern, struct view sha256,
                 VIEW_ARG(view_head(sha256, 70)));
         return NULL;
     }
-    key = names_blob(&quern->names, PARTITION, sha256);
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
-    reply = handle_call(quern, &command, err);
-    command_finish(&command);
+    reply = blob_fetch(quern, first, sha256, err);
+    if (!reply || reply->type == REDIS_REPLY_STRING)
+        return reply;
+    if (!handle_partitions(quern, &count, err)) {
+        if (err->kind == ERR_REJECT)
+            return reply; /* this login may not ask */
+        freeReplyObject(reply);
+        return NULL;
+    }
+    for (unsigned int i = 1; i < count; i++) {
+        freeReplyObject(reply);
+        reply = blob_fetch(quern, (first + i) % count, sha256, err);
+        if (!reply || reply->type == REDIS_REPLY_STRING)
+            break;
+    }
     return reply;
 }
 
@@ -204,7 +234,7 @@ bool quern_blob_get(struct quern *quern, const char *sha256, void **data,
 {
     struct err err = { 0 };
     CLEANUP(cleanup_reply)
-    redisReply *reply = blob_fetch(quern, view_of(sha256), &err);
+    redisReply *reply = blob_find(quern, view_of(sha256), &err);
     struct view bytes;
 
     if (!reply)

@@ -8,8 +8,8 @@ static bool cancel(struct quern *quern, struct view id, struct view reason,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_cancel(&command, &quern->names, id, reason);
-    reply = handle_call(quern, &command, err);
+    transition_cancel(&command, &quern->fleet->names, id, reason);
+    reply = handle_call_job(quern, id, &command, err);
     command_finish(&command);
     return reply && transition_cancelled(reply, outcome, err);
 }
@@ -36,8 +36,8 @@ static bool approve(struct quern *quern, struct view id, bool yes,
     unsigned int partition = 0;
 
     id_parse(id, &partition);
-    transition_approve(&command, fleet_names(quern), id, yes, note);
-    reply = fleet_call(quern, partition, &command, err);
+    transition_approve(&command, &quern->fleet->names, id, yes, note);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_approved(reply, late, err);
 }

@@ -79,7 +79,7 @@ static bool read_dead(struct quern *quern, const struct member *member,
                       const char *queue, struct quern_dead *dead,
                       struct err *err)
 {
-    struct key root = names_root(fleet_names(quern), member->partition), key;
+    struct key root = names_root(&quern->fleet->names, member->partition), key;
 
     key.len = (size_t)snprintf(key.text, sizeof(key.text), "%sjob:%s",
                                root.text, member->id);
@@ -114,7 +114,7 @@ static bool read_all(struct quern *quern, const struct quern_queues *queues,
 {
     unsigned int partitions;
 
-    if (!fleet_partitions(quern, &partitions, err))
+    if (!handle_partitions(quern, &partitions, err))
         return false;
 
     bool alone = partitions == 1 && queues->count == 1;
@@ -122,7 +122,7 @@ static bool read_all(struct quern *quern, const struct quern_queues *queues,
 
     for (unsigned int p = 0; p < partitions; p++)
         for (size_t i = 0; i < queues->count; i++) {
-            struct key key = names_dead(fleet_names(quern), p,
+            struct key key = names_dead(&quern->fleet->names, p,
                                         view_of(queues->items[i].name));
 
             if (!count_members(quern, p, &key, total, err) ||
@@ -196,13 +196,13 @@ static bool find_partition(struct quern *quern, const char *id,
     if (!is_entry(id)) {
         if (!handle_id(&view, id, err))
             return false;
-        *key = names_job(fleet_names(quern), view);
+        *key = names_job(&quern->fleet->names, view);
         return id_parse(view, partition);
     }
-    if (!fleet_partitions(quern, &partitions, err))
+    if (!handle_partitions(quern, &partitions, err))
         return false;
     for (*partition = 0; *partition < partitions; ++*partition) {
-        struct key root = names_root(fleet_names(quern), *partition);
+        struct key root = names_root(&quern->fleet->names, *partition);
 
         key->len = (size_t)snprintf(key->text, sizeof(key->text), "%sjob:%s",
                                     root.text, id);
@@ -238,8 +238,8 @@ static bool requeue(struct quern *quern, const char *id, struct err *err)
     if (!handle_id(&view, id, err))
         return false;
     id_parse(view, &partition);
-    transition_requeue(&command, fleet_names(quern), view);
-    reply = fleet_call(quern, partition, &command, err);
+    transition_requeue(&command, &quern->fleet->names, view);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_requeued(reply, &late, err) &&
            (!late || not_dead(id, err));
@@ -271,9 +271,9 @@ static bool forget(struct quern *quern, const char *id, struct err *err)
     if (reply_view(facts->element[0]).len == 0)
         return unknown(id, err);
     queue = reply_view(facts->element[1]);
-    transition_forget(&command, fleet_names(quern), partition,
+    transition_forget(&command, &quern->fleet->names, partition,
                       queue.len > 0 ? queue : VIEW("default"), view_of(id));
-    reply = fleet_call(quern, partition, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_forgotten(reply, &late, err) &&
            (!late || not_dead(id, err));
@@ -295,7 +295,7 @@ static bool read_body(struct quern *quern, const char *id, void **bytes,
 
     if (!find_partition(quern, id, &partition, &job, err))
         return false;
-    struct key root = names_root(fleet_names(quern), partition);
+    struct key root = names_root(&quern->fleet->names, partition);
 
     body.len = (size_t)snprintf(body.text, sizeof(body.text), "%sbody:%s",
                                 root.text, id);

@@ -7,36 +7,6 @@
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
-const struct names *fleet_names(const struct quern *quern)
-{
-    return &quern->names;
-}
-
-bool fleet_partitions(struct quern *quern, unsigned int *count, struct err *err)
-{
-    (void)quern;
-    (void)err;
-    *count = 1;
-    return true;
-}
-
-bool fleet_partition(struct quern *quern, struct view tenant,
-                     unsigned int *partition, struct err *err)
-{
-    (void)quern;
-    (void)tenant;
-    (void)err;
-    *partition = 0;
-    return true;
-}
-
-redisReply *fleet_call(struct quern *quern, unsigned int partition,
-                       const struct command *command, struct err *err)
-{
-    (void)partition;
-    return handle_call(quern, command, err);
-}
-
 redisReply *fleet_read(struct quern *quern, unsigned int partition,
                        const char *name, const struct key *key,
                        const char *const *more, struct err *err)
@@ -49,7 +19,7 @@ redisReply *fleet_read(struct quern *quern, unsigned int partition,
         command_add(&command, key_view(key));
     for (; *more; more++)
         command_add_text(&command, *more);
-    reply = fleet_call(quern, partition, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply;
 }

@@ -6,15 +6,6 @@
 #include "producer/client/handle.h"
 #include "producer/client/quern_operate.h"
 
-const struct names *fleet_names(const struct quern *quern);
-bool fleet_partitions(struct quern *quern, unsigned int *count,
-                      struct err *err);
-/* Where everything of that tenant is. */
-bool fleet_partition(struct quern *quern, struct view tenant,
-                     unsigned int *partition, struct err *err);
-redisReply *fleet_call(struct quern *quern, unsigned int partition,
-                       const struct command *command, struct err *err);
-
 /* "GET key more...": read-only commands of one key. more ends in NULL. */
 redisReply *fleet_read(struct quern *quern, unsigned int partition,
                        const char *command, const struct key *key,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "schemas/redis/slot.h"
 #include "schemas/redis/transition.h"
 
 uint64_t clock_ms(void)
@@ -56,19 +57,20 @@ bool handle_id(struct view *id, const char *text, struct err *err)
     return true;
 }
 
-static bool open_handle(struct quern *quern,
-                        const struct quern_options *options, struct err *err)
+static bool open_fleet(struct fleet *fleet, const struct quern_options *options,
+                       struct err *err)
 {
     const char *url = options->url ? options->url : getenv("REDIS_URL");
     const char *prefix = options->prefix ? options->prefix : "quern:";
+    const char *secret = options->sentinel_password
+                             ? options->sentinel_password
+                             : getenv("QUERN_SENTINEL_PASSWORD");
 
-    if (!address_parse(&quern->address, view_of(url), err) ||
-        !names_init(&quern->names, prefix, err))
+    if (!address_parse(&fleet->address, view_of(url), err) ||
+        !names_init(&fleet->names, prefix, err))
         return false;
-    quern->timeout_ms =
-        options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    quern->conn =
-        conn_new(&quern->address, options->role ? options->role : "client");
+    address_set_sentinel_password(&fleet->address, secret);
+    fleet->role = view_dup(view_of(options->role ? options->role : "client"));
     return true;
 }
 
@@ -79,9 +81,13 @@ struct quern *quern_open(const struct quern_options *options,
     struct err err = { 0 };
     struct quern *quern = calloc(1, sizeof(*quern));
 
-    if (!quern)
+    if (!quern || !(quern->fleet = calloc(1, sizeof(*quern->fleet))))
         abort();
-    if (!open_handle(quern, options ? options : &defaults, &err)) {
+    if (!options)
+        options = &defaults;
+    quern->timeout_ms =
+        options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    if (!open_fleet(quern->fleet, options, &err)) {
         handle_fail(error, &err);
         quern_close(quern);
         return NULL;
@@ -93,8 +99,11 @@ void quern_close(struct quern *quern)
 {
     if (!quern)
         return;
-    conn_free(quern->conn);
-    address_finish(&quern->address);
+    for (size_t i = 0; i < NAMES_MAX_PARTITIONS; i++)
+        conn_free(quern->fleet->conns[i]);
+    address_finish(&quern->fleet->address);
+    free(quern->fleet->role);
+    free(quern->fleet);
     free(quern);
 }
 
@@ -104,28 +113,22 @@ const char *quern_version(void)
 }
 
 /* Error replies come back as replies. */
-static redisReply *exchange(struct quern *quern, const struct command *command,
+static redisReply *exchange(struct conn *conn, const struct command *command,
                             uint64_t timeout_ms, struct err *err)
 {
-    if (!conn_send(quern->conn, command, timeout_ms, err))
+    if (!conn_send(conn, command, timeout_ms, err))
         return NULL;
-    return conn_receive(quern->conn, timeout_ms, err);
+    return conn_receive(conn, timeout_ms, err);
 }
 
-static bool lacks_library(const redisReply *reply)
-{
-    return reply && reply->type == REDIS_REPLY_ERROR &&
-           strstr(reply->str, "Function not found");
-}
-
-static bool load_library(struct quern *quern, uint64_t timeout_ms,
+static bool load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_load_command(&command);
-    reply = exchange(quern, &command, timeout_ms, err);
+    reply = exchange(conn, &command, timeout_ms, err);
     command_finish(&command);
     if (!reply)
         return false;
@@ -134,18 +137,18 @@ static bool load_library(struct quern *quern, uint64_t timeout_ms,
                            "does not let us load it (start a quern-consumer)");
 }
 
-static redisReply *call_once(struct quern *quern, const struct command *command,
+static redisReply *call_once(struct conn *conn, const struct command *command,
                              uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *reply = exchange(quern, command, timeout_ms, err);
+    redisReply *reply = exchange(conn, command, timeout_ms, err);
     redisReply *given;
 
-    if (lacks_library(reply)) {
-        if (!load_library(quern, timeout_ms, err))
+    if (reply && reply_cure(reply) == CURE_LOAD) {
+        if (!load_library(conn, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
-        reply = exchange(quern, command, timeout_ms, err);
+        reply = exchange(conn, command, timeout_ms, err);
     }
     if (!reply || !reply_ok(reply, err))
         return NULL;
@@ -154,35 +157,36 @@ static redisReply *call_once(struct quern *quern, const struct command *command,
     return given;
 }
 
-/* The first exchange is not tried again: a server that was never there is more
- * likely a wrong address than one that is away. */
-static bool meet(struct quern *quern, struct err *err)
+/* The first exchange is not tried again when nobody was there at all: that is
+ * more likely a wrong address than a server that is away. */
+static bool meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    if (quern->met)
+    if (quern->fleet->met)
         return true;
     command_init(&command, "PING");
-    reply = exchange(quern, &command, quern->timeout_ms, err);
+    reply = exchange(conn, &command, quern->timeout_ms, err);
     command_finish(&command);
-    quern->met = reply != NULL;
-    return quern->met;
+    quern->fleet->met =
+        reply || (err->kind == ERR_RETRY && conn_was_answered(conn));
+    return quern->fleet->met;
 }
 
-redisReply *handle_call(struct quern *quern, const struct command *command,
-                        struct err *err)
+static redisReply *call(struct quern *quern, struct conn *conn,
+                        const struct command *command, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!meet(quern, err))
+    if (!meet(quern, conn, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
         uint64_t now = clock_ms();
         redisReply *reply =
-            call_once(quern, command, now < end ? end - now : 1, &fault);
+            call_once(conn, command, now < end ? end - now : 1, &fault);
 
         if (reply)
             return reply;
@@ -196,6 +200,104 @@ redisReply *handle_call(struct quern *quern, const struct command *command,
         if (backoff < LAST_BACKOFF_MS)
             backoff *= 2;
     }
+}
+
+redisReply *handle_call(struct quern *quern, unsigned int partition,
+                        const struct command *command, struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    bool apart = fleet->address.kind == ADDRESS_CLUSTER;
+
+    if (partition >= NAMES_MAX_PARTITIONS) {
+        err_set(err, ERR_REJECT, "unknown_job",
+                "its id names partition %u, a fleet has at most %d", partition,
+                NAMES_MAX_PARTITIONS);
+        return NULL;
+    }
+    struct conn **conn = &fleet->conns[apart ? partition : 0];
+    if (!*conn)
+        *conn = conn_new(&fleet->address, names_slot(&fleet->names, partition),
+                         fleet->role);
+    fleet->latest = partition;
+    return call(quern, *conn, command, err);
+}
+
+redisReply *handle_call_job(struct quern *quern, struct view id,
+                            const struct command *command, struct err *err)
+{
+    unsigned int partition = 0;
+
+    id_parse(id, &partition);
+    return handle_call(quern, partition, command, err);
+}
+
+/* ------------------------------------------------------------ partitions */
+
+enum { ASK_AGAIN_MS = 1000 };
+
+static bool read_partitions(const redisReply *reply, unsigned int *count,
+                            struct err *err)
+{
+    unsigned long number;
+
+    *count = 0;
+    if (reply->type == REDIS_REPLY_NIL)
+        return true;
+    number =
+        reply->type == REDIS_REPLY_STRING ? strtoul(reply->str, NULL, 10) : 0;
+    if (number == 0 || number > NAMES_MAX_PARTITIONS)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "the fleet has \"%.20s\" partitions, should be 1 to %d",
+                       reply->str ? reply->str : "", NAMES_MAX_PARTITIONS);
+    *count = (unsigned int)number;
+    return true;
+}
+
+/* The key has a slot of its own. */
+static bool ask_partitions(struct quern *quern, unsigned int *count,
+                           struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    struct key key = names_fleet(&fleet->names);
+    struct conn *conn =
+        conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
+    struct command command;
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    command_init(&command, "HGET");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, NAMES_FLEET_PARTITIONS);
+    reply = call(quern, conn, &command, err);
+    command_finish(&command);
+    conn_free(conn);
+    return reply && read_partitions(reply, count, err);
+}
+
+/* Before the first consumer of a fleet there is one; it is asked for again. */
+bool handle_partitions(struct quern *quern, unsigned int *count,
+                       struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    uint64_t now = clock_ms();
+
+    if (fleet->partitions == 0 && now >= fleet->ask_at) {
+        if (!ask_partitions(quern, &fleet->partitions, err))
+            return false;
+        fleet->ask_at = now + ASK_AGAIN_MS;
+    }
+    *count = fleet->partitions ? fleet->partitions : 1;
+    return true;
+}
+
+bool handle_partition(struct quern *quern, struct view tenant,
+                      unsigned int *partition, struct err *err)
+{
+    unsigned int count;
+
+    if (!handle_partitions(quern, &count, err))
+        return false;
+    *partition = names_partition(tenant, count);
+    return true;
 }
 
 struct view entry_event(const redisReply *entry)

@@ -16,23 +16,43 @@ enum {
     LAST_BACKOFF_MS = 1000,
 };
 
-struct quern {
+/* The servers that hold the jobs; shared by the copies of a handle. */
+struct fleet {
     struct address address;
     struct names names;
-    struct conn *conn;
+    char *role;
+    /* By partition; without a cluster the first one serves all of them. */
+    struct conn *conns[NAMES_MAX_PARTITIONS];
+    unsigned int partitions; /* 0: not known */
+    uint64_t ask_at;         /* not before */
+    unsigned int latest;     /* partition that was called for */
+    bool met;                /* Redis has answered before */
+};
+
+struct quern {
+    struct fleet *fleet;
     uint64_t timeout_ms;
-    bool met; /* Redis has answered before */
 };
 
 uint64_t clock_ms(void);           /* monotonic */
 uint64_t clock_after(uint64_t ms); /* from now; UINT64_MAX: never */
 void sleep_ms(uint64_t ms);
 
-/* conn_call() that outlasts a lost connection, once there was one: for commands
- * that may be sent again. Loads the function library when the server lacks it.
- */
-redisReply *handle_call(struct quern *quern, const struct command *command,
-                        struct err *err);
+/* Where everything of that tenant is; empty: of "default". */
+bool handle_partition(struct quern *quern, struct view tenant,
+                      unsigned int *partition, struct err *err);
+/* How many there are. */
+bool handle_partitions(struct quern *quern, unsigned int *count,
+                       struct err *err);
+
+/* conn_call() to the server of that partition, that outlasts a lost connection,
+ * once there was one: for commands that may be sent again. Loads the function
+ * library when the server lacks it. */
+redisReply *handle_call(struct quern *quern, unsigned int partition,
+                        const struct command *command, struct err *err);
+/* The same, to where that job is. */
+redisReply *handle_call_job(struct quern *quern, struct view id,
+                            const struct command *command, struct err *err);
 
 /* Fills error (which may be NULL) from err; returns false. */
 bool handle_fail(struct quern_error *error, const struct err *err);
@@ -47,11 +67,11 @@ void cleanup_reply(redisReply **reply);
 struct sha256 {
     char text[65];
 };
-bool blob_upload(struct quern *quern, struct view bytes, struct sha256 *hash,
-                 struct err *err);
-bool blob_upload_file(struct quern *quern, const struct quern_file *file,
-                      struct file_ref *ref, struct sha256 *hash,
-                      struct err *err);
+bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
+                 struct sha256 *hash, struct err *err);
+bool blob_upload_file(struct quern *quern, struct view tenant,
+                      const struct quern_file *file, struct file_ref *ref,
+                      struct sha256 *hash, struct err *err);
 
 /* The bytes of an event, of one entry of XRANGE or XREAD; empty when it is
  * none. */

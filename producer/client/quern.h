@@ -47,6 +47,8 @@ struct quern_options {
     const char *url;    /* NULL: $REDIS_URL, else redis://127.0.0.1:6379 */
     const char *prefix; /* of every key; NULL: "quern:" */
     const char *role; /* shown by CLIENT LIST; after "quern-"; NULL: "client" */
+    /* Of the sentinels themselves; NULL: $QUERN_SENTINEL_PASSWORD, or none. */
+    const char *sentinel_password;
     uint64_t timeout_ms; /* of a call, reconnecting included; 0: 10 s */
 };
 
@@ -62,7 +64,10 @@ QUERN_API const char *quern_version(void); /* "0.1.0" */
 struct quern_id {
     char text[37]; /* UUIDv7 */
 };
-QUERN_API bool quern_id_new(struct quern_id *id, struct quern_error *error);
+/* For a job of that tenant; NULL: "default". Redis is asked, once, how the jobs
+ * of the fleet are divided. */
+QUERN_API bool quern_id_new(struct quern *quern, const char *tenant,
+                            struct quern_id *id, struct quern_error *error);
 
 /* A file for the session: bytes in memory, or read from path. At most 64 of
  * them, 64 MiB each. */
@@ -96,7 +101,7 @@ enum quern_action {
  * has cells, kind session a session and an action. Encoded it is at most
  * 256 KiB; larger things are files. */
 struct quern_job {
-    const char *id; /* NULL: a new one */
+    const char *id; /* of quern_id_new(), for its tenant; NULL: a new one */
     enum quern_kind kind;
     const char *queue;
     enum quern_priority priority;
@@ -138,7 +143,8 @@ struct quern_job {
  * *existed (may be NULL) tells that it was there before, by its idempotency key
  * or because the caller gave its id. Errors: missing_field, bad_field,
  * too_large, queue_full, redis_unavailable, redis_refused. After
- * redis_unavailable the job may stand: submit again with the id in *id. */
+ * redis_unavailable the job may stand: submit again with the id in *id (none is
+ * there when Redis was not reached at all). */
 QUERN_API bool quern_submit(struct quern *quern, const struct quern_job *job,
                             struct quern_id *id, bool *existed,
                             struct quern_error *error);
@@ -269,13 +275,15 @@ QUERN_API bool quern_cancel(struct quern *quern, const char *id,
                             struct quern_error *error);
 
 /* The bytes of an image or file, by the 64 digits in its "blob"; checked to be
- * those bytes. Gives memory: free() it. Errors: missing_blob, bad_blob. */
+ * those bytes. It is looked for where the last call went, then elsewhere. Gives
+ * memory: free() it. Errors: missing_blob, bad_blob. */
 QUERN_API bool quern_blob_get(struct quern *quern, const char *sha256,
                               void **data, size_t *size,
                               struct quern_error *error);
-/* Kept for a day at least; sha256 takes 65 bytes. At most 64 MiB. */
-QUERN_API bool quern_blob_put(struct quern *quern, const void *data,
-                              size_t size, char *sha256,
+/* For the jobs of that tenant; NULL: "default". Kept for a day at least; sha256
+ * takes 65 bytes. At most 64 MiB. */
+QUERN_API bool quern_blob_put(struct quern *quern, const char *tenant,
+                              const void *data, size_t size, char *sha256,
                               struct quern_error *error);
 
 /* One MessagePack message as JSON text. Gives memory: free() it. */

@@ -26,7 +26,7 @@ static struct quern_queue *find_queue(struct quern_queues *queues,
 static bool read_names(struct quern *quern, unsigned int partition,
                        struct quern_queues *queues, struct err *err)
 {
-    struct key key = names_of_root(fleet_names(quern), partition, "queues");
+    struct key key = names_of_root(&quern->fleet->names, partition, "queues");
     CLEANUP(cleanup_reply)
     redisReply *reply = fleet_read(quern, partition, "SMEMBERS", &key,
                                    (const char *const[]){ NULL }, err);
@@ -44,9 +44,9 @@ static bool add_stats(struct quern *quern, unsigned int partition,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_stats(&command, fleet_names(quern), partition,
+    transition_stats(&command, &quern->fleet->names, partition,
                      view_of(queue->name));
-    reply = fleet_call(quern, partition, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     if (!reply || !transition_stated(reply, &stats, err))
         return false;
@@ -66,7 +66,7 @@ static bool read_settings(struct quern *quern, struct quern_queue *queue,
                           struct err *err)
 {
     struct key key =
-        names_of_queue(fleet_names(quern), 0, "queue", view_of(queue->name));
+        names_of_queue(&quern->fleet->names, 0, "queue", view_of(queue->name));
     CLEANUP(cleanup_reply)
     redisReply *hash = fleet_read(quern, 0, "HGETALL", &key,
                                   (const char *const[]){ NULL }, err);
@@ -94,7 +94,7 @@ static bool read_queues(struct quern *quern, const char *name,
     unsigned int partitions;
 
     if ((name && !check_name("queue", view_of(name), err)) ||
-        !fleet_partitions(quern, &partitions, err))
+        !handle_partitions(quern, &partitions, err))
         return false;
     if (name)
         find_queue(queues, view_of(name));
@@ -167,15 +167,15 @@ static bool set_settings(struct quern *quern, struct view queue,
 
     if (!check_name("queue", queue, err) ||
         !check_settings(settings, count, err) ||
-        !fleet_partitions(quern, &partitions, err))
+        !handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++) {
         struct command command;
         CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-        transition_queue_set(&command, fleet_names(quern), p, queue, settings,
+        transition_queue_set(&command, &quern->fleet->names, p, queue, settings,
                              count);
-        reply = fleet_call(quern, p, &command, err);
+        reply = handle_call(quern, p, &command, err);
         command_finish(&command);
         if (!reply)
             return false;
@@ -209,9 +209,9 @@ static bool purge_step(struct quern *quern, unsigned int partition,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_purge(&command, fleet_names(quern), partition, queue, PURGE_STEP,
-                     dry);
-    reply = fleet_call(quern, partition, &command, err);
+    transition_purge(&command, &quern->fleet->names, partition, queue,
+                     PURGE_STEP, dry);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_purged(reply, jobs, more, err);
 }
@@ -225,7 +225,7 @@ bool quern_purge(struct quern *quern, const char *queue, bool dry,
     *jobs = 0;
     *more = false;
     if (!check_name("queue", view_of(queue), &err) ||
-        !fleet_partitions(quern, &partitions, &err))
+        !handle_partitions(quern, &partitions, &err))
         return handle_fail(error, &err);
     for (unsigned int p = 0; p < partitions; p++) {
         uint64_t here = 0;

@@ -29,7 +29,7 @@ static void read_facts(const redisReply *hash, struct quern_schedule *schedule)
 static redisReply *read_hash(struct quern *quern, unsigned int partition,
                              struct view name, struct err *err)
 {
-    struct key key = names_schedule(fleet_names(quern), partition, name);
+    struct key key = names_schedule(&quern->fleet->names, partition, name);
 
     return fleet_read(quern, partition, "HGETALL", &key,
                       (const char *const[]){ NULL }, err);
@@ -38,7 +38,8 @@ static redisReply *read_hash(struct quern *quern, unsigned int partition,
 static bool read_partition(struct quern *quern, unsigned int partition,
                            struct quern_schedules *schedules, struct err *err)
 {
-    struct key key = names_of_root(fleet_names(quern), partition, "schedules");
+    struct key key =
+        names_of_root(&quern->fleet->names, partition, "schedules");
     CLEANUP(cleanup_reply)
     redisReply *listed =
         FLEET_READ(quern, partition, "ZRANGE", &key, err, "0", "-1");
@@ -78,7 +79,7 @@ static bool read_schedules(struct quern *quern,
 {
     unsigned int partitions;
 
-    if (!fleet_partitions(quern, &partitions, err))
+    if (!handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
         if (!read_partition(quern, p, schedules, err))
@@ -162,8 +163,8 @@ static bool remove_one(struct quern *quern, unsigned int partition,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_schedule_rm(&command, fleet_names(quern), partition, name);
-    reply = fleet_call(quern, partition, &command, err);
+    transition_schedule_rm(&command, &quern->fleet->names, partition, name);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_schedule_removed(reply, was, err);
 }
@@ -174,8 +175,9 @@ static bool set_one(struct quern *quern, unsigned int partition,
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_schedule_set(&command, fleet_names(quern), partition, schedule);
-    reply = fleet_call(quern, partition, &command, err);
+    transition_schedule_set(&command, &quern->fleet->names, partition,
+                            schedule);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply != NULL;
 }
@@ -187,8 +189,8 @@ static bool replace(struct quern *quern, const struct schedule *schedule,
     unsigned int partitions, home;
     bool was;
 
-    if (!fleet_partitions(quern, &partitions, err) ||
-        !fleet_partition(quern, schedule->job->tenant, &home, err) ||
+    if (!handle_partitions(quern, &partitions, err) ||
+        !handle_partition(quern, schedule->job->tenant, &home, err) ||
         !set_one(quern, home, schedule, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
@@ -286,7 +288,7 @@ static bool remove_schedule(struct quern *quern, const char *name,
     bool was = false;
 
     if (!check_name("schedule", view_of(name), err) ||
-        !fleet_partitions(quern, &partitions, err))
+        !handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++) {
         bool here = false;
@@ -312,7 +314,7 @@ static bool read_job(struct quern *quern, const char *name, void **bytes,
     unsigned int partitions;
 
     if (!check_name("schedule", view_of(name), err) ||
-        !fleet_partitions(quern, &partitions, err))
+        !handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++) {
         CLEANUP(cleanup_reply)

@@ -15,15 +15,19 @@ static bool read_record(struct quern *quern, struct view tenant,
                         struct view name, struct quern_record *record,
                         struct err *err)
 {
-    struct key key = names_session(&quern->names, PARTITION, tenant, name);
     struct command command;
+    struct key key;
+    unsigned int partition;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     *record = (struct quern_record){ 0 };
+    if (!handle_partition(quern, tenant, &partition, err))
+        return false;
+    key = names_session(&quern->fleet->names, partition, tenant, name);
     command_init(&command, "HGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, "record");
-    reply = handle_call(quern, &command, err);
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     if (reply && reply->type == REDIS_REPLY_STRING) {
         record->bytes = view_dup((struct view){ reply->str, reply->len });
@@ -96,9 +100,10 @@ static bool split(struct view member, struct view *tenant, struct view *name)
     return name_is_valid(*tenant) && name_is_valid(*name);
 }
 
-static redisReply *read_index(struct quern *quern, struct err *err)
+static redisReply *read_index(struct quern *quern, unsigned int partition,
+                              struct err *err)
 {
-    struct key key = names_sessions(&quern->names, PARTITION);
+    struct key key = names_sessions(&quern->fleet->names, partition);
     struct command command;
     redisReply *reply;
 
@@ -107,32 +112,85 @@ static redisReply *read_index(struct quern *quern, struct err *err)
     command_add_text(&command, "0");
     command_add_text(&command, "-1");
     command_add_text(&command, "REV");
-    reply = handle_call(quern, &command, err);
+    command_add_text(&command, "WITHSCORES");
+    reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
     return reply;
 }
 
-/* All within the time of one call. */
-static bool read_all(struct quern *quern, const redisReply *index,
-                     struct view wanted, struct quern_records *records,
-                     struct err *err)
-{
-    struct quern hurried = *quern; /* borrows all of it */
-    uint64_t end = clock_after(quern->timeout_ms);
+struct listed {
+    double expires_at;
+    struct quern_record record;
+};
 
-    for (size_t i = 0; i < index->elements; i++) {
+struct listing {
+    struct listed *items;
+    size_t count, room;
+};
+
+static int by_expiry(const void *left, const void *right)
+{
+    const struct listed *a = left, *b = right;
+
+    return a->expires_at < b->expires_at   ? 1
+           : a->expires_at > b->expires_at ? -1
+                                           : 0;
+}
+
+static struct listed *listing_add(struct listing *listing)
+{
+    if (listing->count == listing->room) {
+        listing->room = listing->room ? 2 * listing->room : 16;
+        listing->items =
+            realloc(listing->items, listing->room * sizeof(*listing->items));
+        if (!listing->items)
+            abort();
+    }
+    return &listing->items[listing->count];
+}
+
+/* Of one partition: [member, score, ...]. All within the time of one call. */
+static bool list_index(struct quern *quern, uint64_t end,
+                       const redisReply *index, struct view wanted,
+                       struct listing *listing, struct err *err)
+{
+    struct quern hurried = *quern; /* shares all of it */
+
+    for (size_t i = 0; i + 1 < index->elements; i += 2) {
         const redisReply *member = index->element[i];
         struct view tenant, name;
-        struct quern_record *record = &records->items[records->count];
+        struct listed *listed = listing_add(listing);
         uint64_t now = clock_ms();
 
         if (!split((struct view){ member->str, member->len }, &tenant, &name) ||
             (wanted.len > 0 && !view_equal(tenant, wanted)))
             continue;
         hurried.timeout_ms = now < end ? end - now : 1;
-        if (!read_record(&hurried, tenant, name, record, err))
+        if (!read_record(&hurried, tenant, name, &listed->record, err))
             return false;
-        records->count += record->bytes != NULL;
+        listed->expires_at = strtod(index->element[i + 1]->str, NULL);
+        listing->count += listed->record.bytes != NULL;
+    }
+    return true;
+}
+
+/* A tenant's are in one partition. */
+static bool list_sessions(struct quern *quern, struct view wanted,
+                          struct listing *listing, struct err *err)
+{
+    uint64_t end = clock_after(quern->timeout_ms);
+    unsigned int first = 0, count;
+
+    if (!handle_partitions(quern, &count, err))
+        return false;
+    if (wanted.len > 0) {
+        first = names_partition(wanted, count);
+        count = first + 1;
+    }
+    for (unsigned int i = first; i < count; i++) {
+        CLEANUP(cleanup_reply) redisReply *index = read_index(quern, i, err);
+        if (!index || !list_index(quern, end, index, wanted, listing, err))
+            return false;
     }
     return true;
 }
@@ -140,20 +198,24 @@ static bool read_all(struct quern *quern, const redisReply *index,
 bool quern_sessions(struct quern *quern, const char *tenant,
                     struct quern_records *records, struct quern_error *error)
 {
-    CLEANUP(cleanup_reply) redisReply *index = NULL;
     struct view wanted = view_of(tenant);
+    struct listing listing = { 0 };
     struct err err = { 0 };
+    bool whole;
 
     *records = (struct quern_records){ 0 };
     if (tenant && !check_name("tenant", wanted, &err))
         return handle_fail(error, &err);
-    index = read_index(quern, &err);
-    if (!index)
-        return handle_fail(error, &err);
-    records->items = calloc(index->elements + 1, sizeof(*records->items));
+    whole = list_sessions(quern, wanted, &listing, &err);
+    if (listing.count > 0)
+        qsort(listing.items, listing.count, sizeof(*listing.items), by_expiry);
+    records->items = calloc(listing.count + 1, sizeof(*records->items));
     if (!records->items)
         abort();
-    if (read_all(quern, index, wanted, records, &err))
+    for (; records->count < listing.count; records->count++)
+        records->items[records->count] = listing.items[records->count].record;
+    free(listing.items);
+    if (whole)
         return true;
     quern_records_finish(records);
     return handle_fail(error, &err);

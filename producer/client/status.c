@@ -38,7 +38,7 @@ void quern_status_finish(struct quern_status *status)
 static redisReply *read_hash(struct quern *quern, struct view id,
                              struct err *err)
 {
-    struct key key = names_job(&quern->names, id);
+    struct key key = names_job(&quern->fleet->names, id);
     struct command command;
     redisReply *reply;
 
@@ -46,7 +46,7 @@ static redisReply *read_hash(struct quern *quern, struct view id,
     command_add(&command, key_view(&key));
     for (size_t i = 0; i < ASKED; i++)
         command_add_text(&command, asked[i]);
-    reply = handle_call(quern, &command, err);
+    reply = handle_call_job(quern, id, &command, err);
     command_finish(&command);
     return reply;
 }
@@ -54,13 +54,13 @@ static redisReply *read_hash(struct quern *quern, struct view id,
 static bool read_result(struct quern *quern, struct view id,
                         struct quern_status *status, struct err *err)
 {
-    struct key key = names_result(&quern->names, id);
+    struct key key = names_result(&quern->fleet->names, id);
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
-    reply = handle_call(quern, &command, err);
+    reply = handle_call_job(quern, id, &command, err);
     command_finish(&command);
     if (!reply)
         return false;
@@ -143,7 +143,7 @@ static redisReply *read_events(struct quern *quern, struct view id,
                                struct err *err)
 {
     struct quern patient = *quern; /* borrows all of it */
-    struct key key = names_events(&quern->names, id);
+    struct key key = names_events(&quern->fleet->names, id);
     struct command command;
     redisReply *reply;
     char start[32];
@@ -157,7 +157,7 @@ static redisReply *read_events(struct quern *quern, struct view id,
     command_add_text(&command, "STREAMS");
     command_add(&command, key_view(&key));
     command_add_text(&command, start);
-    reply = handle_call(&patient, &command, err);
+    reply = handle_call_job(&patient, id, &command, err);
     command_finish(&command);
     if (reply && reply->type != REDIS_REPLY_NIL)
         return reply;
@@ -208,7 +208,7 @@ static bool wait_for(struct quern *quern, struct view id, uint64_t end,
                 continue;
         }
         /* Redis may come back; nothing else mends itself. */
-        if (err->kind != ERR_RETRY || !quern->met || clock_ms() >= end)
+        if (err->kind != ERR_RETRY || !quern->fleet->met || clock_ms() >= end)
             return false;
     }
 }

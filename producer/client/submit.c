@@ -11,7 +11,7 @@
 #include "schemas/message/limits.h"
 #include "schemas/redis/transition.h"
 
-static bool new_id(struct quern_id *id, struct err *err)
+static bool new_id(unsigned int partition, struct quern_id *id, struct err *err)
 {
     unsigned char random[8];
     struct timespec now;
@@ -23,28 +23,52 @@ static bool new_id(struct quern_id *id, struct err *err)
     clock_gettime(CLOCK_REALTIME, &now);
     made =
         id_make((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
-                PARTITION, random);
+                partition, random);
     memcpy(id->text, made.text, sizeof(id->text));
     return true;
 }
 
-bool quern_id_new(struct quern_id *id, struct quern_error *error)
+bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
+                  struct quern_error *error)
 {
     struct err err = { 0 };
+    unsigned int partition;
 
-    return new_id(id, &err) || handle_fail(error, &err);
+    return (handle_partition(quern, view_of(tenant), &partition, &err) &&
+            new_id(partition, id, &err)) ||
+           handle_fail(error, &err);
+}
+
+/* Where a tenant's jobs are is not for the caller to choose. */
+static bool check_partition(struct quern *quern, const struct job *job,
+                            struct err *err)
+{
+    unsigned int named = 0, partition;
+
+    if (!id_parse(job->id, &named))
+        return true; /* the codec says what is wrong with it */
+    if (!handle_partition(quern, job->tenant, &partition, err))
+        return false;
+    return named == partition ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "id: it names partition %03x, but tenant %.*s is in %03x: "
+                   "take an id of quern_id_new()",
+                   named,
+                   VIEW_ARG(job->tenant.len ? job->tenant : VIEW("default")),
+                   partition);
 }
 
 static bool files_add(struct files *files, struct quern *quern,
-                      const struct quern_file *sent, size_t count,
-                      struct err *err)
+                      struct view tenant, const struct quern_file *sent,
+                      size_t count, struct err *err)
 {
     if (count > MAX_FILES - files->count)
         return err_set(err, ERR_REJECT, "too_large",
                        "files: %zu, at most %d per job", files->count + count,
                        MAX_FILES);
     for (size_t i = 0; i < count; i++, files->count++)
-        if (!blob_upload_file(quern, &sent[i], &files->refs[files->count],
+        if (!blob_upload_file(quern, tenant, &sent[i],
+                              &files->refs[files->count],
                               &files->hashes[files->count], err))
             return false;
     return true;
@@ -80,8 +104,8 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
 
     memcpy(id->text, job->id.data, job->id.len);
     id->text[job->id.len] = '\0';
-    transition_submit(&command, &quern->names, &submit);
-    reply = handle_call(quern, &command, err);
+    transition_submit(&command, &quern->fleet->names, &submit);
+    reply = handle_call_job(quern, job->id, &command, err);
     command_finish(&command);
     if (!reply || !transition_submitted(reply, &stands, &old, err))
         return false;
@@ -95,6 +119,33 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
 
 /* The body is decoded again, as a consumer will: what it would refuse is told
  * here, where somebody can still change it. */
+static bool encode(const struct job *job, struct buf *body, struct job *decoded,
+                   struct arena *arena, struct err *err)
+{
+    body->len = 0;
+    return message_encode(&schema_job, job, body, err) &&
+           job_decode(decoded, buf_view(body), arena, err);
+}
+
+/* The id of a job that has none names partition 0 until all else is known to be
+ * right: only then is Redis asked where its tenant is. */
+static bool encode_fresh(struct quern *quern, struct job *job,
+                         struct quern_id *made, struct buf *body,
+                         struct job *decoded, struct arena *arena,
+                         struct err *err)
+{
+    unsigned int partition;
+
+    if (!new_id(0, made, err))
+        return false;
+    job->id = view_of(made->text);
+    if (!encode(job, body, decoded, arena, err) ||
+        !handle_partition(quern, job->tenant, &partition, err))
+        return false;
+    return partition == 0 || (new_id(partition, made, err) &&
+                              encode(job, body, decoded, arena, err));
+}
+
 static bool submit_job(struct quern *quern, struct job *job,
                        const struct quern_job *asked, struct quern_id *id,
                        bool *existed, struct err *err)
@@ -104,17 +155,17 @@ static bool submit_job(struct quern *quern, struct job *job,
     struct quern_id made;
     bool fresh = job->id.len == 0;
     struct job decoded;
+    bool ready;
 
+    id->text[0] = '\0';
     buf_init(&body, MAX_JOB_BYTES);
-    if (fresh) {
-        if (!new_id(&made, err))
-            return false;
-        job->id = view_of(made.text);
-    }
-    if (!message_encode(&schema_job, job, &body, err) ||
-        !job_decode(&decoded, buf_view(&body), &arena, err) ||
-        !submit_bytes(quern, &decoded, buf_view(&body), asked, id, existed,
-                      err))
+    if (fresh)
+        ready = encode_fresh(quern, job, &made, &body, &decoded, &arena, err);
+    else
+        ready = encode(job, &body, &decoded, &arena, err) &&
+                check_partition(quern, job, err);
+    if (!ready || !submit_bytes(quern, &decoded, buf_view(&body), asked, id,
+                                existed, err))
         return false;
     /* Sent again after a lost reply, a fresh id finds itself. */
     if (existed && fresh && strcmp(id->text, made.text) == 0)
@@ -236,7 +287,8 @@ bool job_of(struct quern *quern, const struct quern_job *from, struct job *job,
         return false;
     *job = to_job(from, arena);
     if (!read_messages(from->messages, &job->messages, arena, err) ||
-        !files_add(files, quern, from->files, from->file_count, err))
+        !files_add(files, quern, job->tenant, from->files, from->file_count,
+                   err))
         return false;
     job->files = (struct list){ files->refs, files->count };
     return true;
@@ -257,14 +309,20 @@ bool quern_submit(struct quern *quern, const struct quern_job *from,
 }
 
 /* The table asks for an id, a person need not. */
-static bool add_id(json_t *json, struct err *err)
+static bool read_job(json_t *json, struct job *job, struct arena *arena,
+                     struct err *err)
 {
+    bool fresh = json_is_object(json) && !json_object_get(json, "id");
     struct quern_id id;
 
-    if (!json_is_object(json) || json_object_get(json, "id"))
-        return true;
-    return new_id(&id, err) &&
-           json_object_set_new(json, "id", json_string(id.text)) == 0;
+    if (fresh && (!new_id(0, &id, err) ||
+                  json_object_set_new(json, "id", json_string(id.text))))
+        return false;
+    if (!json_to_message(&schema_job, json, job, arena, err))
+        return false;
+    if (fresh)
+        job->id = (struct view){ 0 };
+    return true;
 }
 
 bool job_of_json(const char *text, struct job *job, struct arena *arena,
@@ -272,8 +330,7 @@ bool job_of_json(const char *text, struct job *job, struct arena *arena,
 {
     CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
 
-    return json && add_id(json, err) &&
-           json_to_message(&schema_job, json, job, arena, err);
+    return json && read_job(json, job, arena, err);
 }
 
 bool quern_submit_json(struct quern *quern, const char *text,
@@ -287,14 +344,13 @@ bool quern_submit_json(struct quern *quern, const char *text,
     struct files files = { .count = 0 };
     struct job job;
 
-    if (!json || !add_id(json, &err) ||
-        !json_to_message(&schema_job, json, &job, &arena, &err))
+    if (!json || !read_job(json, &job, &arena, &err))
         return handle_fail(error, &err);
     files.count = job.files.count;
     if (files.count > 0)
         memcpy(files.refs, job.files.items,
                files.count * sizeof(files.refs[0]));
-    if (!files_add(&files, quern, sent, sent_count, &err))
+    if (!files_add(&files, quern, job.tenant, sent, sent_count, &err))
         return handle_fail(error, &err);
     job.files = (struct list){ files.refs, files.count };
     return submit_job(quern, &job, NULL, id, existed, &err) ||
@@ -311,6 +367,7 @@ bool quern_submit_bytes(struct quern *quern, const void *bytes, size_t size,
     struct job job;
 
     return (job_decode(&job, body, &arena, &err) &&
+            check_partition(quern, &job, &err) &&
             submit_bytes(quern, &job, body, NULL, id, existed, &err)) ||
            handle_fail(error, &err);
 }

@@ -13,6 +13,7 @@
 
 #include "producer/client/handle.h"
 #include "schemas/message/event.h"
+#include "schemas/redis/slot.h"
 
 enum {
     PAGE = 64,         /* events read at once */
@@ -24,7 +25,7 @@ enum state { AWAY, REPLAYING, LIVE, ENDED, BROKEN, STATES };
 enum turn { AGAIN, WAIT };
 
 struct quern_watch {
-    struct quern quern; /* borrows all of the handle, with less patience */
+    struct quern quern; /* shares the handle's fleet, with less patience */
     struct conn *conn;  /* the subscriber */
     struct quern_id id;
     struct key events; /* stream and channel */
@@ -161,7 +162,8 @@ static redisReply *read_page(struct quern_watch *watch)
     command_add_text(&command, "+");
     command_add_text(&command, "COUNT");
     command_add_uint(&command, PAGE);
-    reply = handle_call(&watch->quern, &command, &watch->err);
+    reply = handle_call_job(&watch->quern, view_of(watch->id.text), &command,
+                            &watch->err);
     command_finish(&command);
     return reply;
 }
@@ -292,8 +294,9 @@ struct quern_watch *quern_watch_open(struct quern *quern, const char *id_text,
         abort();
     watch->quern = *quern;
     watch->quern.timeout_ms = REPLY_TIMEOUT_MS;
-    watch->conn = conn_new(&quern->address, "watch");
-    watch->events = names_events(&quern->names, id);
+    watch->events = names_events(&quern->fleet->names, id);
+    watch->conn = conn_new(&quern->fleet->address,
+                           slot_of(key_view(&watch->events)), "watch");
     watch->last = after;
     watch->backoff_ms = FIRST_BACKOFF_MS;
     memcpy(watch->id.text, id.data, id.len);

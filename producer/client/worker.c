@@ -42,7 +42,7 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
 static bool read_partition(struct quern *quern, unsigned int partition,
                            struct quern_workers *workers, struct err *err)
 {
-    struct key key = names_of_root(fleet_names(quern), partition, "workers");
+    struct key key = names_of_root(&quern->fleet->names, partition, "workers");
     CLEANUP(cleanup_reply)
     redisReply *listed = FLEET_READ(quern, partition, "ZRANGE", &key, err, "0",
                                     "-1", "WITHSCORES");
@@ -54,7 +54,7 @@ static bool read_partition(struct quern *quern, unsigned int partition,
 
         if (name.len == 0 || name.len >= QUERN_NAME)
             continue;
-        struct key report = names_worker(fleet_names(quern), partition, name);
+        struct key report = names_worker(&quern->fleet->names, partition, name);
         CLEANUP(cleanup_reply)
         redisReply *hash = fleet_read(quern, partition, "HGETALL", &report,
                                       (const char *const[]){ NULL }, err);
@@ -84,7 +84,7 @@ static bool read_workers(struct quern *quern, struct quern_workers *workers,
 {
     unsigned int partitions;
 
-    if (!fleet_partitions(quern, &partitions, err))
+    if (!handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
         if (!read_partition(quern, p, workers, err))
@@ -123,15 +123,15 @@ static bool drain_in_all(struct quern *quern, const char *worker, bool drain,
 {
     unsigned int partitions, known = 0;
 
-    if (is_worker_name(worker) && !fleet_partitions(quern, &partitions, err))
+    if (is_worker_name(worker) && !handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; is_worker_name(worker) && p < partitions; p++) {
         struct command command;
         CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-        transition_drain(&command, fleet_names(quern), p, view_of(worker),
+        transition_drain(&command, &quern->fleet->names, p, view_of(worker),
                          drain);
-        reply = fleet_call(quern, p, &command, err);
+        reply = handle_call(quern, p, &command, err);
         command_finish(&command);
         if (!reply && strcmp(err->code, "unknown_job") != 0)
             return false;

@@ -5,6 +5,7 @@
 #include "schemas/redis/address.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #include "schemas/redis/wire.h"
 
-enum { DEFAULT_PORT = 6379, MAX_PORT = 65535, MAX_DB = 65535, MAX_HOST = 253 };
+enum { MAX_PORT = 65535, MAX_DB = 65535 };
 
 static bool wrong(struct err *err, const char *text)
 {
@@ -114,34 +115,89 @@ static bool parse_login(struct address *address, struct view login,
     return true;
 }
 
-/* host, host:port, [::1]:port; each may be absent. */
-static bool parse_host(struct address *address, struct view text,
-                       struct err *err)
+/* Letters, digits and those others. */
+static bool is_of(struct view text, const char *others)
 {
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (!isalnum((unsigned char)c) && (c == '\0' || !strchr(others, c)))
+            return false;
+    }
+    return true;
+}
+
+/* host or [::1]; the port is what is left. */
+static bool parse_host(struct node *node, struct view *text, struct err *err)
+{
+    bool is_ipv6 = text->len > 0 && text->data[0] == '[';
     struct view host;
 
-    if (text.len > 0 && text.data[0] == '[') {
-        text = skip(text, 1);
-        host = cut(&text, "]");
-        if (text.len == 0 || host.len == 0)
-            return wrong(err, "an IPv6 address is written [::1]");
-        text = skip(text, 1);
-    } else {
-        host = cut(&text, ":");
-    }
-    for (size_t i = 0; i < host.len; i++)
-        if (!isalnum((unsigned char)host.data[i]) &&
-            !strchr("._-:%", host.data[i]))
-            return wrong(err, "the host has a character that no host has");
-    if (host.len > MAX_HOST)
+    if (is_ipv6)
+        *text = skip(*text, 1);
+    host = cut(text, is_ipv6 ? "]" : ":");
+    if (is_ipv6 && (text->len == 0 || host.len == 0))
+        return wrong(err, "an IPv6 address is written [::1]");
+    if (is_ipv6)
+        *text = skip(*text, 1);
+    if (!is_of(host, "._-:%"))
+        return wrong(err, "the host has a character that no host has");
+    if (host.len > NODE_MAX_HOST)
         return wrong(err, "the host has more than 253 bytes");
-    address->port = DEFAULT_PORT;
-    if (text.len > 0 &&
-        (text.data[0] != ':' ||
-         !parse_number(skip(text, 1), MAX_PORT, &address->port) ||
-         address->port == 0))
+    memcpy(node->host, host.data, host.len);
+    node->host[host.len] = '\0';
+    return true;
+}
+
+/* host, host:port, [::1]:port; each may be absent. */
+static bool parse_node(struct node *node, struct view text, int port,
+                       struct err *err)
+{
+    if (!parse_host(node, &text, err))
+        return false;
+    node->port = port;
+    if (text.len > 0 && (text.data[0] != ':' ||
+                         !parse_number(skip(text, 1), MAX_PORT, &node->port) ||
+                         node->port == 0))
         return wrong(err, "the port must be 1 to 65535");
-    address->host = view_dup(host.len > 0 ? host : VIEW("127.0.0.1"));
+    return true;
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* One host, which may be left out; or several, which may not. */
+static bool parse_nodes(struct address *address, struct view text,
+                        struct err *err)
+{
+    static const int ports[] = { 6379, 26379, 6379 };
+    bool one = address->kind == ADDRESS_SERVER;
+
+    if (one && memchr(text.data, ',', text.len))
+        return wrong(err, "several hosts belong to redis+sentinel:// or "
+                          "redis+cluster://");
+    address->nodes =
+        allocate(one ? 1 : ADDRESS_MAX_NODES, sizeof(*address->nodes));
+    for (bool more = true; more; address->node_count++) {
+        struct node *node = &address->nodes[address->node_count];
+        struct view host = cut(&text, ",");
+        more = text.len > 0;
+        if (more)
+            text = skip(text, 1);
+        if (more && address->node_count + 1 == ADDRESS_MAX_NODES)
+            return wrong(err, "more than 32 hosts");
+        if (!parse_node(node, host, ports[address->kind], err))
+            return false;
+        if (!node->host[0] && !one)
+            return wrong(err, "a host is missing: write host:port,host:port");
+        if (!node->host[0])
+            memcpy(node->host, "127.0.0.1", sizeof("127.0.0.1"));
+    }
     return true;
 }
 
@@ -180,6 +236,28 @@ static bool parse_unix(struct address *address, struct view authority,
                           "percent-encoded text");
     if (strlen(address->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
         return wrong(err, "the socket's path has more than 107 bytes");
+    address->nodes = allocate(1, sizeof(*address->nodes));
+    address->node_count = 1;
+    return true;
+}
+
+/* The name that sentinels have for their master, before the database. */
+static bool parse_master(struct address *address, struct view *path,
+                         struct err *err)
+{
+    struct view name;
+
+    *path = path->len > 0 ? skip(*path, 1) : *path;
+    name = cut(path, "/");
+    if (!is_of(name, "._-"))
+        return wrong(err, "the master's name has a character other than "
+                          "A-Z a-z 0-9 . _ -");
+    if (name.len > ADDRESS_MAX_MASTER)
+        return wrong(err, "the master's name has more than 127 bytes");
+    if (name.len == 0)
+        return wrong(err, "after the sentinels comes the name of their "
+                          "master: redis+sentinel://host:26379/mymaster");
+    address->master = view_dup(name);
     return true;
 }
 
@@ -194,25 +272,37 @@ static bool parse_tcp(struct address *address, struct view authority,
             return false;
         authority = skip(authority, at + 1);
     }
+    if (address->kind == ADDRESS_SENTINEL && !parse_master(address, &path, err))
+        return false;
     if (path.len > 1 && !parse_db(address, skip(path, 1), err))
         return false;
-    return parse_host(address, authority, err);
+    if (address->kind == ADDRESS_CLUSTER && address->db != 0)
+        return wrong(err, "a cluster has database 0 and no other");
+    return parse_nodes(address, authority, err);
 }
 
 static const struct scheme {
     const char *name;
+    enum address_kind kind;
     bool tls;
     bool is_unix;
 } schemes[] = {
-    { "redis://", false, false },       { "rediss://", true, false },
-    { "unix://", false, true },         { "redis+unix://", false, true },
-    { "redis+socket://", false, true }, { "", false, false },
+    { "redis://", ADDRESS_SERVER, false, false },
+    { "rediss://", ADDRESS_SERVER, true, false },
+    { "unix://", ADDRESS_SERVER, false, true },
+    { "redis+unix://", ADDRESS_SERVER, false, true },
+    { "redis+socket://", ADDRESS_SERVER, false, true },
+    { "redis+sentinel://", ADDRESS_SENTINEL, false, false },
+    { "rediss+sentinel://", ADDRESS_SENTINEL, true, false },
+    { "redis+cluster://", ADDRESS_CLUSTER, false, false },
+    { "rediss+cluster://", ADDRESS_CLUSTER, true, false },
+    { "", ADDRESS_SERVER, false, false },
 };
 
 /* The short forms have none: a path is a socket, else it is a host. */
 static const struct scheme *cut_scheme(struct view *url)
 {
-    static const struct scheme path = { "", false, true };
+    static const struct scheme path = { "", ADDRESS_SERVER, false, true };
     const struct scheme *scheme = schemes;
 
     if (url->len > 0 && url->data[0] == '/')
@@ -232,14 +322,17 @@ static bool parse(struct address *address, struct view url, struct err *err)
                               "it percent-encoded");
     const struct scheme *scheme = cut_scheme(&url);
     if (memmem(url.data, url.len, "://", 3))
-        return wrong(err, "it must begin with redis://, rediss:// or unix://");
+        return wrong(err, "it must begin with redis://, unix://, "
+                          "redis+sentinel:// or redis+cluster://, or with "
+                          "rediss for redis: TLS");
     if (scheme->tls && !tls_available())
-        return wrong(err, "rediss:// needs hiredis 1.0 or later with TLS, "
+        return wrong(err, "TLS needs hiredis 1.0 or later with TLS, "
                           "which this build lacks; use a unix socket or a TLS "
                           "proxy such as stunnel");
 
     struct view authority = cut(&url, "/?");
     struct view path = cut(&url, "?");
+    address->kind = scheme->kind;
     address->tls = scheme->tls;
     if (!parse_query(address, url, err))
         return false;
@@ -261,13 +354,43 @@ static char *copy_text(const char *text)
     return text ? view_dup(view_of(text)) : NULL;
 }
 
+void address_set_sentinel_password(struct address *address,
+                                   const char *password)
+{
+    free(address->sentinel_password);
+    address->sentinel_password =
+        password && *password ? copy_text(password) : NULL;
+}
+
 void address_copy(struct address *to, const struct address *from)
 {
     *to = *from;
     to->path = copy_text(from->path);
-    to->host = copy_text(from->host);
+    to->nodes = allocate(from->node_count, sizeof(*to->nodes));
+    memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
+    to->master = copy_text(from->master);
     to->user = copy_text(from->user);
     to->password = copy_text(from->password);
+    to->sentinel_password = copy_text(from->sentinel_password);
+}
+
+bool address_of_sentinels(struct address *to, const struct address *from)
+{
+    *to = (struct address){ .kind = ADDRESS_SERVER, .tls = from->tls };
+    if (from->kind != ADDRESS_SENTINEL)
+        return false;
+    to->nodes = allocate(from->node_count, sizeof(*to->nodes));
+    to->node_count = from->node_count;
+    memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
+    to->password = copy_text(from->sentinel_password);
+    return true;
+}
+
+static void forget(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
 }
 
 void address_finish(struct address *address)
@@ -275,26 +398,70 @@ void address_finish(struct address *address)
     if (!address)
         return;
     free(address->path);
-    free(address->host);
+    free(address->nodes);
+    free(address->master);
     free(address->user);
-    if (address->password)
-        explicit_bzero(address->password, strlen(address->password));
-    free(address->password);
+    forget(address->password);
+    forget(address->sentinel_password);
     *address = (struct address){ 0 };
+}
+
+/* Appends; what does not fit is left out. */
+__attribute__((format(printf, 3, 4))) static void
+append(char *text, size_t size, const char *format, ...)
+{
+    size_t len = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + len, size - len, format, args);
+    va_end(args);
+}
+
+static void append_node(char *text, size_t size, const struct node *node)
+{
+    bool is_ipv6 = strchr(node->host, ':');
+
+    append(text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", node->host, node->port);
+}
+
+bool node_set(struct node *node, struct view host, uint64_t port)
+{
+    if (host.len == 0 || host.len > NODE_MAX_HOST || !is_of(host, "._-:%") ||
+        port == 0 || port > MAX_PORT)
+        return false;
+    memcpy(node->host, host.data, host.len);
+    node->host[host.len] = '\0';
+    node->port = (int)port;
+    return true;
+}
+
+void node_print(const struct node *node, char *text, size_t size)
+{
+    text[0] = '\0';
+    append_node(text, size, node);
 }
 
 void address_print(const struct address *address, char *text, size_t size)
 {
+    static const char *const kinds[] = { "", "+sentinel", "+cluster" };
     const char *user = address->user ? address->user : "";
     const char *at = address->user ? "@" : "";
-    bool is_ipv6 = address->host && strchr(address->host, ':');
 
-    if (address->path)
-        snprintf(text, size, "unix://%s%s%s?db=%d", user, at, address->path,
-                 address->db);
-    else
-        snprintf(text, size,
-                 is_ipv6 ? "%s://%s%s[%s]:%d/%d" : "%s://%s%s%s:%d/%d",
-                 address->tls ? "rediss" : "redis", user, at, address->host,
-                 address->port, address->db);
+    text[0] = '\0';
+    if (address->path) {
+        append(text, size, "unix://%s%s%s?db=%d", user, at, address->path,
+               address->db);
+        return;
+    }
+    append(text, size, "redis%s%s://%s%s", address->tls ? "s" : "",
+           kinds[address->kind], user, at);
+    for (size_t i = 0; i < address->node_count; i++) {
+        append(text, size, "%s", i > 0 ? "," : "");
+        append_node(text, size, &address->nodes[i]);
+    }
+    if (address->master)
+        append(text, size, "/%s", address->master);
+    if (address->kind != ADDRESS_CLUSTER)
+        append(text, size, "/%d", address->db);
 }

@@ -14,10 +14,12 @@
 #include <strings.h>
 #include <time.h>
 
+#include "schemas/redis/route.h"
 #include "schemas/redis/wire.h"
 
 struct conn {
-    struct address address;
+    struct route route;
+    char where[300]; /* the server that was last connected to, for people */
     char *role;
     redisContext *wire; /* NULL: closed */
     size_t owed;        /* replies to what was sent and not yet received */
@@ -45,20 +47,21 @@ static struct deadline deadline_in(uint64_t ms)
                               ms };
 }
 
-struct conn *conn_new(const struct address *address, const char *role)
+struct conn *conn_new(const struct address *address, unsigned int slot,
+                      const char *role)
 {
     struct conn *conn = calloc(1, sizeof(*conn));
 
     if (!conn)
         abort();
-    address_copy(&conn->address, address);
+    route_init(&conn->route, address, slot);
     conn->role = strdup(role);
     if (!conn->role)
         abort();
     return conn;
 }
 
-void conn_close(struct conn *conn)
+static void hang_up(struct conn *conn)
 {
     if (conn->wire)
         redisFree(conn->wire);
@@ -67,12 +70,18 @@ void conn_close(struct conn *conn)
     conn->subscribed = false;
 }
 
+void conn_close(struct conn *conn)
+{
+    hang_up(conn);
+    route_leave(&conn->route);
+}
+
 void conn_free(struct conn *conn)
 {
     if (!conn)
         return;
     conn_close(conn);
-    address_finish(&conn->address);
+    route_finish(&conn->route);
     free(conn->role);
     free(conn);
 }
@@ -80,11 +89,8 @@ void conn_free(struct conn *conn)
 /* Every failure passes here: closes, and says which server it was. */
 static bool fail(struct conn *conn, struct err *err)
 {
-    char name[200];
-
     conn_close(conn);
-    address_print(&conn->address, name, sizeof(name));
-    return err_prefix(err, "Redis at %s", name);
+    return err_prefix(err, "Redis at %s", conn->where);
 }
 
 /* 1 when one of the events is there, 0 when the time is up, -1 with err. */
@@ -150,21 +156,55 @@ static redisReply *receive(struct conn *conn, struct deadline deadline,
     return NULL;
 }
 
-static bool greet(struct conn *conn, struct deadline deadline, struct err *err)
+/* Not more than one server on the way may take of what is left. */
+static struct deadline deadline_on_the_way(const struct conn *conn,
+                                           struct deadline whole)
 {
-    size_t replies = wire_greet(conn->wire, &conn->address, conn->role);
+    struct deadline one = deadline_in(route_patience_ms(&conn->route));
+    bool alone = conn->route.address.kind == ADDRESS_SERVER;
 
+    return alone || whole.at_ms < one.at_ms ? whole : one;
+}
+
+/* Connects to the next server of the route, and hears what it says. */
+static enum route_turn visit(struct conn *conn, struct deadline deadline,
+                             struct err *err)
+{
+    const struct address *address = &conn->route.address;
+    const struct node *node = route_node(&conn->route);
+    enum route_turn turn = ROUTE_LISTEN;
+
+    route_print(&conn->route, conn->where, sizeof(conn->where));
+    conn->wire = wire_open(address, node, node->host, err);
+    if (!conn->wire || !await(conn, POLLOUT, deadline, "connecting", err) ||
+        !wire_connected(conn->wire, address, node, err))
+        return ROUTE_ASTRAY;
+    route_greet(&conn->route, conn->wire, conn->role);
     if (!flush(conn, deadline, err))
-        return false;
-    for (size_t i = 0; i < replies; i++) {
+        return ROUTE_ASTRAY;
+    while (turn == ROUTE_LISTEN) {
         redisReply *reply = receive(conn, deadline, err);
-        bool ok = reply && reply_ok(reply, err);
-
+        if (!reply)
+            return ROUTE_ASTRAY;
+        turn = route_hear(&conn->route, reply, err);
         freeReplyObject(reply);
-        if (!ok)
+    }
+    return turn;
+}
+
+static bool find(struct conn *conn, struct deadline deadline, struct err *err)
+{
+    for (;;) {
+        enum route_turn turn =
+            visit(conn, deadline_on_the_way(conn, deadline), err);
+        if (turn == ROUTE_ARRIVED)
+            return true;
+        if (turn == ROUTE_ASTRAY && now_ms() >= deadline.at_ms)
+            return false;
+        hang_up(conn);
+        if (turn == ROUTE_ASTRAY && !route_stray(&conn->route))
             return false;
     }
-    return true;
 }
 
 /* Nothing is owed, so what can be read now is an end of file, or bytes that
@@ -183,10 +223,7 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
         conn_close(conn);
     if (conn->wire)
         return true;
-    conn->wire = wire_open(&conn->address, conn->address.host, err);
-    return conn->wire && await(conn, POLLOUT, deadline, "connecting", err) &&
-           wire_connected(conn->wire, &conn->address, err) &&
-           greet(conn, deadline, err);
+    return find(conn, deadline, err);
 }
 
 static bool send_command(struct conn *conn, const struct command *command,
@@ -198,6 +235,23 @@ static bool send_command(struct conn *conn, const struct command *command,
     return flush(conn, deadline, err);
 }
 
+/* NULL also for what ends the connection (reply.h): it is no answer. */
+static redisReply *take_answer(struct conn *conn, struct deadline deadline,
+                               struct err *err)
+{
+    redisReply *reply = receive(conn, deadline, err);
+    enum reply_cure cure = reply ? reply_cure(reply) : CURE_NONE;
+
+    if (cure == CURE_FOLLOW)
+        route_follow(&conn->route, reply, err);
+    else if (cure == CURE_RENEW)
+        reply_ok(reply, err);
+    else if (reply)
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
 redisReply *conn_call(struct conn *conn, const struct command *command,
                       uint64_t timeout_ms, struct err *err)
 {
@@ -206,7 +260,7 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
 
     assert(conn->owed == 0);
     if (send_command(conn, command, deadline, err))
-        reply = receive(conn, deadline, err);
+        reply = take_answer(conn, deadline, err);
     if (!reply) {
         fail(conn, err);
         return NULL;
@@ -238,13 +292,18 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
                 "the connection was lost before this reply");
         return NULL;
     }
-    redisReply *reply = receive(conn, deadline_in(timeout_ms), err);
+    redisReply *reply = take_answer(conn, deadline_in(timeout_ms), err);
     if (!reply) {
         fail(conn, err);
         return NULL;
     }
     conn->owed--;
     return reply;
+}
+
+bool conn_was_answered(const struct conn *conn)
+{
+    return conn->route.answered;
 }
 
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)

@@ -1,10 +1,11 @@
 /* conn.h - a blocking connection to Redis: for producers and tools.
  *
- * One thread at a time. A connection that has seen any error is closed and made
- * anew on the next use (a late reply must never answer the next command), with
- * AUTH, SELECT and CLIENT SETNAME sent again. Deadlines are ours: every call
- * ends within its time, whatever the server does. Programs ignore SIGPIPE.
- * After a SUBSCRIBE there is only conn_wait(). */
+ * It finds the server that has the slot of its keys (route.h), and finds it
+ * again when it has moved. One thread at a time. A connection that has seen any
+ * error is closed and made anew on the next use (a late reply must never answer
+ * the next command), with AUTH, SELECT and CLIENT SETNAME sent again. Deadlines
+ * are ours: every call ends within its time, whatever the server does. Programs
+ * ignore SIGPIPE. After a SUBSCRIBE there is only conn_wait(). */
 #ifndef SCHEMAS_REDIS_CONN_H
 #define SCHEMAS_REDIS_CONN_H
 
@@ -12,11 +13,14 @@
 
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
+#include "schemas/redis/reply.h"
 
 struct conn;
 
-/* Copies the address; connects on first use. role: for CLIENT LIST. */
-struct conn *conn_new(const struct address *address, const char *role);
+/* Copies the address; connects on first use. slot: of every key that will be
+ * asked for (slot.h). role: for CLIENT LIST. */
+struct conn *conn_new(const struct address *address, unsigned int slot,
+                      const char *role);
 void conn_free(struct conn *conn);
 
 /* Sends and waits for the reply; freeReplyObject() it. Error replies become
@@ -25,7 +29,7 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
                       uint64_t timeout_ms, struct err *err);
 
 /* Pipelining: send, then receive as many replies as were sent. Error replies
- * are returned as replies. */
+ * are returned as replies, but not those that end the connection (reply.h). */
 bool conn_send(struct conn *conn, const struct command *command,
                uint64_t timeout_ms, struct err *err);
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
@@ -34,12 +38,10 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
  * came within wait_ms; the connection is still good. */
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err);
 
+/* Some server has answered once: what fails now may be a failover. */
+bool conn_was_answered(const struct conn *conn);
+
 /* Closes; the next call connects anew. */
 void conn_close(struct conn *conn);
-
-/* What an error reply means to a queue: NOAUTH, WRONGPASS, NOPERM, WRONGTYPE
- * and our own refusals reject, all else may pass (schemas/redis/transition.h
- * lists our own). Returns false and fills err when the reply is an error. */
-bool reply_ok(const redisReply *reply, struct err *err);
 
 #endif

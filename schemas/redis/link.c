@@ -13,19 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "schemas/redis/backoff.h"
 #include "schemas/redis/calls.h"
-#include "schemas/redis/conn.h"
+#include "schemas/redis/reply.h"
 #include "schemas/redis/resolve.h"
+#include "schemas/redis/route.h"
 #include "schemas/redis/wire.h"
 
-enum {
-    CONNECT_MS = 5000, /* to resolve, again to connect, to be greeted */
-    FIRST_BACKOFF_MS = 50,
-    MAX_BACKOFF_MS = 5000,
-    STEADY_MS = 10000, /* ready for so long: back-off begins anew */
-};
+enum { STEADY_MS = 10000 }; /* ready for so long: back-off begins anew */
 
 enum link_state {
     LINK_CLOSED,
@@ -38,7 +34,7 @@ enum link_state {
 
 struct link {
     uv_loop_t *loop;
-    struct address address;
+    struct route route;
     char *role;
     char *channel; /* subscriber of it, or NULL */
     struct link_events events;
@@ -52,7 +48,6 @@ struct link {
     struct resolve *resolve;
     char ip[RESOLVE_TEXT];
     redisContext *wire;
-    size_t greetings; /* replies owed to the greeting */
     struct calls calls;
 
     /* Recorded by callbacks and by the owner, heeded by run(). */
@@ -94,11 +89,12 @@ static const struct rule {
 } rules[] = {
     [LINK_CLOSED] = { "closed", TO(LINK_RESOLVING), step_closed, NULL },
     [LINK_RESOLVING] = { "resolving", TO(LINK_CONNECTING) | BREAKS,
-                         step_resolving, "no address within 5 s" },
+                         step_resolving, "no address in time" },
     [LINK_CONNECTING] = { "connecting", TO(LINK_GREETING) | BREAKS,
-                          step_connecting, "no connection within 5 s" },
-    [LINK_GREETING] = { "greeting", TO(LINK_READY) | BREAKS,
-                        step_greeting, "no answer to AUTH within 5 s" },
+                          step_connecting, "no connection in time" },
+    [LINK_GREETING] = { "greeting",
+                        TO(LINK_RESOLVING) | TO(LINK_READY) | BREAKS,
+                        step_greeting, "no answer to the greeting in time" },
     [LINK_READY] = { "ready", BREAKS, step_ready, NULL },
     [LINK_BACKOFF] = { "backoff", TO(LINK_RESOLVING) | TO(LINK_CLOSED),
                        step_backoff, NULL },
@@ -178,7 +174,7 @@ static void destroy(struct link *link)
 {
     if (link->closed)
         link->closed(link->closed_owner);
-    address_finish(&link->address);
+    route_finish(&link->route);
     free(link->role);
     free(link->channel);
     free(link);
@@ -254,7 +250,8 @@ static void close_wire(struct link *link)
 
 static bool open_wire(struct link *link, const char *ip, struct err *err)
 {
-    link->wire = wire_open(&link->address, ip, err);
+    link->wire =
+        wire_open(&link->route.address, route_node(&link->route), ip, err);
     if (!link->wire)
         return false;
     uv_poll_t *poll = calloc(1, sizeof(*poll));
@@ -300,8 +297,26 @@ static void push(struct link *link, const redisReply *reply)
         link->events.on_push(link->owner, reply);
 }
 
+/* False: the reply ends the connection, and is no answer. */
+static bool heed_error(struct link *link, const redisReply *reply)
+{
+    enum reply_cure cure = reply_cure(reply);
+    struct err why;
+
+    if (cure == CURE_FOLLOW)
+        route_follow(&link->route, reply, &why);
+    else if (cure == CURE_RENEW)
+        reply_ok(reply, &why);
+    else
+        return true;
+    fail(link, &why);
+    return false;
+}
+
 static void answer(struct link *link, const redisReply *reply)
 {
+    if (!heed_error(link, reply))
+        return;
     if (link->channel)
         push(link, reply);
     else if (!calls_answer(&link->calls, reply))
@@ -322,12 +337,12 @@ static void put_subscribe(struct link *link)
 
 static enum turn start(struct link *link)
 {
-    const char *host = link->address.host;
+    const char *host = route_node(&link->route)->host;
     struct err why;
 
-    enter(link, LINK_RESOLVING, CONNECT_MS);
+    enter(link, LINK_RESOLVING, route_patience_ms(&link->route));
     link->ip[0] = '\0';
-    if (!host || resolve_is_numeric(host))
+    if (link->route.address.path || resolve_is_numeric(host))
         return AGAIN;
     link->resolve = resolve_start(link->loop, host, link->failures, on_resolved,
                                   link, &why);
@@ -336,12 +351,13 @@ static enum turn start(struct link *link)
 
 static enum turn step_resolving(struct link *link)
 {
-    const char *ip = link->ip[0] ? link->ip : link->address.host;
+    const char *host = route_node(&link->route)->host;
+    const char *ip = link->ip[0] ? link->ip : host;
     struct err why;
 
     if (link->resolve)
         return WAIT;
-    enter(link, LINK_CONNECTING, CONNECT_MS);
+    enter(link, LINK_CONNECTING, route_patience_ms(&link->route));
     return open_wire(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
@@ -363,37 +379,46 @@ static enum turn step_connecting(struct link *link)
     if (!(link->seen & UV_WRITABLE))
         return WAIT;
     link->seen = 0;
-    if (!wire_connected(link->wire, &link->address, &why))
+    if (!wire_connected(link->wire, &link->route.address,
+                        route_node(&link->route), &why))
         return fail(link, &why);
-    link->greetings = wire_greet(link->wire, &link->address, link->role);
-    enter(link, LINK_GREETING, CONNECT_MS);
+    route_greet(&link->route, link->wire, link->role);
+    enter(link, LINK_GREETING, route_patience_ms(&link->route));
     return AGAIN;
 }
 
-static enum turn step_greeting(struct link *link)
+static enum turn arrive(struct link *link)
 {
-    struct err why;
-
-    if (!pump(link, &why))
-        return fail(link, &why);
-    while (link->greetings > 0) {
-        redisReply *reply = NULL;
-        if (!wire_next(link->wire, &reply, &why))
-            return fail(link, &why);
-        if (!reply)
-            return WAIT;
-        bool ok = reply_ok(reply, &why);
-        freeReplyObject(reply);
-        if (!ok)
-            return fail(link, &why);
-        link->greetings--;
-    }
     enter(link, LINK_READY, NEVER);
     if (link->channel)
         put_subscribe(link);
     if (link->events.on_ready)
         link->events.on_ready(link->owner);
     return AGAIN;
+}
+
+static enum turn step_greeting(struct link *link)
+{
+    enum route_turn turn = ROUTE_LISTEN;
+    struct err why;
+
+    if (!pump(link, &why))
+        return fail(link, &why);
+    while (turn == ROUTE_LISTEN) {
+        redisReply *reply = NULL;
+        if (!wire_next(link->wire, &reply, &why))
+            return fail(link, &why);
+        if (!reply)
+            return WAIT;
+        turn = route_hear(&link->route, reply, &why);
+        freeReplyObject(reply);
+    }
+    if (turn == ROUTE_ARRIVED)
+        return arrive(link);
+    if (turn == ROUTE_ASTRAY)
+        return fail(link, &why);
+    close_wire(link);
+    return start(link);
 }
 
 static enum turn step_ready(struct link *link)
@@ -423,33 +448,32 @@ static enum turn step_backoff(struct link *link)
     return uv_now(link->loop) >= link->deadline ? start(link) : WAIT;
 }
 
-/* 50 ms, doubled with each failure in a row, to 5 s; of that a random half, so
- * that a fleet does not come back all at once. */
-static uint64_t backoff_ms(unsigned int failures)
+/* On the way: nobody has heard of the server that failed, another comes next.
+ */
+static bool try_another(struct link *link)
 {
-    uint64_t ms = MAX_BACKOFF_MS;
-    unsigned int random = 0;
-
-    if (failures < 7)
-        ms = (uint64_t)FIRST_BACKOFF_MS << failures;
-    if (ms > MAX_BACKOFF_MS)
-        ms = MAX_BACKOFF_MS;
-    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-        random = (unsigned int)uv_hrtime();
-    return ms / 2 + random % (ms / 2 + 1);
+    if (link->state == LINK_READY) {
+        route_leave(&link->route);
+        return false;
+    }
+    return route_stray(&link->route);
 }
 
 static void lose(struct link *link)
 {
     struct err why = link->why;
-    char name[200];
+    bool was_ready = link->state == LINK_READY;
+    char name[300];
 
-    address_print(&link->address, name, sizeof(name));
+    route_print(&link->route, name, sizeof(name));
     err_prefix(&why, "Redis at %s", name);
-    if (link->state == LINK_READY &&
-        uv_now(link->loop) - link->entered >= STEADY_MS)
+    if (was_ready && uv_now(link->loop) - link->entered >= STEADY_MS)
         link->failures = 0;
     close_wire(link);
+    if (try_another(link)) {
+        enter(link, LINK_BACKOFF, 0);
+        return;
+    }
     enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
     calls_answer_all(&link->calls, &why);
     if (link->events.on_lost)
@@ -498,14 +522,15 @@ static void run(struct link *link)
 /* ------------------------------------------------------------ for the owner */
 
 struct link *link_new(uv_loop_t *loop, const struct address *address,
-                      const char *role, struct link_events events, void *owner)
+                      unsigned int slot, const char *role,
+                      struct link_events events, void *owner)
 {
     struct link *link = calloc(1, sizeof(*link));
 
     if (!link)
         abort();
     link->loop = loop;
-    address_copy(&link->address, address);
+    route_init(&link->route, address, slot);
     link->role = view_dup(view_of(role));
     link->events = events;
     link->owner = owner;
@@ -554,11 +579,14 @@ void link_subscribe(struct link *link, struct view channel)
     }
 }
 
-void link_reset(struct link *link, const struct err *why)
+void link_switch(struct link *link, const struct node *master)
 {
-    if (!link->wire || link->freeing)
-        return; /* it is on its way already */
-    fail(link, why);
+    if (link->freeing)
+        return;
+    if (link->state == LINK_BACKOFF)
+        link->deadline = uv_now(link->loop);
+    else if (link->route.named && !route_is_at(&link->route, master))
+        fail_text(link, "the master is another one now");
     soon(link);
 }
 

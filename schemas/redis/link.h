@@ -1,15 +1,20 @@
 /* link.h - an asynchronous connection to Redis on a libuv loop.
  *
+ *                  .------- another is named --.
+ *                  v                           |
  *   CLOSED --> RESOLVING --> CONNECTING --> GREETING --> READY
  *                ^  |            |             |           |
  *                |  v            v             v           v
  *               BACKOFF <--------+-------------+-----------'   any --> CLOSED
  *
- * The link finds its server, connects, authenticates, selects its database, and
- * tells its owner that it is ready. When it breaks, every unanswered call is
- * answered once with NULL and a reason, the owner is told, and the link tries
- * again after 50 ms, doubled up to 5 s, with jitter. A call that is not
- * answered in time breaks the link: its late reply would answer the next call.
+ * The link connects, authenticates, selects its database, asks whether this is
+ * the server that has the slot of its keys (route.h), and tells its owner that
+ * it is ready. When it breaks, every unanswered call is answered once with NULL
+ * and a reason, the owner is told, and the link tries again after 50 ms,
+ * doubled up to 2 s, with jitter; of several servers each comes once before
+ * that. A call that is not answered in time breaks the link: its late reply
+ * would answer the next call. So does an error reply that only another
+ * connection, or another server, cures (reply.h).
  *
  * Callbacks come from the loop, never from inside a function of this page, and
  * may call any of them. Programs ignore SIGPIPE. */
@@ -32,13 +37,15 @@ struct link_events { /* each may be NULL */
 };
 
 /* reply: borrowed, valid during the call; NULL when the link broke first, and
- * then why says so (ERR_RETRY). An error reply arrives as a reply. */
+ * then why says so. Any other error reply arrives as a reply. */
 typedef void link_done(void *owner, const redisReply *reply,
                        const struct err *why);
 
-/* Copies the address. role appears in CLIENT LIST. */
+/* Copies the address. slot: of every key that will be asked for (slot.h). role
+ * appears in CLIENT LIST. */
 struct link *link_new(uv_loop_t *loop, const struct address *address,
-                      const char *role, struct link_events events, void *owner);
+                      unsigned int slot, const char *role,
+                      struct link_events events, void *owner);
 void link_open(struct link *link);
 bool link_is_ready(const struct link *link);
 
@@ -52,9 +59,9 @@ bool link_send(struct link *link, const struct command *command,
  * in between is lost, as pub/sub has it. */
 void link_subscribe(struct link *link, struct view channel);
 
-/* Breaks and reconnects now: for an error that only a new connection cures
- * (READONLY, UNBLOCKED, MASTERDOWN, LOADING). */
-void link_reset(struct link *link, const struct err *why);
+/* Sentinels say that the master is at that node: a connection to another one is
+ * broken, and one that is to be tried again is tried now. */
+void link_switch(struct link *link, const struct node *master);
 
 /* Answers what is unanswered, closes, frees; closed(owner) when all is gone. */
 void link_free(struct link *link, void (*closed)(void *owner), void *owner);

@@ -8,6 +8,7 @@
 
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
+#include "schemas/redis/slot.h"
 
 struct view key_view(const struct key *key)
 {
@@ -46,6 +47,24 @@ key_make(const char *format, ...)
     assert(len >= 0 && (size_t)len < sizeof(key.text));
     key.len = (size_t)len;
     return key;
+}
+
+unsigned int names_partition(struct view tenant, unsigned int partitions)
+{
+    assert(partitions > 0);
+    return slot_crc16(tenant.len > 0 ? tenant : VIEW("default")) % partitions;
+}
+
+unsigned int names_slot(const struct names *names, unsigned int partition)
+{
+    struct key root = names_root(names, partition);
+
+    return slot_of(key_view(&root));
+}
+
+struct key names_fleet(const struct names *names)
+{
+    return key_make("%sfleet", names->prefix);
 }
 
 struct key names_root(const struct names *names, unsigned int partition)

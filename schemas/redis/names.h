@@ -47,6 +47,10 @@
  *   ROOT schedule:<name>          hash: one of them (operate.h)
  *   ROOT workers                  sorted set: consumers by their last report
  *   ROOT worker:<consumer>        hash: what it says of itself (upkeep.h)
+ *
+ * Beside the partitions, "<prefix>fleet" is a hash of what all of the fleet
+ * agree on: partitions, how many there are. All of one tenant is in one of
+ * them, so that its keys may be unique and its limits exact.
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -60,7 +64,7 @@
 enum {
     NAMES_MAX_PREFIX = 64,
     NAMES_MAX_KEY = 512,
-    PARTITION = 0, /* of new jobs: today there is one */
+    NAMES_MAX_PARTITIONS = 256, /* of a fleet */
 };
 
 /* One key, NUL-terminated: short enough to live on the stack. */
@@ -76,6 +80,14 @@ struct names {
 
 /* prefix: up to NAMES_MAX_PREFIX of [A-Za-z0-9:._-]. Error: bad_setting. */
 bool names_init(struct names *names, const char *prefix, struct err *err);
+
+/* Of a tenant's jobs, sessions and blobs, in a fleet of so many partitions. */
+unsigned int names_partition(struct view tenant, unsigned int partitions);
+/* In a cluster: of all keys of the partition. */
+unsigned int names_slot(const struct names *names, unsigned int partition);
+
+#define NAMES_FLEET_PARTITIONS "partitions"
+struct key names_fleet(const struct names *names);
 
 struct key names_root(const struct names *names, unsigned int partition);
 struct key names_work(const struct names *names, unsigned int partition,

@@ -1,41 +1,96 @@
-/* reply.c - what an error reply means to a queue. */
+/* reply.c - what an error reply means, to a connection and to a queue.
+ *
+ * ASK and TRYAGAIN are waited out, not followed. While a slot moves, a node
+ * redirects what names a key that it lacks, and the key of a function call is
+ * its partition's root, which never exists: the call would go where the job is
+ * not yet, and find it gone. When the slot has moved, MOVED says so. */
+#include "schemas/redis/reply.h"
+
 #include <string.h>
 
-#include "schemas/redis/conn.h"
+#include "schemas/message/view.h"
 
 struct meaning {
     const char *starts;
     enum err_kind kind;
     const char *code;
+    enum reply_cure cure;
     bool ours; /* the first word says it to programs; people get the rest */
 };
 
+#define OURS(word, kind, code)                                                 \
+    {                                                                          \
+        word, kind, code, CURE_NONE, true                                      \
+    }
+#define REFUSED(starts)                                                        \
+    {                                                                          \
+        starts, ERR_REJECT, "redis_refused", CURE_NONE, false                  \
+    }
+#define PASSES(starts, cure)                                                   \
+    {                                                                          \
+        starts, ERR_RETRY, "redis_unavailable", cure, false                    \
+    }
+#define BUG(starts)                                                            \
+    {                                                                          \
+        starts, ERR_REJECT, "internal", CURE_NONE, false                       \
+    }
+
 static const struct meaning meanings[] = {
-    { "STALE ", ERR_REJECT, "stale", true },
-    { "GONE ", ERR_REJECT, "unknown_job", true },
-    { "QUEUEFULL ", ERR_RETRY, "queue_full", true },
-    { "TOOBIG ", ERR_REJECT, "too_large", true },
-    { "NOBLOB ", ERR_REJECT, "missing_blob", true },
-    { "BADARG ", ERR_REJECT, "bad_argument", true },
-    { "MISPLACED ", ERR_REJECT, "misplaced", true },
-    { "NOAUTH ", ERR_REJECT, "redis_refused", false },
-    { "WRONGPASS ", ERR_REJECT, "redis_refused", false },
-    { "NOPERM ", ERR_REJECT, "redis_refused", false },
-    { "WRONGTYPE ", ERR_REJECT, "redis_refused", false },
+    OURS("STALE ", ERR_REJECT, "stale"),
+    OURS("GONE ", ERR_REJECT, "unknown_job"),
+    OURS("QUEUEFULL ", ERR_RETRY, "queue_full"),
+    OURS("TOOBIG ", ERR_REJECT, "too_large"),
+    OURS("NOBLOB ", ERR_REJECT, "missing_blob"),
+    OURS("BADARG ", ERR_REJECT, "bad_argument"),
+    OURS("MISPLACED ", ERR_REJECT, "misplaced"),
+
+    PASSES("MOVED ", CURE_FOLLOW),
+
+    PASSES("READONLY ", CURE_RENEW), /* it was made a replica */
+    PASSES("MASTERDOWN ", CURE_RENEW),
+    PASSES("LOADING ", CURE_RENEW),
+    PASSES("CLUSTERDOWN ", CURE_RENEW),
+    /* 7.0: the stream was deleted under a blocked read. */
+    PASSES("UNBLOCKED the stream key", CURE_GROUP),
+    PASSES("UNBLOCKED ", CURE_RENEW), /* master -> replica */
+
+    PASSES("NOGROUP ", CURE_GROUP),
+    PASSES("ERR Function not found", CURE_LOAD),
+
+    REFUSED("NOAUTH "),
+    REFUSED("WRONGPASS "),
+    REFUSED("NOPERM "),
+    REFUSED("WRONGTYPE "),
     /* A function calls what its caller may not: Redis 7.0, later, Valkey. */
-    { "ERR The user executing the script", ERR_REJECT, "redis_refused", false },
-    { "ERR ACL failure in script", ERR_REJECT, "redis_refused", false },
-    { "DENIED ", ERR_REJECT, "redis_refused", false }, /* protected mode */
-    { "ERR AUTH ", ERR_REJECT, "redis_refused", false },
-    { "ERR invalid password", ERR_REJECT, "redis_refused", false },
-    { "ERR DB index ", ERR_REJECT, "redis_refused", false },
+    REFUSED("ERR The user executing the script"),
+    REFUSED("ERR ACL failure in script"),
+    REFUSED("DENIED "), /* protected mode */
+    REFUSED("ERR AUTH "),
+    REFUSED("ERR invalid password"),
+    REFUSED("ERR DB index "),
+    REFUSED("ERR SELECT is not allowed"), /* a cluster has one database */
+    REFUSED("ERR This instance has cluster support disabled"),
     /* FCALL came with Redis 7.0. */
-    { "ERR unknown command", ERR_REJECT, "redis_refused", false },
-    { "ERR Unknown Redis command called", ERR_REJECT, "redis_refused", false },
+    REFUSED("ERR unknown command"),
+    REFUSED("ERR Unknown Redis command called"),
+
     /* Raised by a function of the library: it would be raised again. */
-    { "ERR user_function:", ERR_REJECT, "internal", false },
-    { "", ERR_RETRY, "redis_unavailable", false },
+    BUG("ERR user_function:"),
+    BUG("CROSSSLOT "),
+
+    /* ASK, TRYAGAIN, BUSY, OOM, MISCONF, NOREPLICAS, and what is new. */
+    PASSES("", CURE_WAIT),
 };
+
+static const struct meaning *meaning_of(const redisReply *reply)
+{
+    struct view text = { reply->str, reply->len };
+    const struct meaning *meaning = meanings;
+
+    while (!view_starts(text, meaning->starts))
+        meaning++;
+    return meaning;
+}
 
 bool reply_ok(const redisReply *reply, struct err *err)
 {
@@ -44,14 +99,14 @@ bool reply_ok(const redisReply *reply, struct err *err)
     if (reply->type != REDIS_REPLY_ERROR)
         return true;
 
-    struct view text = { reply->str, reply->len };
-    const struct meaning *meaning = meanings;
-    while (!view_starts(text, meaning->starts))
-        meaning++;
-    if (meaning->ours) {
-        size_t word = strlen(meaning->starts);
-        text.data += word;
-        text.len -= word;
-    }
+    const struct meaning *meaning = meaning_of(reply);
+    size_t skip = meaning->ours ? strlen(meaning->starts) : 0;
+    struct view text = { reply->str + skip, reply->len - skip };
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
+}
+
+enum reply_cure reply_cure(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR ? meaning_of(reply)->cure
+                                            : CURE_NONE;
 }

@@ -2,7 +2,6 @@
 #include "schemas/redis/wire.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,12 +20,11 @@ static bool broken(const redisContext *wire, struct err *err)
     return unavailable(err, reason);
 }
 
-redisContext *wire_open(const struct address *address, const char *ip,
-                        struct err *err)
+redisContext *wire_open(const struct address *address, const struct node *node,
+                        const char *ip, struct err *err)
 {
-    redisContext *wire = address->path
-                             ? redisConnectUnixNonBlock(address->path)
-                             : redisConnectNonBlock(ip, address->port);
+    redisContext *wire = address->path ? redisConnectUnixNonBlock(address->path)
+                                       : redisConnectNonBlock(ip, node->port);
     if (!wire)
         abort();
     if (!wire->err)
@@ -37,7 +35,7 @@ redisContext *wire_open(const struct address *address, const char *ip,
 }
 
 bool wire_connected(redisContext *wire, const struct address *address,
-                    struct err *err)
+                    const struct node *node, struct err *err)
 {
     int error = 0;
     socklen_t size = sizeof(error);
@@ -50,44 +48,8 @@ bool wire_connected(redisContext *wire, const struct address *address,
     if (!address->path && redisEnableKeepAlive(wire) != REDIS_OK)
         return broken(wire, err);
     if (address->tls)
-        return tls_start(wire, address->host, err);
+        return tls_start(wire, node->host, err);
     return true;
-}
-
-static void greet_auth(redisContext *wire, const struct address *address)
-{
-    struct command command;
-
-    command_init(&command, "AUTH");
-    if (address->user)
-        command_add_text(&command, address->user);
-    command_add_text(&command, address->password);
-    wire_put(wire, &command);
-}
-
-size_t wire_greet(redisContext *wire, const struct address *address,
-                  const char *role)
-{
-    struct command command;
-    char name[64];
-    size_t replies = 1;
-
-    if (address->password) {
-        greet_auth(wire, address);
-        replies++;
-    }
-    if (address->db > 0) {
-        command_init(&command, "SELECT");
-        command_add_uint(&command, (uint64_t)address->db);
-        wire_put(wire, &command);
-        replies++;
-    }
-    snprintf(name, sizeof(name), "quern-%s", role);
-    command_init(&command, "CLIENT");
-    command_add_text(&command, "SETNAME");
-    command_add_text(&command, name);
-    wire_put(wire, &command);
-    return replies;
 }
 
 void wire_put(redisContext *wire, const struct command *command)

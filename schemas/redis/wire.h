@@ -15,19 +15,14 @@
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
 
-/* Begins to connect; the socket turns writable when that came to an end, and
- * wire_connected() tells which. ip: of the address' host, or the host itself,
- * which is then looked up, and waited for. NULL: failed at once. */
-redisContext *wire_open(const struct address *address, const char *ip,
-                        struct err *err);
+/* Begins to connect to the address' path, or to the node; the socket turns
+ * writable when that came to an end, and wire_connected() tells which. ip: of
+ * the node's host, or the host itself, which is then looked up, and waited for.
+ * NULL: failed at once. */
+redisContext *wire_open(const struct address *address, const struct node *node,
+                        const char *ip, struct err *err);
 bool wire_connected(redisContext *wire, const struct address *address,
-                    struct err *err);
-
-/* Puts AUTH, SELECT and CLIENT SETNAME quern-<role> into the output, as the
- * address asks for them: that many replies come back, each must be reply_ok().
- */
-size_t wire_greet(redisContext *wire, const struct address *address,
-                  const char *role);
+                    const struct node *node, struct err *err);
 
 void wire_put(redisContext *wire, const struct command *command);
 /* Writes what the socket takes; *done: all of it. */

@@ -74,7 +74,7 @@ static int blob(struct quern *quern, const char *text)
     void *data;
     size_t size;
 
-    if (!quern_blob_put(quern, text, strlen(text), sha256, &error) ||
+    if (!quern_blob_put(quern, NULL, text, strlen(text), sha256, &error) ||
         !quern_blob_get(quern, sha256, &data, &size, &error))
         return fail(&error);
     printf("%s %.*s\n", sha256, (int)size, (char *)data);

@@ -7,7 +7,8 @@ import socket
 import subprocess
 
 import pytest
-from servers import BUILD, Process, RedisServer, binary
+from held_redis import HeldRedis
+from servers import BUILD, Process, RedisServer, binary, wait_until
 from stack import Stack
 
 
@@ -82,6 +83,41 @@ def test_systemd_is_told(tmp_path):
             consumer.signal(signal.SIGTERM)
             assert ear.recv(100) == b"STOPPING=1"
             assert consumer.wait() == 0
+
+
+def test_the_watchdog_hears_of_claiming_alone(tmp_path):
+    """Beats and writes get through, a job runs; no entry comes any more."""
+    path = str(tmp_path / "notify")
+    with socket.socket(
+        socket.AF_UNIX, socket.SOCK_DGRAM
+    ) as ear, RedisServer() as server, Stack(
+        executor=False, server=server
+    ) as stack, HeldRedis(server.socket) as way:
+        ear.bind(path)
+        os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"] = path, "7500000"
+        try:
+            consumer = stack.consumer(redis_url=way.url)
+        finally:
+            del os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"]
+        stack.model.script([{"text": "slow", "delay_ms": 30000}])
+        stack.wait_event(stack.submit(prompt="x"), "turn.started")
+        way.hold(b"XREADGROUP")
+        assert way.held.wait(20)
+        consumer.wait_for('"claim.stuck"', 20)
+        ear.setblocking(False)
+        while hears(ear):
+            pass
+        wait_until(lambda: consumer.text().count("claim.stuck") > 1, 20, "again")
+        assert hears(ear) is None
+        way.let_go()
+        wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed again")
+
+
+def hears(ear):
+    try:
+        return ear.recv(100)
+    except BlockingIOError:
+        return None
 
 
 def test_models_are_loaded_anew(tmp_path):

@@ -60,6 +60,20 @@ static const struct good good[] = {
     { "cache:7000", "redis://cache:7000/0", NULL, NULL },
     { "cache", "redis://cache:6379/0", NULL, NULL },
     { ":7000", "redis://127.0.0.1:7000/0", NULL, NULL },
+    { "redis+sentinel://a/jobs", "redis+sentinel://a:26379/jobs/0", NULL,
+      NULL },
+    { "redis+sentinel://a,b:7,[::1]/jobs/3",
+      "redis+sentinel://a:26379,b:7,[::1]:26379/jobs/3", NULL, NULL },
+    { "redis+sentinel://a/jobs/", "redis+sentinel://a:26379/jobs/0", NULL,
+      NULL },
+    { "redis+sentinel://a/jobs?db=3", "redis+sentinel://a:26379/jobs/3", NULL,
+      NULL },
+    { "redis+sentinel://ann:x,y@a,b/my.master-1_x",
+      "redis+sentinel://ann@a:26379,b:26379/my.master-1_x/0", "ann", "x,y" },
+    { "redis+cluster://a", "redis+cluster://a:6379", NULL, NULL },
+    { "redis+cluster://:pw@a:7000,b:7001,c/",
+      "redis+cluster://a:7000,b:7001,c:6379", NULL, "pw" },
+    { "Redis+Cluster://a/0", "redis+cluster://a:6379", NULL, NULL },
 };
 
 static void assert_text(const char *url, const char *got, const char *want)
@@ -96,6 +110,36 @@ static const struct {
 } bad[] = {
     { "http://cache", "must begin with" },
     { "redis-sentinel://cache", "must begin with" },
+    { "redis-cluster://cache", "redis+cluster://" },
+    { "redis://a,b", "several hosts" },
+    { "a:1,b:2", "several hosts" },
+    { "redis+sentinel://", "name of their master" },
+    { "redis+sentinel://a", "name of their master" },
+    { "redis+sentinel://a/", "name of their master" },
+    { "redis+sentinel://a//1", "name of their master" },
+    { "redis+sentinel://a/jobs/x", "database" },
+    { "redis+sentinel://a/jobs/1/2", "database" },
+    { "redis+sentinel://a/jo%62s", "master's name" },
+    { "redis+sentinel://a/0123456789012345678901234567890123456789012345678901"
+      "234567890123456789012345678901234567890123456789012345678901234567890123"
+      "4"
+      "5678",
+      "127 bytes" },
+    { "redis+sentinel://a,/jobs", "host is missing" },
+    { "redis+sentinel:///jobs", "host is missing" },
+    { "redis+sentinel://a,:7/jobs", "host is missing" },
+    { "redis+sentinel://a,b:0/jobs", "port" },
+    { "redis+sentinel://a:1:2,b/jobs", "port" },
+    { "redis+sentinel://ann@a,b/jobs", ":password@" },
+    { "redis+cluster://", "host is missing" },
+    { "redis+cluster://a,,b", "host is missing" },
+    { "redis+cluster://a/1", "database 0" },
+    { "redis+cluster://a?db=2", "database 0" },
+    { "redis+cluster://a/jobs", "database" },
+    { "redis+cluster://a,b\"c", "character" },
+    { "redis+cluster://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
+      "a,a,a,a,a",
+      "32 hosts" },
     { "redis://redis://cache", "must begin with" },
     { "redis://cache:0", "port" },
     { "redis://cache:65536", "port" },
@@ -161,17 +205,72 @@ static void tls_url(void **state)
     struct address address;
     struct err err;
 
-    if (address_parse(&address, VIEW("rediss://cache:7000"), &err)) {
-        assert_true(address.tls);
-        address_finish(&address);
-    } else {
-        assert_non_null(strstr(err.text, "hiredis 1.0"));
+    static const char *const urls[] = { "rediss://cache:7000",
+                                        "rediss+sentinel://cache/jobs",
+                                        "rediss+cluster://cache:7000" };
+
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        char print[256];
+        if (address_parse(&address, view_of(urls[i]), &err)) {
+            assert_true(address.tls);
+            address_print(&address, print, sizeof(print));
+            assert_int_equal(strncmp(print, urls[i], strlen("rediss+")), 0);
+            address_finish(&address);
+        } else {
+            assert_non_null(strstr(err.text, "hiredis 1.0"));
+        }
     }
+}
+
+static void sentinels_are_servers_too(void **state)
+{
+    (void)state;
+    struct address address, sentinels;
+    char print[256];
+
+    assert_true(address_parse(&address,
+                              VIEW("redis+sentinel://a:pw@s,t/jobs/3"), NULL));
+    address_set_sentinel_password(&address, "guard");
+    assert_true(address_of_sentinels(&sentinels, &address));
+    address_print(&sentinels, print, sizeof(print));
+    assert_string_equal(print, "redis://s:26379,t:26379/0");
+    assert_string_equal(sentinels.password, "guard");
+    assert_null(sentinels.user);
+    address_finish(&sentinels);
+    address_finish(&address);
+    assert_true(address_parse(&address, VIEW("redis+cluster://s"), NULL));
+    assert_false(address_of_sentinels(&sentinels, &address));
+    address_finish(&sentinels);
+    address_finish(&address);
+}
+
+static void the_sentinels_password_is_not_the_servers(void **state)
+{
+    (void)state;
+    struct address address, copy;
+    char print[256];
+
+    assert_true(
+        address_parse(&address, VIEW("redis+sentinel://:pw@a/jobs"), NULL));
+    address_set_sentinel_password(&address, "");
+    assert_null(address.sentinel_password);
+    address_set_sentinel_password(&address, "other");
+    address_copy(&copy, &address);
+    address_finish(&address);
+    assert_string_equal(copy.sentinel_password, "other");
+    assert_string_equal(copy.password, "pw");
+    address_print(&copy, print, sizeof(print));
+    assert_null(strstr(print, "other"));
+    address_set_sentinel_password(&copy, NULL);
+    assert_null(copy.sentinel_password);
+    address_finish(&copy);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentinels_are_servers_too),
+        cmocka_unit_test(the_sentinels_password_is_not_the_servers),
         cmocka_unit_test(good_urls),
         cmocka_unit_test(bad_urls),
         cmocka_unit_test(tls_url),

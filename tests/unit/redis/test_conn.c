@@ -23,7 +23,7 @@ static struct conn *open_url(const char *url)
 
     if (!address_parse(&address, view_of(url), &err))
         fail_msg("%s: %s", url, err.text);
-    struct conn *conn = conn_new(&address, "test");
+    struct conn *conn = conn_new(&address, 0, "test");
     address_finish(&address);
     return conn;
 }
@@ -175,6 +175,37 @@ static void survives_a_restart(void **state)
 }
 
 /* A reply that comes too late must not answer the next command. */
+/* The commands behind it would be refused as well: their replies are lost. */
+static void what_a_new_connection_cures_ends_this_one(void **state)
+{
+    (void)state;
+    struct conn *conn = open_url(server.url), *other = open_url(server.url);
+    const char *const lines[] = { "ECHO one", "SET a b", "ECHO two" };
+    struct err err = { 0 };
+
+    must(other, "REPLICAOF 127.0.0.1 1");
+    must_fail(conn, "SET a b", 5000, "redis_unavailable", "READONLY");
+    for (int i = 0; i < 3; i++) {
+        struct command command;
+        char line[16];
+        snprintf(line, sizeof(line), "%s", lines[i]);
+        words(&command, line);
+        assert_true(conn_send(conn, &command, 5000, &err));
+        command_finish(&command);
+    }
+    redisReply *reply = conn_receive(conn, 5000, &err);
+    assert_non_null(reply);
+    freeReplyObject(reply);
+    assert_null(conn_receive(conn, 5000, &err));
+    assert_non_null(strstr(err.text, "READONLY"));
+    assert_null(conn_receive(conn, 5000, &err));
+    assert_non_null(strstr(err.text, "lost before"));
+    must(other, "REPLICAOF NO ONE");
+    must(conn, "SET a b");
+    conn_free(other);
+    conn_free(conn);
+}
+
 static void a_late_reply_answers_nobody(void **state)
 {
     (void)state;
@@ -269,6 +300,7 @@ int main(void)
         cmocka_unit_test(pipelines),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(survives_a_restart),
+        cmocka_unit_test(what_a_new_connection_cures_ends_this_one),
         cmocka_unit_test(a_late_reply_answers_nobody),
         cmocka_unit_test(a_frozen_server_costs_the_timeout_only),
         cmocka_unit_test(greets_with_name_and_database),

@@ -30,7 +30,6 @@ struct seen {
     int settled;              /* both */
     bool inside;              /* a function of the link: no callback may come */
     bool free_when_ready, free_when_lost, free_when_answered, free_when_pushed;
-    bool reset_when_answered;
     struct err why;
     char text[64]; /* of the last reply or message */
 };
@@ -101,12 +100,6 @@ static void on_done(void *owner, const redisReply *reply, const struct err *why)
         snprintf(seen->text, sizeof(seen->text), "%s", reply->str);
     if (seen->free_when_answered)
         free_link(seen);
-    if (seen->reset_when_answered) {
-        struct err err;
-        err_set(&err, ERR_RETRY, "redis_unavailable", "READONLY");
-        link_reset(seen->link, &err);
-        assert_false(link_is_ready(seen->link));
-    }
 }
 
 static void open_url(struct seen *seen, const char *url)
@@ -117,7 +110,7 @@ static void open_url(struct seen *seen, const char *url)
     *seen = (struct seen){ 0 };
     assert_true(address_parse(&address, view_of(url), NULL));
     seen->inside = true;
-    seen->link = link_new(&loop, &address, "test", events, seen);
+    seen->link = link_new(&loop, &address, 0, "test", events, seen);
     link_open(seen->link);
     seen->inside = false;
     address_finish(&address);
@@ -177,7 +170,7 @@ static void tell_server(const char *text)
     char line[128];
 
     assert_true(address_parse(&address, view_of(server.url), NULL));
-    struct conn *conn = conn_new(&address, "tell");
+    struct conn *conn = conn_new(&address, 0, "tell");
     snprintf(line, sizeof(line), "%s", text);
     command_init(&command, strtok(line, " "));
     for (char *word; (word = strtok(NULL, " "));)
@@ -477,21 +470,29 @@ static void may_subscribe_when_ready(void **state)
     assert_int_equal(seen.pushed, 1);
 }
 
-static void reset_makes_a_new_connection(void **state)
+/* It is a replica by then, and the calls behind it would be refused too. */
+static void an_error_that_a_new_connection_cures_makes_one(void **state)
 {
     (void)state;
     struct seen seen;
 
     open_url(&seen, server.url);
     spin(&seen.ready, 1);
-    seen.reset_when_answered = true;
-    for (int i = 0; i < 5; i++)
-        assert_true(send_words(&seen, "ECHO one", PATIENCE_MS));
-    spin(&seen.ready, 2);
+    tell_server("REPLICAOF 127.0.0.1 1");
+    assert_true(send_words(&seen, "ECHO before", PATIENCE_MS));
+    assert_true(send_words(&seen, "SET a b", PATIENCE_MS));
+    for (int i = 0; i < 4; i++)
+        assert_true(send_words(&seen, "ECHO after", PATIENCE_MS));
+    spin(&seen.lost, 1);
     assert_int_equal(seen.answered, 1);
-    assert_int_equal(seen.unanswered, 4);
-    assert_int_equal(seen.lost, 1);
+    assert_string_equal(seen.text, "before");
+    assert_int_equal(seen.unanswered, 5);
     assert_non_null(strstr(seen.why.text, "READONLY"));
+    tell_server("REPLICAOF NO ONE");
+    spin(&seen.ready, 2);
+    assert_true(send_words(&seen, "SET a b", PATIENCE_MS));
+    spin(&seen.answered, 2);
+    assert_string_equal(seen.text, "OK");
     close_link(&seen);
 }
 
@@ -573,7 +574,7 @@ int main(void)
         cmocka_unit_test(what_came_in_while_the_loop_was_busy_is_not_late),
         cmocka_unit_test(subscribes_again_after_every_reconnect),
         cmocka_unit_test(may_subscribe_when_ready),
-        cmocka_unit_test(reset_makes_a_new_connection),
+        cmocka_unit_test(an_error_that_a_new_connection_cures_makes_one),
         cmocka_unit_test(may_be_freed_at_any_time),
     };
     return cmocka_run_group_tests(tests, start, stop);

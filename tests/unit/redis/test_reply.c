@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "schemas/redis/conn.h"
+#include "schemas/message/view.h"
+#include "schemas/redis/reply.h"
 
 static void errors(void **state)
 {
@@ -71,6 +72,51 @@ static void errors(void **state)
     }
 }
 
+static void cures(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *text;
+        enum reply_cure cure;
+    } rows[] = {
+        { "MOVED 3999 127.0.0.1:6381", CURE_FOLLOW },
+        { "READONLY You can't write against a read only replica.", CURE_RENEW },
+        { "MASTERDOWN Link with MASTER is down", CURE_RENEW },
+        { "LOADING Redis is loading the dataset in memory", CURE_RENEW },
+        { "CLUSTERDOWN The cluster is down", CURE_RENEW },
+        { "UNBLOCKED force unblock from blocking operation, instance state "
+          "changed (master -> replica?)",
+          CURE_RENEW },
+        { "UNBLOCKED the stream key no longer exists", CURE_GROUP },
+        { "NOGROUP No such key 'x' or consumer group 'consumers'", CURE_GROUP },
+        { "ERR Function not found", CURE_LOAD },
+        { "ASK 3999 127.0.0.1:6381", CURE_WAIT },
+        { "TRYAGAIN Multiple keys request during rehashing", CURE_WAIT },
+        { "BUSY Redis is busy running a script.", CURE_WAIT },
+        { "OOM command not allowed when used memory > 'maxmemory'.",
+          CURE_WAIT },
+        { "MISCONF Errors writing to the AOF file", CURE_WAIT },
+        { "NOREPLICAS Not enough good replicas to write.", CURE_WAIT },
+        { "ERR max number of clients reached", CURE_WAIT },
+        { "NOAUTH Authentication required.", CURE_NONE },
+        { "NOPERM this user", CURE_NONE },
+        { "STALE epoch 3", CURE_NONE },
+        { "CROSSSLOT Keys in request don't hash to the same slot", CURE_NONE },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *text = view_dup(view_of(rows[i].text));
+        redisReply reply = { .type = REDIS_REPLY_ERROR,
+                             .str = text,
+                             .len = strlen(text) };
+        if (reply_cure(&reply) != rows[i].cure)
+            fail_msg("%s: %d", text, (int)reply_cure(&reply));
+        free(text);
+    }
+    redisReply nil = { .type = REDIS_REPLY_NIL };
+    assert_int_equal(reply_cure(&nil), CURE_NONE);
+}
+
 static void all_else_is_fine(void **state)
 {
     (void)state;
@@ -87,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors),
+        cmocka_unit_test(cures),
         cmocka_unit_test(all_else_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static const char *ping(const struct server *server, size_t bytes)
 {
     static struct err err;
     struct address address = address_of(server);
-    struct conn *conn = conn_new(&address, "test");
+    struct conn *conn = conn_new(&address, 0, "test");
     struct command command;
     char *data = calloc(1, bytes);
 
@@ -118,7 +118,7 @@ static void the_link_speaks_it_too(void **state)
     trust(&server);
     struct address address = address_of(&server);
     uv_loop_init(&loop);
-    one_link = link_new(&loop, &address, "test", events, &answered);
+    one_link = link_new(&loop, &address, 0, "test", events, &answered);
     link_open(one_link);
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(answered, 3 << 20);

@@ -292,7 +292,7 @@ static int start(void **state)
     server_start(&server, 0, NULL);
     assert_true(address_parse(&address, view_of(server.url), NULL));
     assert_true(names_init(&names, "quern:", NULL));
-    conn = conn_new(&address, "test");
+    conn = conn_new(&address, 0, "test");
     address_finish(&address);
     return 0;
 }

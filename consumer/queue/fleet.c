@@ -1,0 +1,168 @@
+/* fleet.c - what all consumers of a fleet have to agree on. */
+#include "consumer/queue/fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "schemas/redis/link.h"
+#include "schemas/redis/reply.h"
+#include "schemas/redis/slot.h"
+
+enum { ANSWER_MS = 5000, AGAIN_MS = 1000 };
+
+struct fleet {
+    struct link *link;
+    struct alarm *alarm;
+    struct fleet_events events;
+    void *owner;
+    struct key key;
+    uint64_t every_ms; /* it is said again */
+    size_t wanted;     /* partitions; 0: as they are, or 1 */
+    size_t known;      /* 0: not yet */
+    bool refused;
+};
+
+static void refuse(struct fleet *fleet, const struct err *why)
+{
+    if (fleet->known != 0)
+        log_line("fleet.refused", "{s:s}", "why", why->text);
+    else if (!fleet->refused)
+        fleet->events.on_refused(fleet->owner, why);
+    fleet->refused = true;
+}
+
+static bool check(struct fleet *fleet, const redisReply *reply, size_t *number,
+                  struct err *err)
+{
+    if (!reply_ok(reply, err))
+        return false;
+    *number =
+        reply->type == REDIS_REPLY_STRING ? strtoul(reply->str, NULL, 10) : 0;
+    if (*number == 0 || *number > NAMES_MAX_PARTITIONS)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "%s says that there are \"%.20s\" partitions, should be "
+                       "1 to %d",
+                       fleet->key.text, reply->str ? reply->str : "",
+                       NAMES_MAX_PARTITIONS);
+    size_t ours = fleet->known != 0 ? fleet->known : fleet->wanted;
+    return ours == 0 || ours == *number ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "QUERN_PARTITIONS is %zu here, but the fleet has %zu: it is "
+                   "set once, by its first consumer",
+                   ours, *number);
+}
+
+static void on_number(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct fleet *fleet = owner;
+    struct err err = { 0 };
+    size_t number = 0;
+    (void)lost;
+    if (reply == NULL)
+        return; /* the link says when it is back */
+    bool agreed = check(fleet, reply, &number, &err);
+    alarm_set(fleet->alarm, agreed ? fleet->every_ms : AGAIN_MS);
+    if (!agreed && err.kind == ERR_REJECT) {
+        refuse(fleet, &err);
+    } else if (agreed && fleet->known == 0) {
+        fleet->known = number;
+        fleet->events.on_known(fleet->owner, number);
+    }
+}
+
+static void on_set(void *owner, const redisReply *reply, const struct err *lost)
+{
+    struct err err = { 0 };
+    (void)lost;
+    if (reply != NULL && !reply_ok(reply, &err) && err.kind == ERR_REJECT)
+        refuse(owner, &err);
+}
+
+static void agree(struct fleet *fleet)
+{
+    size_t number = fleet->known != 0 ? fleet->known : fleet->wanted;
+    struct command command;
+    command_init(&command, "HSETNX");
+    command_add(&command, key_view(&fleet->key));
+    command_add_text(&command, NAMES_FLEET_PARTITIONS);
+    command_add_uint(&command, number != 0 ? number : 1);
+    link_send(fleet->link, &command, ANSWER_MS, on_set, fleet);
+    command_finish(&command);
+    command_init(&command, "HGET");
+    command_add(&command, key_view(&fleet->key));
+    command_add_text(&command, NAMES_FLEET_PARTITIONS);
+    link_send(fleet->link, &command, ANSWER_MS, on_number, fleet);
+    command_finish(&command);
+}
+
+static void on_alarm(void *owner)
+{
+    struct fleet *fleet = owner;
+    if (link_is_ready(fleet->link))
+        agree(fleet);
+}
+
+static void on_ready(void *owner)
+{
+    agree(owner);
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+    struct fleet *fleet = owner;
+    log_line("redis.lost", "{s:s}", "why", why->text);
+    if (strcmp(why->code, "redis_refused") == 0)
+        refuse(fleet, why);
+}
+
+struct fleet *fleet_new(struct consumer *consumer,
+                        const struct address *address,
+                        struct fleet_events events, void *owner)
+{
+    struct fleet *fleet = calloc(1, sizeof(*fleet));
+    if (fleet == NULL)
+        abort();
+    *fleet = (struct fleet){ .events = events,
+                             .owner = owner,
+                             .key = names_fleet(&consumer->names),
+                             .every_ms = consumer->settings.lease_ms,
+                             .wanted = consumer->settings.partitions };
+    fleet->alarm = alarm_new(consumer->loop, on_alarm, fleet);
+    struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
+    fleet->link =
+        link_new(consumer->loop, address, slot_of(key_view(&fleet->key)),
+                 "consumer-fleet", heard, fleet);
+    return fleet;
+}
+
+void fleet_open(struct fleet *fleet)
+{
+    link_open(fleet->link);
+}
+
+size_t fleet_partitions(const struct fleet *fleet)
+{
+    return fleet->known;
+}
+
+void fleet_switch(struct fleet *fleet, const struct node *master)
+{
+    link_switch(fleet->link, master);
+}
+
+static void on_closed(void *owner)
+{
+    free(owner);
+}
+
+void fleet_free(struct fleet *fleet)
+{
+    if (fleet == NULL)
+        return;
+    alarm_free(fleet->alarm);
+    fleet->alarm = NULL;
+    link_free(fleet->link, on_closed, fleet);
+}

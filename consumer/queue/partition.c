@@ -1,0 +1,171 @@
+/* partition.c - the partitions that a consumer serves. */
+#include "consumer/queue/partition.h"
+
+#include <stdlib.h>
+
+#include "consumer/queue/intake.h"
+#include "consumer/queue/lease.h"
+#include "consumer/queue/sweep.h"
+#include "consumer/queue/upkeep.h"
+
+struct partitions {
+    struct consumer *consumer;
+    struct partitions_events events;
+    void *owner;
+    size_t next;    /* to be offered slots first */
+    size_t offered; /* slots, to reads that have not ended */
+    size_t count;
+    struct partition list[];
+};
+
+/* ------------------------------------------------------------------ slots */
+
+static size_t free_slots(const struct partitions *partitions)
+{
+    const struct consumer *consumer = partitions->consumer;
+    size_t taken = consumer->running + partitions->offered;
+    return taken < consumer->settings.slots ? consumer->settings.slots - taken
+                                            : 0;
+}
+
+static size_t count_hungry(const struct partitions *partitions)
+{
+    size_t hungry = 0;
+    for (size_t i = 0; i < partitions->count; i++)
+        hungry += intake_is_hungry(partitions->list[i].intake);
+    return hungry;
+}
+
+void partitions_wake(struct partitions *partitions)
+{
+    if (partitions == NULL)
+        return;
+    const struct consumer *consumer = partitions->consumer;
+    size_t unused = consumer->settings.slots - consumer->running;
+    bool scarce = partitions->count > 1 && unused < 2 * partitions->count;
+    size_t hungry = count_hungry(partitions);
+    for (size_t i = 0; i < partitions->count && hungry > 0; i++) {
+        size_t left = free_slots(partitions);
+        struct intake *intake = partitions->list[partitions->next].intake;
+        if (left == 0)
+            return;
+        partitions->next = (partitions->next + 1) % partitions->count;
+        if (!intake_is_hungry(intake))
+            continue;
+        partitions->offered +=
+            intake_offer(intake, (left + hungry - 1) / hungry, scarce);
+        hungry--;
+    }
+}
+
+/* A read has ended: what came of it runs by now. */
+static void on_turn(void *owner, size_t offered)
+{
+    struct partitions *partitions = owner;
+    partitions->offered -= offered;
+    partitions_wake(partitions);
+}
+
+/* ------------------------------------------------------------------- life */
+
+bool partitions_are_ready(const struct partitions *partitions)
+{
+    if (partitions == NULL)
+        return false;
+    for (size_t i = 0; i < partitions->count; i++)
+        if (!control_is_ready(partitions->list[i].control))
+            return false;
+    return true;
+}
+
+bool partitions_are_well(struct partitions *partitions)
+{
+    bool well = true;
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+        well = intake_is_well(partitions->list[i].intake) && well;
+    return well;
+}
+
+static void on_ready(void *owner)
+{
+    struct partitions *partitions = owner;
+    for (size_t i = 0; i < partitions->count; i++)
+        upkeep_wake(partitions->list[i].upkeep);
+    if (partitions_are_ready(partitions))
+        partitions->events.on_ready(partitions->owner);
+    partitions_wake(partitions);
+}
+
+static void on_refused(void *owner, const struct err *why)
+{
+    struct partitions *partitions = owner;
+    partitions->events.on_refused(partitions->owner, why);
+}
+
+static void open_partition(struct partitions *partitions, unsigned int number,
+                           const struct address *address)
+{
+    struct consumer *consumer = partitions->consumer;
+    struct partition *partition = &partitions->list[number];
+    struct control_events events = { on_ready, on_refused };
+    *partition = (struct partition){ .consumer = consumer, .number = number };
+    struct control_setup setup = { address, &consumer->names, number,
+                                   consumer->settings.lease_ms };
+    partition->control =
+        control_new(consumer->loop, &setup, events, partitions);
+    partition->intake = intake_new(partition, address, on_turn, partitions);
+    partition->lease = lease_new(partition, address);
+    partition->sweep = sweep_new(partition);
+    partition->upkeep = upkeep_new(partition);
+    control_open(partition->control);
+    intake_open(partition->intake);
+    lease_open(partition->lease);
+    sweep_open(partition->sweep);
+    upkeep_open(partition->upkeep);
+}
+
+struct partitions *partitions_new(struct consumer *consumer, size_t count,
+                                  const struct address *address,
+                                  struct partitions_events events, void *owner)
+{
+    struct partitions *partitions =
+        calloc(1, sizeof(*partitions) + count * sizeof(struct partition));
+    if (partitions == NULL)
+        abort();
+    *partitions = (struct partitions){
+        .consumer = consumer, .events = events, .owner = owner, .count = count
+    };
+    for (size_t i = 0; i < count; i++)
+        open_partition(partitions, (unsigned int)i, address);
+    return partitions;
+}
+
+void partitions_stop(struct partitions *partitions)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+        intake_stop(partitions->list[i].intake);
+}
+
+void partitions_switch(struct partitions *partitions, const struct node *master)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {
+        struct partition *partition = &partitions->list[i];
+        control_switch(partition->control, master);
+        intake_switch(partition->intake, master);
+        lease_switch(partition->lease, master);
+    }
+}
+
+/* Nothing of them is called back from here on. */
+void partitions_free(struct partitions *partitions)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {
+        struct partition *partition = &partitions->list[i];
+        intake_free(partition->intake);
+        lease_free(partition->lease);
+        sweep_free(partition->sweep);
+        upkeep_free(partition->upkeep);
+        control_free(partition->control);
+    }
+    free(partitions);
+}

@@ -1,0 +1,174 @@
+"""Three masters and their replicas: jobs of all partitions are done, wherever
+those are, whatever becomes of the node that has them."""
+
+import binascii
+import time
+
+import pytest
+from command import Command
+from servers import (
+    Process,
+    RedisCluster,
+    RedisServer,
+    binary,
+    free_ports,
+    wait_until,
+)
+from stack import Stack
+
+PARTITIONS = 8
+TENANTS = ("default", "acme", "bolt", "core", "dune", "echo", "fern", "gale")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with RedisCluster(replicas=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stack(cluster):
+    """Its consumers are of this test, its Redis of all."""
+    stack = Stack(executor=False, server=Lent(cluster), partitions=PARTITIONS)
+    with stack:
+        yield stack
+
+
+class Lent:
+    """A server that a stack must not end."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def __getattr__(self, name):
+        return getattr(self.server, name)
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def quern(cluster, tmp_path):
+    return Command(cluster.url, tmp_path)
+
+
+def key_of(tenant):
+    return f"{{{binascii.crc_hqx(tenant.encode(), 0) % PARTITIONS:03x}}}"
+
+
+def submit(quern, tenant, prompt="hello"):
+    return quern("submit", prompt, "--tenant", tenant).split()[0]
+
+
+def done(quern, job):
+    [result] = quern.json("wait", job, "--timeout", "60s")
+    assert result["state"] == "completed", result
+    *events, last = quern.json("watch", job)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "job.completed" and last["type"] == "result"
+
+
+def test_partitions_are_on_all_masters_and_all_jobs_are_done(cluster, stack, quern):
+    assert len({cluster.master(key_of(tenant)).port for tenant in TENANTS}) == 3
+    stack.consumer()
+    for job in [submit(quern, tenant) for tenant in TENANTS]:
+        done(quern, job)
+
+
+def test_one_node_is_enough_to_find_the_others(cluster, stack, tmp_path):
+    gone = f"redis+cluster://127.0.0.1:1,127.0.0.1:{cluster.nodes[2].port}"
+    stack.consumer(redis_url=gone)
+    quern = Command(gone, tmp_path)
+    for tenant in TENANTS:
+        done(quern, submit(quern, tenant))
+
+
+def test_a_slot_moves_while_jobs_run(cluster, stack, quern):
+    """ASK is waited out, MOVED followed; no job is lost or ends twice."""
+    stack.model.script([{"text": "slow", "delay_ms": 300}])
+    stack.consumer(lease_ms=60000)
+    jobs = [submit(quern, "default") for _ in range(20)]
+    source = cluster.master(key_of("default"))
+    to = next(n for n in cluster.nodes if n.info("role") == "master" and n is not source)
+    late = []
+
+    def meanwhile():
+        late.append(quern.start("submit", "late", "--tenant", "default"))
+        time.sleep(1)
+
+    cluster.move(key_of("default"), to, meanwhile)
+    assert cluster.master(key_of("default")) is to
+    out, err = late[0].communicate(timeout=60)
+    assert late[0].returncode == 0, err
+    for job in [*jobs, out.split()[0]]:
+        done(quern, job)
+
+
+def test_a_master_dies_and_its_replica_goes_on(cluster, stack, quern):
+    """Jobs that waited, one that ran, and new ones."""
+    stack.model.script([{"text": "slow", "delay_ms": 1500}])
+    stack.consumer(slots=4)
+    tenant = TENANTS[1]
+    jobs = [submit(quern, tenant) for _ in range(8)]
+    master = cluster.master(key_of(tenant))
+    wait_until(lambda: stack.model.counts()["open"] > 0, what="one runs")
+    wait_until(lambda: in_step(master), what="the replica has it all")
+    master.kill()
+    jobs.append(submit(quern, tenant))
+    for job in jobs:
+        done(quern, job)
+    assert cluster.master(key_of(tenant)) is not master
+    master.start()
+    master.wait_in_step()
+
+
+def in_step(master):
+    facts = master.ask("INFO", "REPLICATION")
+    return facts["slave0"]["offset"] == facts["master_repl_offset"]
+
+
+def test_a_command_may_wait_for_the_failover(cluster, stack, quern):
+    """Nobody has the slot for a while: the command waits, and says nothing."""
+    stack.consumer()
+    tenant = TENANTS[2]
+    done(quern, submit(quern, tenant))
+    master = cluster.master(key_of(tenant))
+    wait_until(lambda: in_step(master), what="the replica has it all")
+    master.kill()
+    done(quern, submit(quern, tenant))
+    master.start()
+    master.wait_in_step()
+
+
+def refused(url):
+    with Process([binary("quern-consumer")], env={"REDIS_URL": url}) as consumer:
+        assert consumer.wait(30) == 69
+        return consumer.text()
+
+
+def test_a_cluster_called_a_server_is_told(cluster, tmp_path):
+    says = "the URL of a cluster begins with redis+cluster://"
+    key = "quern:fleet"
+    other = next(n for n in cluster.nodes[:3] if n is not cluster.master(key))
+    url = f"redis://127.0.0.1:{other.port}"
+    assert says in refused(url)
+    stray = next(t for t in TENANTS if cluster.master(key_of(t)) is not other)
+    assert says in Command(url, tmp_path)("submit", "x", "--tenant", stray, code=69)
+
+
+def test_a_server_called_a_cluster_is_told(tmp_path):
+    [port] = free_ports(1)
+    with RedisServer(port=port) as server:
+        url = f"redis+cluster://127.0.0.1:{server.port}"
+        assert "cluster support disabled" in refused(url)
+        said = Command(url, tmp_path)("submit", "x", code=69)
+        assert "cluster support disabled" in said
+
+
+def test_a_password_is_that_of_all_nodes(tmp_path):
+    with RedisCluster(requirepass="s3cret") as cluster:
+        with Stack(executor=False, server=cluster, partitions=3) as stack:
+            stack.consumer()
+            quern = Command(cluster.url, tmp_path)
+            for tenant in TENANTS:
+                done(quern, submit(quern, tenant))

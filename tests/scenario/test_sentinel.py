@@ -1,0 +1,118 @@
+"""A master, its replica and three sentinels: the master is found, and found
+again when it is another one."""
+
+import signal
+
+import pytest
+from command import Command
+from servers import Process, RedisSentinels, binary, wait_until
+from stack import Stack
+
+
+@pytest.fixture(scope="module")
+def sentinels():
+    with RedisSentinels(requirepass="s3cret", sentinel_password="guard") as all:
+        yield all
+
+
+@pytest.fixture
+def stack(sentinels):
+    given = {"sentinel_password": "guard", "lease_ms": 1500}
+    stack = Stack(executor=False, server=sentinels, **given)
+    sentinels.client().flushall()
+    stop, sentinels.stop = sentinels.stop, lambda: None  # it is not of this test
+    with stack:
+        yield stack
+    sentinels.stop = stop
+
+
+@pytest.fixture
+def quern(sentinels, tmp_path):
+    command = Command(sentinels.url, tmp_path)
+    command.env["QUERN_SENTINEL_PASSWORD"] = "guard"
+    return command
+
+
+def submit(quern, prompt="hello"):
+    return quern("submit", prompt).split()[0]
+
+
+def done(quern, job):
+    [result] = quern.json("wait", job, "--timeout", "60s")
+    assert result["state"] == "completed", result
+    *events, last = quern.json("watch", job)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "job.completed" and last["type"] == "result"
+
+
+def test_the_master_is_found(stack, quern):
+    stack.consumer()
+    done(quern, submit(quern))
+
+
+def test_a_master_dies_and_another_takes_over(sentinels, stack, quern):
+    """Jobs that waited, one that ran, and new ones."""
+    stack.model.script([{"text": "slow", "delay_ms": 1500}])
+    stack.consumer(slots=2)
+    jobs = [submit(quern) for _ in range(4)]
+    wait_until(lambda: stack.model.counts()["open"] > 0, what="one runs")
+    master = sentinels.master()
+    wait_until(lambda: in_step(master), what="the replica has it all")
+    sentinels.kill()
+    jobs.append(submit(quern))
+    for job in jobs:
+        done(quern, job)
+    assert sentinels.master() is not master
+    sentinels.start()
+    master.wait_in_step()
+    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+
+
+def test_a_master_that_hangs_is_left(sentinels, stack, quern):
+    """No connection breaks: the sentinels' news is what tells."""
+    consumer = stack.consumer()
+    done(quern, submit(quern))
+    master = sentinels.master()
+    master.process.signal(signal.SIGSTOP)
+    try:
+        consumer.wait_for('"redis.switched"', 30)
+        for what in ("redis.lost", "claim.lost"):
+            consumer.wait_for(what)
+        assert "the master is another one now" in consumer.text()
+        done(quern, submit(quern))
+    finally:
+        master.process.signal(signal.SIGCONT)
+    master.wait_in_step()
+    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+
+
+def in_step(master):
+    facts = master.ask("INFO", "REPLICATION")
+    replica = facts.get("slave0")
+    return replica and replica["offset"] == facts["master_repl_offset"]
+
+
+def test_a_sentinel_that_is_away_is_passed_over(sentinels, stack, tmp_path):
+    url = sentinels.url.replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1", 1)
+    stack.consumer(redis_url=url)
+    quern = Command(url, tmp_path)
+    quern.env["QUERN_SENTINEL_PASSWORD"] = "guard"
+    done(quern, submit(quern))
+
+
+def test_what_is_wrong_is_told(sentinels, stack, quern):
+    url = sentinels.url
+    rows = [
+        ({"REDIS_URL": url.removesuffix("jobs") + "hobs"}, 'called "hobs"'),
+        ({"QUERN_SENTINEL_PASSWORD": "wrong"}, "WRONGPASS"),
+        ({"QUERN_SENTINEL_PASSWORD": ""}, "NOAUTH"),
+        ({"REDIS_URL": url.replace("s3cret", "wrong")}, "WRONGPASS"),
+    ]
+    for env, says in rows:
+        said = quern("submit", "x", code=69, **env)
+        assert says in said, (env, said)
+        assert "s3cret" not in said and "guard" not in said
+        given = {"REDIS_URL": url, "QUERN_SENTINEL_PASSWORD": "guard", **env}
+        with Process([binary("quern-consumer")], env=given) as consumer:
+            assert consumer.wait(30) == 69
+            assert says in consumer.text()
