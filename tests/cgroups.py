@@ -29,10 +29,17 @@ def own_folders():
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
+def is_alive(name):
+    """One that has just begun has nothing in its folder yet."""
+    return os.path.exists(f"/proc/{name}")
+
+
 def tidy():
-    """An executor that was root cannot remove the folder of all executors."""
+    """An executor that was root cannot remove the folder of all executors; and
+    who was killed has left its own, which is named after its process."""
     for folder in own_folders():
-        for name in [*os.listdir(folder), ""]:
+        left = [name for name in os.listdir(folder) if not is_alive(name)]
+        for name in [*left, ""]:
             try:
                 os.rmdir(os.path.join(folder, name))
             except OSError:
