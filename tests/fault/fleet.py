@@ -1,0 +1,271 @@
+"""The fleet under test, of which anything may be killed, with its onlookers.
+
+with Fleet(history) as fleet:
+    worker = fleet.hire()
+    fleet.client.submit(made)
+    fleet.kill(worker)
+    fleet.settle()
+    print(fleet.verdicts())
+"""
+
+import itertools
+import json
+import os
+import sys
+import time
+
+import msgpack
+import redis
+from check import verdicts
+from follower import Follower
+from jobs import NOTE, ROOT
+from servers import wait_until
+from stack import Stack, job_id
+from web import Web
+
+LEASE_MS = 1000
+SECRET = "sk-nobody-may-read-this"
+PATIENCE_S = 60
+STUCK_S = 60
+UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
+
+
+class Client:
+    """Submits as a careful service does: again, until it is told what became of
+    it. Every answer is noted."""
+
+    def __init__(self, history, follower, connect):
+        self.history, self.follower = history, follower
+        self.db = connect()
+        self.accepted = set()
+
+    def call(self, name, *args, root=ROOT):
+        return self.db.execute_command("FCALL", f"quern_v1_{name}", 1, root, *args)
+
+    def submit(self, made, root=ROOT):
+        """The ids that stand for it, of every copy."""
+        stands = [self.submit_one(made, root) for _ in range(made.copies)]
+        if made.cancel and stands[0]:
+            self.cancel(stands[0], root)
+        return stands
+
+    def submit_one(self, made, root):
+        id = job_id()
+        pairs = {"id": id, "job": body_of(id, made), **made.pairs}
+        if made.key:
+            pairs["idempotency_key"] = made.key
+        if made.session:
+            pairs["session"] = made.session
+        self.follower.follow(root, id)
+        self.history.note(
+            "submit",
+            job=id,
+            token=made.token,
+            expect=made.expect,
+            session=made.session,
+            key=made.key,
+        )
+        args = [part for pair in pairs.items() for part in pair]
+        return self.until_told("answer", id, lambda: self.say_submit(id, args, root))
+
+    def say_submit(self, id, args, root):
+        stands, verdict = self.call("submit", *args, root=root)
+        stands = stands.decode()
+        self.history.note("answer", job=id, verdict=verdict.decode(), stands=stands)
+        self.accepted.add(stands)
+        if stands != id:
+            self.follower.open.pop(id, None)
+        return stands
+
+    def cancel(self, id, root=ROOT):
+        def say():
+            verdict = self.call("cancel", id, "not wanted", root=root).decode()
+            self.history.note("cancel", job=id, verdict=verdict)
+            return verdict
+
+        return self.until_told("cancel", id, say)
+
+    def until_told(self, what, id, say):
+        """None when the fleet did not take it in all that time."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            try:
+                return say()
+            except redis.BusyLoadingError:
+                self.history.note(what, job=id, verdict="refused", word="LOADING")
+            except UNKNOWN:
+                self.history.note(what, job=id, verdict="unknown")
+            except redis.ResponseError as error:
+                word = type(error).__name__ + " " + str(error)[:60]
+                self.history.note(what, job=id, verdict="refused", word=word)
+            time.sleep(0.05)
+        return None
+
+
+def body_of(id, made):
+    if made.raw is not None:
+        return made.raw
+    metadata = {"token": made.token}
+    return msgpack.packb({"v": 1, "id": id, "metadata": metadata, **made.members})
+
+
+class Fleet(Stack):
+    def __init__(self, history, tell=print, library=None, **settings):
+        """library: in place of what the consumers bring."""
+        os.environ["OPENAI_API_KEY"] = SECRET
+        self.tell, self.history, self.faults = tell, history, 0
+        self.numbers = itertools.count(1)
+        settings.setdefault("lease_ms", LEASE_MS)
+        super().__init__(executor=False, **settings)
+        if library is not None:
+            self.db.function_load(library, replace=True)
+        tools = os.path.join(self.folder, "tools.json")
+        self.web = Web()
+        self.web.__enter__()
+        NOTE["note"]["url"] = f"{self.web.url}/note"
+        with open(tools, "w", encoding="utf-8") as file:
+            json.dump(NOTE, file)
+        self.settings["tools"] = tools
+        self.start_bare()
+        self.follower = Follower(history, self.redis.client)
+        self.follower.start()
+        self.client = Client(history, self.follower, self.redis.client)
+        history.note("secret", value=SECRET)
+
+    def __exit__(self, kind, *rest):
+        self.follower.stop()
+        self.web.__exit__()
+        super().__exit__(kind, *rest)
+
+    def fault(self, kind):
+        self.faults += 1
+        self.history.note("fault", kind=kind)
+
+    def suffer(self, kind, act):
+        """A fault that is over when act() is; jobs must wait to be started."""
+        self.fault(kind)
+        act()
+        self.history.note("healed", kind=kind)
+
+    def start_bare(self):
+        """As often as it takes, as its service manager would."""
+        for left in (2, 1, 0):
+            try:
+                return self.start_executor("--profile", "bare")
+            except AssertionError:
+                if left == 0:
+                    raise
+
+    # -- workers
+
+    def hire(self, wire=None, **settings):
+        """A consumer with a name of its own; wire: its way to Redis."""
+        if wire is not None:
+            settings["redis_url"] = wire.url
+        name = f"c{next(self.numbers)}"
+        worker = self.consumer(name=name, **settings)
+        worker.name = name
+        return worker
+
+    def kill(self, worker):
+        worker.kill()
+        self.consumers.remove(worker)
+        self.history.note("gone", consumer=worker.name)
+
+    def let_go(self, worker):
+        """It has nothing to do any more."""
+        worker.kill()
+        self.consumers.remove(worker)
+
+    def kill_executor(self):
+        self.executor.kill()
+        self.start_bare()
+
+    def restart_redis(self, away_s=0.3):
+        self.history.note("away")
+        self.redis.kill()
+        time.sleep(away_s)
+        self.redis.start()
+        self.history.note("back")
+
+    # -- the end
+
+    def is_done(self):
+        return self.client.accepted <= self.follower.ended | self.follower.excused
+
+    def wait_done(self, stuck_s=STUCK_S):
+        """Until all have ended, or nothing ends any more."""
+        ended, since = -1, time.monotonic()
+        while not self.is_done() and time.monotonic() - since < stuck_s:
+            if len(self.follower.ended) > ended:
+                ended, since = len(self.follower.ended), time.monotonic()
+            time.sleep(0.05)
+
+    def wait_for(self, jobs, patience_s):
+        """Until these have ended, or patience has."""
+        end = time.monotonic() + patience_s
+        while not self.follower.ended.issuperset(jobs) and time.monotonic() < end:
+            time.sleep(0.05)
+
+    def settle(self, stuck_s=STUCK_S):
+        """Quiet, and two more rounds of everything that sweeps."""
+        self.wait_done(stuck_s)
+        time.sleep(2 * self.settings["lease_ms"] / 1000)
+        self.follower.stop()
+        for token, times in self.called().items():
+            self.history.note("called", token=token, times=times)
+        counts = self.model.counts()
+        self.history.note("asked", total=counts["total"], different=counts["different"])
+        for process in [*self.consumers, self.executor]:
+            if SECRET in process.text():
+                self.history.note("spilled", where=process.args[0])
+
+    def called(self):
+        tokens = [json.loads(asked.body)["token"] for asked in self.web.asked]
+        return {token: tokens.count(token) for token in set(tokens)}
+
+    def verdicts(self, within_ms):
+        clients = [self.redis.client(encoding="latin-1")]
+        return verdicts(self.history.lines(), clients, within_ms)
+
+    def sample(self, name, process):
+        """What a process has."""
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+            rss = next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
+        fds = len(os.listdir(f"/proc/{process.pid}/fd"))
+        self.history.note("sample", process=name, rss_kib=rss, fds=fds)
+
+
+class Progress:
+    """A line on a terminal that is written over; nothing elsewhere."""
+
+    def __init__(self, name, total):
+        self.name, self.total = name, total
+        self.shown = sys.stderr.isatty()
+
+    def __call__(self, done, note=""):
+        if self.shown:
+            part = 100 * done // max(1, self.total)
+            line = f"{self.name} {part:3}%  {done}/{self.total}  {note}"
+            print(f"\r{line[:78]:78}", end="", file=sys.stderr, flush=True)
+
+    def end(self):
+        if self.shown:
+            print(file=sys.stderr)
+
+
+def jobs_in(fleet, state, owner=None):
+    """Ids of the jobs that are in that state, in those hands."""
+    for job, root in list(fleet.follower.open.items()):
+        facts = fleet.db.hmget(f"{root}job:{job}", "state", "owner")
+        if facts[0] == state and owner in (None, facts[1]):
+            yield job
+
+
+def wait_started(fleet, count, timeout=30):
+    """Until so many jobs are in progress."""
+    wait_until(
+        lambda: len(list(jobs_in(fleet, b"in_progress"))) >= count,
+        timeout,
+        f"{count} jobs run",
+    )

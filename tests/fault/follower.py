@@ -1,0 +1,123 @@
+"""Follows every job as clients are told to: subscribe, replay, then live.
+
+What it hears it writes down, each event once; when a job has ended it reads the
+result, as a client would.
+"""
+
+import threading
+
+import msgpack
+import redis
+from history import sha_of
+from seen import is_end
+
+WAIT_S = 0.05
+CHANNELS = "*}:events:*"
+LOST = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError)
+
+
+class Follower(threading.Thread):
+    def __init__(self, history, connect):
+        """connect: gives a client of its own."""
+        super().__init__(daemon=True)
+        self.history, self.connect = history, connect
+        self.open = {}  # id: its root; told of, or heard of, and not ended
+        self.last = {}
+        self.ended = set()
+        self.excused = set()
+        self.unread = []
+        self.stopped = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def follow(self, root, job):
+        """Before it is submitted: its first event may be missed."""
+        self.open.setdefault(job, root)
+
+    def forget(self, jobs):
+        """They are gone, and may come again from the beginning."""
+        for job in jobs:
+            self.open.pop(job, None)
+            self.last.pop(job, None)
+            self.excused.add(job)
+
+    def stop(self):
+        """Once more looks for what it has not heard."""
+        self.stopped.set()
+        self.join()
+
+    def run(self):
+        while not self.stopped.is_set():
+            try:
+                with self.connect() as client:
+                    self.listen(client)
+            except LOST:
+                self.stopped.wait(WAIT_S)
+        try:
+            with self.connect() as client:
+                self.replay(client, list(self.open))
+                self.read_results(client)
+        except LOST:
+            pass  # what it has not seen is a breach, which the checker tells
+
+    def listen(self, client):
+        with client.pubsub() as pubsub:
+            pubsub.psubscribe(CHANNELS)
+            pubsub.get_message(timeout=5)
+            self.replay(client, list(self.open))
+            while not self.stopped.is_set():
+                message = pubsub.get_message(timeout=WAIT_S)
+                if message and message["type"] == "pmessage":
+                    root, _, job = message["channel"].decode().rpartition("events:")
+                    self.hear(client, root, job, message["data"])
+                self.read_results(client)
+
+    def hear(self, client, root, job, data):
+        seq, last = msgpack.unpackb(data)["seq"], self.last.get(job, 0)
+        if job not in self.ended:
+            self.open.setdefault(job, root)
+        if seq == last + 1:
+            self.take(job, data)
+        elif seq > last:
+            self.replay(client, [job])
+
+    def replay(self, client, jobs):
+        with client.pipeline(transaction=False) as pipe:
+            for job in jobs:
+                first = self.last.get(job, 0) + 1
+                pipe.xrange(f"{self.open[job]}events:{job}", f"{first}-0")
+            found = pipe.execute()
+        for job, rows in zip(jobs, found):
+            for _, fields in rows:
+                self.take(job, fields[b"event"])
+
+    def take(self, job, data):
+        event = msgpack.unpackb(data)
+        told = event["data"]
+        self.history.note(
+            "event",
+            job=job,
+            seq=event["seq"],
+            type=event["type"],
+            attempt=event["attempt"],
+            server_at=event["at"],
+            sha=sha_of(data),
+            consumer=told.get("consumer"),
+            reason=told.get("reason"),
+        )
+        self.last[job] = event["seq"]
+        if is_end(event["type"]):
+            self.ended.add(job)
+            self.unread.append((self.open.pop(job), job))
+
+    def read_results(self, client):
+        while self.unread:
+            root, job = self.unread[0]
+            result = client.get(f"{root}result:{job}")
+            self.history.note("result", job=job, sha=sha_of(result or b""))
+            self.unread.pop(0)

@@ -1,0 +1,56 @@
+"""R1: consumers and executors die every second, Redis three times."""
+
+import threading
+import time
+
+from fleet import Fleet, Progress
+from jobs import dice_of, jobs
+
+WORKERS = 3
+BACKLOG = 400  # jobs that wait or run; more are not submitted yet
+DEATHS_OF_REDIS = 3
+
+
+def submit_all(fleet, made):
+    for job in made:
+        while len(fleet.client.accepted) - len(fleet.follower.ended) > BACKLOG:
+            time.sleep(0.02)
+        fleet.client.submit(job)
+
+
+def run(asked, history, tell):
+    settings = {"aof": True, "appendfsync": asked.fsync}
+    with Fleet(history, tell, redis=settings, max_crashes=1000, away_ms=30000) as fleet:
+        dice = dice_of(asked.seed)
+        workers = [fleet.hire() for _ in range(WORKERS)]
+        made = jobs(asked.jobs, dice_of(asked.seed))
+        submitter = threading.Thread(target=submit_all, args=(fleet, made), daemon=True)
+        submitter.start()
+        progress = Progress("R1", asked.jobs)
+        due = [asked.jobs * n // (DEATHS_OF_REDIS + 1) for n in (3, 2, 1)]
+        ended, since = 0, time.monotonic()
+        while submitter.is_alive() or not fleet.is_done():
+            begin = time.monotonic()
+            strike(fleet, workers, dice)
+            if due and len(fleet.follower.ended) >= due[-1]:
+                due.pop()
+                fleet.suffer("redis killed", fleet.restart_redis)
+            if len(fleet.follower.ended) > ended:
+                ended, since = len(fleet.follower.ended), time.monotonic()
+            elif time.monotonic() - since > 60:
+                break  # nothing ends any more: the checker says what
+            progress(ended, f"{fleet.faults} faults")
+            time.sleep(max(0, asked.period_s - (time.monotonic() - begin)))
+        progress.end()
+        fleet.settle()
+        return fleet.verdicts(asked.within_s * 1000)
+
+
+def strike(fleet, workers, dice):
+    """A consumer and the executor."""
+    victim = workers.pop(dice.randrange(len(workers)))
+    fleet.fault("consumer killed")
+    fleet.kill(victim)
+    workers.append(fleet.hire())
+    fleet.fault("executor killed")
+    fleet.kill_executor()

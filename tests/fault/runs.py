@@ -1,0 +1,66 @@
+"""The fault runs by name. tests/fault/run."""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import r1
+import r2
+import r4
+import r5
+from check import report
+from history import History
+from seeded import run_seeded
+
+RUNS = {"R1": (r1, 20000), "R2": (r2, 0), "R4": (r4, 320), "R5": (r5, 384)}
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(prog="tests/fault/run")
+    parser.add_argument("name", nargs="?", choices=RUNS)
+    parser.add_argument("--seeded", action="store_true")
+    parser.add_argument("--jobs", type=int, metavar="N", help="R2: points; 0: all")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")
+    parser.add_argument("--only", action="append", choices=r5.FAULTS, dest="faults")
+    parser.add_argument("--within-s", type=float, default=5, metavar="N")
+    parser.add_argument("--period-s", type=float, default=1, metavar="N")
+    parser.add_argument("--keep", metavar="FOLDER", help="for the history")
+    asked = parser.parse_args()
+    if bool(asked.name) == asked.seeded:
+        parser.error("either a run or --seeded")
+    if asked.name and asked.jobs is None:
+        asked.jobs = RUNS[asked.name][1]
+    return asked
+
+
+def tell(line):
+    print(line, flush=True)
+
+
+def main():
+    asked = read_arguments()
+    if asked.seeded:
+        told, good = run_seeded(asked.within_s * 1000, tell)
+        print(json.dumps(told))
+        return not good
+    folder = asked.keep or tempfile.mkdtemp(prefix="quern-run-", dir="/tmp")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{asked.name}.history")
+    with History(path) as history:
+        told, breaches = RUNS[asked.name][0].run(asked, history, tell)
+    broken = any(breaches.values())
+    report(breaches)
+    if broken:
+        tell(f"the history is {path}")
+    elif not asked.keep:
+        shutil.rmtree(folder)
+    print(json.dumps({"run": asked.name, "seed": asked.seed, **told}))
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""Six bugs of the kind that queues have had: the checker must see each.
+
+None is in the product: the library is changed on its way into the server, or a
+command on its way to it. Every scenario also runs without its bug, and then
+nothing may be broken.
+"""
+
+import re
+import tempfile
+import time
+from collections import namedtuple
+
+import r4
+from fleet import Fleet, wait_started
+from history import History
+from jobs import ROOT, Made
+from library import LIBRARY
+from servers import wait_until
+from wire import Wire
+
+SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 1200}]}]
+NEVER = [{"match": "never", "replies": [{"text": "done", "delay_ms": 600000}]}]
+LONG_MS = 3600 * 1000
+MANY = 130  # more than a step of the sweep looks at
+
+
+def wrap(name, body):
+    """Lua: name becomes body, which knows the true one as inner."""
+    return f"do local inner = {name}\n{name} = function(keys, args)\n{body}\nend end\n"
+
+
+def insert(source, lua):
+    """Before the functions are given their names."""
+    assert source.count("local function register(") == 1
+    return source.replace("local function register(", lua + "local function register(")
+
+
+def has(source, name):
+    return f'register("{name}", {name},' in source
+
+
+# -- the bugs: a source in, a source out
+
+
+def no_fence(source):
+    """Whoever writes is taken for the holder."""
+    body = """
+    local held = redis.call("HGET", keys[1] .. "job:" .. args[1], "epoch")
+    args[2] = held or args[2]
+    return inner(keys, args)"""
+    fenced = ("journal", "event", "finish", "release", "session_claim", "session_save")
+    assert all(has(source, name) for name in fenced)
+    return insert(source, "".join(wrap(name, body) for name in fenced))
+
+
+def ack_first(source):
+    """Acknowledged when it is taken, not when it has ended."""
+    body = """
+    local answer = inner(keys, args)
+    if type(answer) == "table" and answer[1] == 1 then
+        redis.call("XACK", args[1], "consumers", args[2])
+        redis.call("XDEL", args[1], args[2])
+        redis.call("ZREM", keys[1] .. "leases", answer[3])
+    end
+    return answer"""
+    assert has(source, "start")
+    return insert(source, wrap("start", body))
+
+
+def walk_from_the_beginning(source):
+    """Every walk over the leases begins anew, and is over after one step."""
+    body = """
+    args[5] = "-"
+    local answer = inner(keys, args)
+    return answer.err and answer or { "-", answer[2] }"""
+    assert has(source, "reclaim")
+    return insert(source, wrap("reclaim", body))
+
+
+def groups_at_the_end(source):
+    """A group begins with what comes after it."""
+    found = re.compile(r'("XGROUP", "CREATE",[^)]*?)"0"')
+    assert found.search(source)
+    return found.sub(r'\1"$"', source)
+
+
+def end_in_two_steps(source):
+    """The terminal event is written with the next beat."""
+    assert has(source, "finish") and has(source, "beat")
+    assert source.count("local function append(stream, seq, event)") == 1
+    lua = """
+    local ending, append_now = nil, append
+    append = function(stream, seq, event)
+        if not ending then return append_now(stream, seq, event) end
+        redis.call("RPUSH", ending .. "late", stream, seq, event)
+        return {}
+    end
+    """
+    finish = """
+    ending = keys[1]
+    local answer = inner(keys, args)
+    ending = nil
+    return answer"""
+    beat = """
+    local late = redis.call("LRANGE", keys[1] .. "late", 0, -1)
+    redis.call("DEL", keys[1] .. "late")
+    for i = 1, #late, 3 do append_now(late[i], late[i + 1], late[i + 2]) end
+    return inner(keys, args)"""
+    return insert(source, lua + wrap("finish", finish) + wrap("beat", beat))
+
+
+def keys_ignored(source):
+    """An idempotency key is as good as none."""
+    body = """
+    for i = 1, #args, 2 do
+        if args[i] == "idempotency_key" then args[i + 1] = "" end
+    end
+    return inner(keys, args)"""
+    assert has(source, "submit")
+    return insert(source, wrap("submit", body))
+
+
+# -- what brings them out
+
+
+def zombies(fleet):
+    for number in range(2):
+        r4.round_of(fleet, number, after_the_end=False)
+    fleet.hire()
+
+
+def a_death(fleet):
+    worker = fleet.hire()
+    for n in range(4):
+        fleet.client.submit(Made(f"t{n}", {"prompt": f"slowly {n}"}))
+    wait_started(fleet, 4)
+    fleet.kill(worker)
+    fleet.hire()
+
+
+def a_death_behind_long_leases(fleet):
+    """One is healthy, and silent for long; who has died stands behind it."""
+    fleet.hire(slots=MANY, lease_ms=LONG_MS)
+    long = [
+        fleet.client.submit(Made(f"l{n}", {"prompt": f"never {n}"}, ("cancelled",)))[0]
+        for n in range(MANY)
+    ]
+    wait_started(fleet, MANY)
+    victim = fleet.hire()
+    fleet.model.script(SLOWLY)
+    short = [
+        fleet.client.submit(Made(f"s{n}", {"prompt": f"slowly {n}"}))[0]
+        for n in range(4)
+    ]
+    wait_started(fleet, MANY + 4)
+    fleet.kill(victim)
+    other = fleet.hire()
+    fleet.wait_for(short, patience_s=20)
+    fleet.kill(other)  # nobody else sweeps
+    for job in long:
+        fleet.client.cancel(job)
+
+
+def a_group_that_is_gone(fleet):
+    for n in range(4):
+        fleet.client.submit(Made(f"t{n}", {"prompt": f"say {n}"}))
+    fleet.db.xgroup_destroy(f"{ROOT}work:default:normal", "consumers")
+    fleet.hire(fleet.way)
+
+
+def a_death_after_the_end(fleet):
+    worker = fleet.hire(lease_ms=LONG_MS)
+    (job,) = fleet.client.submit(Made("t", {"prompt": "say t"}))
+    wait_until(lambda: fleet.state(job) == "completed", what="it ends")
+    fleet.kill(worker)
+
+
+def a_key_that_comes_again(fleet):
+    fleet.hire()
+    fleet.client.submit(Made("t", {"prompt": "say t"}, key="k", copies=3))
+
+
+Seed = namedtuple("Seed", "bug change scenario seen_by script", defaults=[SLOWLY])
+SEEDS = [
+    Seed("the fence is removed", no_fence, zombies, "fenced"),
+    Seed("acknowledged before the result", ack_first, a_death, "no_loss"),
+    Seed(
+        "leases are walked from the beginning each time",
+        walk_from_the_beginning,
+        a_death_behind_long_leases,
+        "no_loss",
+        NEVER,
+    ),
+    Seed("groups are created at $", groups_at_the_end, a_group_that_is_gone, "no_loss"),
+    Seed(
+        "the end is told in a step of its own",
+        end_in_two_steps,
+        a_death_after_the_end,
+        "one_end",
+    ),
+    Seed(
+        "idempotency keys are ignored",
+        keys_ignored,
+        a_key_that_comes_again,
+        "idempotent",
+    ),
+]
+
+
+def at_the_end(command):
+    """The consumer's own making of groups."""
+    if [word.upper() for word in command[:2]] == [b"XGROUP", b"CREATE"]:
+        return [b"$" if word == b"0" else word for word in command]
+    return command
+
+
+def try_seed(seed, sown, within_ms, patience_s=8):
+    """The names of the invariants that were broken, and the breaches."""
+    with open(LIBRARY, encoding="utf-8") as file:
+        source = file.read()
+    with tempfile.NamedTemporaryFile(suffix=".history") as file:
+        with History(file.name) as history, Fleet(
+            history,
+            library=seed.change(source) if sown else None,
+            script=seed.script,
+            max_crashes=1000,
+        ) as fleet:
+            with Wire(fleet.redis.socket) as fleet.way:
+                if sown and seed.change is groups_at_the_end:
+                    fleet.way.rewrite = at_the_end
+                seed.scenario(fleet)
+                fleet.settle(stuck_s=patience_s)
+                _, breaches = fleet.verdicts(within_ms)
+    return {name: found for name, found in breaches.items() if found}
+
+
+def run_seeded(within_ms, tell):
+    """(what the last line says, whether the checker is to be trusted)."""
+    told, trusted = {}, True
+    for seed in SEEDS:
+        begin = time.monotonic()
+        control = try_seed(seed, False, within_ms)
+        broken = try_seed(seed, True, within_ms)
+        good = not control and seed.seen_by in broken
+        trusted = trusted and good
+        told[seed.bug] = sorted(broken)
+        took_s = time.monotonic() - begin
+        verdict = "seen" if seed.seen_by in broken else "MISSED"
+        by = ", ".join(sorted(broken)) or "none"
+        tell(f"{verdict}: {seed.bug}: by {by} ({took_s:.0f} s)")
+        for found in list(broken.values())[:2]:
+            tell(f"    {found[0]}")
+        for name, found in control.items():
+            tell(f"    without the bug {name} is broken too: {found[0]}")
+    return {"seeded": told, "trusted": trusted}, trusted

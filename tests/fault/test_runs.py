@@ -1,0 +1,31 @@
+"""A short form of each fault run; tests/fault/run has the long ones."""
+
+from types import SimpleNamespace
+
+import pytest
+import r1
+import r2
+import r4
+import r5
+from history import History
+
+# A slow machine is not a broken one: how soon is asked of the long runs.
+NORMAL = {"seed": 1, "fsync": "everysec", "within_s": 60, "period_s": 1, "faults": None}
+RUNS = [
+    ("everything is killed", r1, {"jobs": 120}),
+    ("cut between two commands", r2, {"jobs": 24}),
+    ("stopped, and going on", r4, {"jobs": 32}),
+    ("flushed", r5, {"jobs": 0, "faults": ["FLUSHALL", "FUNCTION FLUSH"]}),
+    ("without groups", r5, {"jobs": 0, "faults": ["XGROUP DESTROY"]}),
+    ("no writes", r5, {"jobs": 0, "faults": ["READONLY", "OOM", "MISCONF"]}),
+    ("cut off", r5, {"jobs": 0, "faults": ["CLIENT KILL", "stopped", "killed"]}),
+]
+
+
+@pytest.mark.parametrize("name, run, asked", RUNS, ids=[name for name, *_ in RUNS])
+def test_run(name, run, asked, tmp_path):
+    with History(tmp_path / "history") as history:
+        told, breaches = run.run(SimpleNamespace(**NORMAL | asked), history, print)
+    assert not any(breaches.values()), breaches
+    assert told["jobs"] > 0 and told["lost"] == told["second_terminals"] == 0
+    assert sum(told["faults"].values()) > 0
