@@ -54,6 +54,9 @@ class Web(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, *_):
+        """Who asked has gone away meanwhile."""
+
     def take(self, asked):
         self.asked.append(asked)
         self.seen[asked.path] += 1

@@ -158,14 +158,20 @@ class Fleet(Stack):
 
     # -- workers
 
-    def hire(self, wire=None, **settings):
+    def new_name(self):
+        return f"c{next(self.numbers)}"
+
+    def hire(self, wire=None, name=None, **settings):
         """A consumer with a name of its own; wire: its way to Redis."""
         if wire is not None:
             settings["redis_url"] = wire.url
-        name = f"c{next(self.numbers)}"
-        worker = self.consumer(name=name, **settings)
-        worker.name = name
+        worker = self.consumer(name=name or self.new_name(), **settings)
+        worker.name = worker.env["QUERN_NAME"]
         return worker
+
+    def named(self, name):
+        """The worker of that name, who may not be ready yet."""
+        return next(c for c in self.consumers if c.env["QUERN_NAME"] == name)
 
     def kill(self, worker):
         worker.kill()

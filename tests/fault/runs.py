@@ -50,6 +50,8 @@ def main():
     folder = asked.keep or tempfile.mkdtemp(prefix="quern-run-", dir="/tmp")
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{asked.name}.history")
+    if os.path.exists(path):
+        os.unlink(path)  # of another run
     with History(path) as history:
         told, breaches = RUNS[asked.name][0].run(asked, history, tell)
     broken = any(breaches.values())

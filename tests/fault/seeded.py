@@ -16,7 +16,7 @@ from history import History
 from jobs import ROOT, Made
 from library import LIBRARY
 from servers import wait_until
-from wire import Wire
+from wire import FENCED, Wire
 
 SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 1200}]}]
 NEVER = [{"match": "never", "replies": [{"text": "done", "delay_ms": 600000}]}]
@@ -24,19 +24,21 @@ LONG_MS = 3600 * 1000
 MANY = 130  # more than a step of the sweep looks at
 
 
-def wrap(name, body):
-    """Lua: name becomes body, which knows the true one as inner."""
-    return f"do local inner = {name}\n{name} = function(keys, args)\n{body}\nend end\n"
-
-
-def insert(source, lua):
-    """Before the functions are given their names."""
-    assert source.count("local function register(") == 1
-    return source.replace("local function register(", lua + "local function register(")
-
-
-def has(source, name):
-    return f'register("{name}", {name},' in source
+def sow(source, **bodies):
+    """Lua by the name of a function: its body instead, which knows the true
+    one as inner."""
+    wrapped = "".join(
+        f'if name == "{name}" then return function(keys, args)\n{body}\nend end\n'
+        for name, body in bodies.items()
+        if f'register("{name}",' in source
+    )
+    head = "local function register(name, callback, flags)\n"
+    assert wrapped and source.count(head) == 1
+    return source.replace(
+        head,
+        f"local function sown(name, inner)\n{wrapped}return inner\nend\n"
+        f"{head}callback = sown(name, callback)\n",
+    )
 
 
 # -- the bugs: a source in, a source out
@@ -48,23 +50,27 @@ def no_fence(source):
     local held = redis.call("HGET", keys[1] .. "job:" .. args[1], "epoch")
     args[2] = held or args[2]
     return inner(keys, args)"""
-    fenced = ("journal", "event", "finish", "release", "session_claim", "session_save")
-    assert all(has(source, name) for name in fenced)
-    return insert(source, "".join(wrap(name, body) for name in fenced))
+    return sow(source, **dict.fromkeys(FENCED, body))
 
 
 def ack_first(source):
     """Acknowledged when it is taken, not when it has ended."""
     body = """
     local answer = inner(keys, args)
-    if type(answer) == "table" and answer[1] == 1 then
-        redis.call("XACK", args[1], "consumers", args[2])
-        redis.call("XDEL", args[1], args[2])
-        redis.call("ZREM", keys[1] .. "leases", answer[3])
+    if answer.err then return answer end
+    for _, row in ipairs(type(answer[1]) == "table" and answer or { answer }) do
+        if row[1] == 1 then
+            local about = redis.call("HMGET", keys[1] .. "job:" .. row[3],
+                "queue", "priority", "entry")
+            local stream = keys[1] .. "work:" .. (about[1] or "default") .. ":"
+                .. (about[2] or "normal")
+            redis.call("XACK", stream, "consumers", about[3])
+            redis.call("XDEL", stream, about[3])
+            redis.call("ZREM", keys[1] .. "leases", row[3])
+        end
     end
     return answer"""
-    assert has(source, "start")
-    return insert(source, wrap("start", body))
+    return sow(source, start=body, take=body)
 
 
 def walk_from_the_beginning(source):
@@ -73,8 +79,7 @@ def walk_from_the_beginning(source):
     args[5] = "-"
     local answer = inner(keys, args)
     return answer.err and answer or { "-", answer[2] }"""
-    assert has(source, "reclaim")
-    return insert(source, wrap("reclaim", body))
+    return sow(source, reclaim=body)
 
 
 def groups_at_the_end(source):
@@ -86,27 +91,28 @@ def groups_at_the_end(source):
 
 def end_in_two_steps(source):
     """The terminal event is written with the next beat."""
-    assert has(source, "finish") and has(source, "beat")
-    assert source.count("local function append(stream, seq, event)") == 1
-    lua = """
-    local ending, append_now = nil, append
-    append = function(stream, seq, event)
-        if not ending then return append_now(stream, seq, event) end
-        redis.call("RPUSH", ending .. "late", stream, seq, event)
-        return {}
-    end
-    """
     finish = """
-    ending = keys[1]
     local answer = inner(keys, args)
-    ending = nil
+    local stream = keys[1] .. "events:" .. args[1]
+    local rows = redis.call("XRANGE", stream, "-", "+")
+    redis.call("DEL", stream)
+    for i, row in ipairs(rows) do
+        if i < #rows then
+            redis.call("XADD", stream, row[1], "event", row[2][2])
+        else
+            redis.call("RPUSH", keys[1] .. "late", stream, row[1], row[2][2])
+        end
+    end
+    redis.call("EXPIRE", stream, 86400)
     return answer"""
     beat = """
     local late = redis.call("LRANGE", keys[1] .. "late", 0, -1)
     redis.call("DEL", keys[1] .. "late")
-    for i = 1, #late, 3 do append_now(late[i], late[i + 1], late[i + 2]) end
+    for i = 1, #late, 3 do
+        redis.call("XADD", late[i], late[i + 1], "event", late[i + 2])
+    end
     return inner(keys, args)"""
-    return insert(source, lua + wrap("finish", finish) + wrap("beat", beat))
+    return sow(source, finish=finish, beat=beat)
 
 
 def keys_ignored(source):
@@ -116,8 +122,7 @@ def keys_ignored(source):
         if args[i] == "idempotency_key" then args[i + 1] = "" end
     end
     return inner(keys, args)"""
-    assert has(source, "submit")
-    return insert(source, wrap("submit", body))
+    return sow(source, submit=body)
 
 
 # -- what brings them out

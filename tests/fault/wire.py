@@ -38,7 +38,6 @@ GREETINGS = {
     "SUBSCRIBE",
     "ROLE",
     "INFO",
-    "build",
 }
 
 
