@@ -166,6 +166,7 @@ class Wire:
     def cut_at(self, place, loss, on_cut=lambda: None):
         """place: (step, which one of its kind from here on). Once."""
         self.watch()
+        self.cut.clear()
         self.on_cut, self.loss, self.place = on_cut, loss, place
 
     def accept(self):
