@@ -5,7 +5,7 @@ import time
 
 import redis
 from fleet import Fleet, Progress
-from jobs import dice_of, jobs
+from jobs import dice_of, jobs, talk
 from wire import Loss, Wire
 
 WORKERS = 3
@@ -46,8 +46,8 @@ def run(asked, history, tell):
         while submitter.is_alive() or not fleet.is_done():
             strike(fleet, workers, dice)
             if due and len(fleet.follower.ended) >= due[-1]:
-                due.pop()
                 fleet.suffer("redis killed", fleet.restart_redis)
+                fleet.client.submit(talk(f"probe-{due.pop()}", dice))
             if len(fleet.follower.ended) > ended:
                 ended, since = len(fleet.follower.ended), time.monotonic()
             elif time.monotonic() - since > 60:

@@ -121,14 +121,16 @@ def submit_some(fleet, name, number):
         fleet.client.submit(Made(f"{token}-s{n}", {"prompt": f"slowly {token} {n}"}))
     wait_started(fleet, SLOW)
     for n in range(QUICK):
-        prompt = fenced(f"print({n})") if n % 4 == 0 else f"say {token} {n}"
+        say = f"{token} {n}"
+        prompt = fenced(f"print('{say}')") if n % 4 == 0 else say
         fleet.client.submit(Made(f"{token}-q{n}", {"prompt": prompt}))
 
 
 def try_fault(fleet, name, number):
     submit_some(fleet, name, number)
     fleet.suffer(name, lambda: FAULTS[name](fleet))
-    probe = fleet.client.submit(Made(f"probe-{name}-{number}", {"prompt": "say probe"}))
+    token = f"probe-{name}-{number}"
+    probe = fleet.client.submit(Made(token, {"prompt": token}))
     wait_until(
         lambda: fleet.follower.ended.issuperset(probe), 60, f"it works after {name}"
     )
