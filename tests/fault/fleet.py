@@ -19,7 +19,13 @@ import redis
 from check import verdicts
 from follower import Follower
 from jobs import NOTE, ROOT
-from servers import wait_until
+from servers import (
+    RedisCluster,
+    RedisSentinels,
+    RedisServer,
+    answers,
+    wait_until,
+)
 from stack import Stack, job_id
 from web import Web
 
@@ -116,7 +122,8 @@ class Fleet(Stack):
         self.tell, self.history, self.faults = tell, history, 0
         self.numbers = itertools.count(1)
         settings.setdefault("lease_ms", LEASE_MS)
-        super().__init__(executor=False, **settings)
+        server = settings.pop("server", None) or RedisServer()
+        super().__init__(executor=False, server=server, **settings)
         if library is not None:
             self.db.function_load(library, replace=True)
         tools = os.path.join(self.folder, "tools.json")
@@ -187,12 +194,20 @@ class Fleet(Stack):
         self.executor.kill()
         self.start_bare()
 
-    def restart_redis(self, away_s=0.3):
+    def replace_redis(self):
+        """It is killed and comes back, or another one takes its place."""
         self.history.note("away")
         self.redis.kill()
-        time.sleep(away_s)
-        self.redis.start()
+        if isinstance(self.redis, RedisServer):
+            self.redis.start()
+        wait_until(lambda: answers(self.db), 30, "a master")
         self.history.note("back")
+
+    def bring_back(self):
+        """Who has lost its place, to stand by."""
+        lost = getattr(self.redis, "lost", None)
+        if lost is not None and not lost.alive():
+            self.redis.start()
 
     # -- the end
 
@@ -240,6 +255,29 @@ class Fleet(Stack):
             rss = next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
         fds = len(os.listdir(f"/proc/{process.pid}/fd"))
         self.history.note("sample", process=name, rss_kib=rss, fds=fds)
+
+
+class Cluster(RedisCluster):
+    """Every master has a replica, which takes its place."""
+
+    def __init__(self, **settings):
+        super().__init__(replicas=True, **settings)
+
+    def start(self):
+        wait_until(self.has_another, 30, "another master")
+        self.lost.start()
+        self.lost.wait_in_step()
+        return self
+
+    def has_another(self):
+        return any(node.alive() for node in self.masters(self.KEY))
+
+
+SERVERS = {"single": RedisServer, "cluster": Cluster, "sentinel": RedisSentinels}
+
+
+def server_of(kind, **settings):
+    return SERVERS[kind](**settings)
 
 
 class Progress:

@@ -68,16 +68,21 @@ class Follower(threading.Thread):
     def listen(self, client):
         with client.pubsub() as pubsub:
             pubsub.psubscribe(CHANNELS)
-            pubsub.get_message(timeout=5)
-            self.replay(client, list(self.open))
             while not self.stopped.is_set():
                 message = pubsub.get_message(timeout=WAIT_S)
-                if message and message["type"] == "pmessage":
-                    root, _, job = message["channel"].decode().rpartition("events:")
-                    self.hear(client, root, job, message["data"])
+                if message:
+                    self.hear(client, message)
                 self.read_results(client)
 
-    def hear(self, client, root, job, data):
+    def hear(self, client, message):
+        """Subscribed, also once more: what was said before is read."""
+        if message["type"] == "psubscribe":
+            self.replay(client, list(self.open))
+        elif message["type"] == "pmessage":
+            root, _, job = message["channel"].decode().rpartition("events:")
+            self.hear_event(client, root, job, message["data"])
+
+    def hear_event(self, client, root, job, data):
         seq, last = msgpack.unpackb(data)["seq"], self.last.get(job, 0)
         if job not in self.ended:
             self.open.setdefault(job, root)

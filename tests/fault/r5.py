@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from fleet import Fleet, Progress, wait_started
+from fleet import Fleet, Progress, server_of, wait_started
 from jobs import ROOT, Made, fenced
 from servers import wait_until
 
@@ -98,6 +98,14 @@ def crash(fleet):
     fleet.redis.start()
 
 
+def move_slot(fleet):
+    """All of a partition, to another master."""
+    here = fleet.redis.master()
+    others = [node for node in fleet.redis.nodes if node is not here]
+    there = next(node for node in others if node.info("role") == "master")
+    fleet.redis.move(fleet.redis.KEY, there)
+
+
 FAULTS = {
     "FLUSHALL": flush,
     "FUNCTION FLUSH": flush_functions,
@@ -114,6 +122,17 @@ FAULTS = {
 }
 
 
+def replace(fleet):
+    fleet.replace_redis()
+
+
+FAULTS_OF = {
+    "single": FAULTS,
+    "sentinel": {"failover": replace},
+    "cluster": {"failover": replace, "slot moved": move_slot},
+}
+
+
 def submit_some(fleet, name, number):
     """Some that run while it happens, some that wait."""
     token = f"{name.replace(' ', '-')}-{number}"
@@ -126,29 +145,32 @@ def submit_some(fleet, name, number):
         fleet.client.submit(Made(f"{token}-q{n}", {"prompt": prompt}))
 
 
-def try_fault(fleet, name, number):
+def try_fault(fleet, name, act, number):
     submit_some(fleet, name, number)
-    fleet.suffer(name, lambda: FAULTS[name](fleet))
+    fleet.suffer(name, lambda: act(fleet))
     token = f"probe-{name}-{number}"
     probe = fleet.client.submit(Made(token, {"prompt": token}))
     wait_until(
         lambda: fleet.follower.ended.issuperset(probe), 60, f"it works after {name}"
     )
+    fleet.bring_back()
     fleet.wait_done(stuck_s=20)
 
 
 def run(asked, history, tell):
-    names = asked.faults or list(FAULTS)
+    faults = FAULTS_OF[asked.redis]
+    names = [name for name in faults if name in (asked.faults or faults)]
     rounds = max(1, asked.jobs // (len(names) * (SLOW + QUICK)))
     progress = Progress("R5", rounds * len(names))
-    redis = {"aof": True, "appendfsync": asked.fsync}
-    with Fleet(history, tell, script=SLOWLY, redis=redis, max_crashes=1000) as fleet:
+    server = server_of(asked.redis, aof=True, appendfsync=asked.fsync)
+    settings = {"script": SLOWLY, "max_crashes": 1000}
+    with Fleet(history, tell, server=server, **settings) as fleet:
         workers = [fleet.hire(slots=SLOW // 2) for _ in range(2)]
         for number in range(rounds):
             for worker in workers:
                 fleet.sample(worker.name, worker)
             for place, name in enumerate(names):
-                try_fault(fleet, name, number)
+                try_fault(fleet, name, faults[name], number)
                 progress(number * len(names) + place + 1, name)
         progress.end()
         for worker in workers:

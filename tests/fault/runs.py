@@ -12,10 +12,13 @@ import r2
 import r4
 import r5
 from check import report
+from fleet import SERVERS
 from history import History
 from seeded import run_seeded
 
+NAMES = sorted({name for faults in r5.FAULTS_OF.values() for name in faults})
 RUNS = {"R1": (r1, 20000), "R2": (r2, 0), "R4": (r4, 320), "R5": (r5, 384)}
+BY_WIRE = ("R2", "R4")  # they look at commands on a unix socket
 
 
 def read_arguments():
@@ -24,14 +27,17 @@ def read_arguments():
     parser.add_argument("--seeded", action="store_true")
     parser.add_argument("--jobs", type=int, metavar="N", help="R2: points; 0: all")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--redis", choices=SERVERS, default="single")
     parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")
-    parser.add_argument("--only", action="append", choices=r5.FAULTS, dest="faults")
+    parser.add_argument("--only", action="append", choices=NAMES, dest="faults")
     parser.add_argument("--within-s", type=float, default=5, metavar="N")
     parser.add_argument("--period-s", type=float, default=1, metavar="N")
     parser.add_argument("--keep", metavar="FOLDER", help="for the history")
     asked = parser.parse_args()
     if bool(asked.name) == asked.seeded:
         parser.error("either a run or --seeded")
+    if asked.name in BY_WIRE and asked.redis != "single":
+        parser.error(f"{asked.name} is for a single server")
     if asked.name and asked.jobs is None:
         asked.jobs = RUNS[asked.name][1]
     return asked

@@ -10,15 +10,25 @@ import r5
 from history import History
 
 # A slow machine is not a broken one: how soon is asked of the long runs.
-NORMAL = {"seed": 1, "fsync": "everysec", "within_s": 60, "period_s": 1, "faults": None}
+NORMAL = {
+    "jobs": 0,
+    "seed": 1,
+    "redis": "single",
+    "fsync": "everysec",
+    "faults": None,
+    "within_s": 60,
+    "period_s": 1,
+}
 RUNS = [
-    ("everything is killed", r1, {"jobs": 120}),
+    ("everything is killed", r1, {"jobs": 400}),
     ("cut between two commands", r2, {"jobs": 24}),
     ("stopped, and going on", r4, {"jobs": 32}),
-    ("flushed", r5, {"jobs": 0, "faults": ["FLUSHALL", "FUNCTION FLUSH"]}),
-    ("without groups", r5, {"jobs": 0, "faults": ["XGROUP DESTROY"]}),
-    ("no writes", r5, {"jobs": 0, "faults": ["READONLY", "OOM", "MISCONF"]}),
-    ("cut off", r5, {"jobs": 0, "faults": ["CLIENT KILL", "stopped", "killed"]}),
+    ("flushed", r5, {"faults": ["FLUSHALL", "FUNCTION FLUSH"]}),
+    ("without groups", r5, {"faults": ["XGROUP DESTROY"]}),
+    ("no writes", r5, {"faults": ["READONLY", "OOM", "MISCONF"]}),
+    ("cut off", r5, {"faults": ["CLIENT KILL", "stopped", "killed"]}),
+    ("a cluster", r5, {"redis": "cluster"}),
+    ("sentinels", r5, {"redis": "sentinel"}),
 ]
 
 
