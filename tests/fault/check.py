@@ -6,9 +6,10 @@ import sys
 
 import redis
 from history import read_history
-from invariants import INVARIANTS, judge, summary
+from invariants import INVARIANTS
 from seen import Seen
 from state import read_state
+from verdict import judge, summary
 
 SHOWN = 5  # breaches of one invariant
 

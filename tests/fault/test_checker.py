@@ -4,9 +4,10 @@ wrong in it."""
 import msgpack
 import pytest
 from history import History, read_history, sha_of
-from invariants import INVARIANTS, judge, summary
+from invariants import INVARIANTS
 from seen import Seen
 from state import Job, State, Stream
+from verdict import judge, summary
 
 ROOT = "quern:{000}:"
 WORK = f"{ROOT}work:default:normal"
