@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 ROOT = "quern:{000}:"
+PER_SESSION = 50  # jobs of all kinds
 # What becomes of a cell whose executor is killed twice in it.
 HIT_TWICE = "failed:cell_failed"
 NOTE = {
@@ -56,8 +57,9 @@ def code(token, _):
     return Made(token, {"kind": "code", "cells": cells}, ("completed", HIT_TWICE))
 
 
-def session(token, dice):
-    name = f"s{dice.randrange(20)}"
+def session(token, number):
+    """A few of those that come one after the other have the same."""
+    name = f"s{number // PER_SESSION}"
     cells = [f"log = globals().get('log', []) + ['{token}']\nlog"]
     members = {"kind": "code", "cells": cells, "session": name}
     return Made(token, members, ("completed", HIT_TWICE), session=name)
@@ -103,7 +105,7 @@ KINDS = {
 def jobs(count, dice, kinds=KINDS):
     for number in range(count):
         (kind,) = dice.choices(list(kinds), list(kinds.values()))
-        yield kind(f"t{number}-{dice.randrange(1 << 32):08x}", dice)
+        yield kind(f"t{number}-{dice.randrange(1 << 32):08x}", number)
 
 
 def dice_of(seed):

@@ -65,7 +65,7 @@ def strike_until_done(fleet, submitter, asked):
         strike(fleet, workers, dice)
         if number in deaths:
             fleet.suffer("redis killed", fleet.replace_redis)
-            fleet.client.submit(talk(f"probe-{number}", dice))
+            fleet.client.submit(talk(f"probe-{number}", number))
             fleet.bring_back()
         fleet.allowed += PER_STRIKE
         if len(fleet.follower.ended) > ended:

@@ -17,7 +17,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from fleet import Fleet, Progress
+from fleet import SLOW_S, Fleet, Progress
 from jobs import Made, dice_of, fenced
 from servers import binary, die_with_parent, wait_until
 from stack import job_id
@@ -94,7 +94,7 @@ class World:
             self.man()
             return self.fleet.db.xlen(events) > 2
 
-        wait_until(runs, 60, f"{id} runs")
+        wait_until(runs, SLOW_S, f"{id} runs")
 
     def kill(self):
         self.fleet.history.note("gone", consumer=self.worker.name)

@@ -4,7 +4,7 @@ takes its jobs over, and then it goes on where it stood."""
 import signal
 import time
 
-from fleet import Fleet, Progress, jobs_in
+from fleet import SLOW_S, Fleet, Progress, jobs_in
 from jobs import Made
 from servers import wait_until
 from wire import Wire
@@ -31,7 +31,7 @@ def round_of(fleet, number, after_the_end):
             jobs = [
                 fleet.client.submit(slow(number * SLOTS + n))[0] for n in range(SLOTS)
             ]
-            wait_until(lambda: holds_all(fleet, zombie), 30, "all of it runs")
+            wait_until(lambda: holds_all(fleet, zombie), SLOW_S, "all of it runs")
             fleet.fault("consumer stopped")
             zombie.signal(signal.SIGSTOP)
             fleet.history.note("gone", consumer=zombie.name)
@@ -39,13 +39,15 @@ def round_of(fleet, number, after_the_end):
             wait_until(
                 lambda: holds_all(fleet, other)
                 or fleet.follower.ended.issuperset(jobs),
-                30,
+                SLOW_S,
                 "the other one takes it over",
             )
             if after_the_end:
-                wait_until(lambda: fleet.follower.ended.issuperset(jobs), 30, "it ends")
+                wait_until(
+                    lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends"
+                )
             zombie.signal(signal.SIGCONT)
-            wait_until(lambda: fleet.follower.ended.issuperset(jobs), 60, "it ends")
+            wait_until(lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends")
             time.sleep(fleet.settings["lease_ms"] / 1000)  # for what comes late
             for worker in (zombie, other):
                 fleet.sample(worker.name, worker)

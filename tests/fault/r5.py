@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from fleet import Fleet, Progress, server_of, wait_started
+from fleet import SLOW_S, Fleet, Progress, server_of, wait_started
 from jobs import ROOT, Made, fenced
 from servers import wait_until
 
@@ -73,11 +73,11 @@ def fail_to_save(fleet):
     os.mkdir(there)
     fleet.db.config_set("save", "3600 1000000")
     fleet.db.bgsave()
-    wait_until(lambda: saved(fleet) == "err", what="it has failed to save")
+    wait_until(lambda: saved(fleet) == "err", SLOW_S, "it has failed to save")
     time.sleep(HOLD_S)
     os.rmdir(there)
     fleet.db.bgsave()
-    wait_until(lambda: saved(fleet) == "ok", what="it has saved")
+    wait_until(lambda: saved(fleet) == "ok", SLOW_S, "it has saved")
     fleet.db.config_set("save", "")
 
 
@@ -151,7 +151,7 @@ def try_fault(fleet, name, act, number):
     token = f"probe-{name}-{number}"
     probe = fleet.client.submit(Made(token, {"prompt": token}))
     wait_until(
-        lambda: fleet.follower.ended.issuperset(probe), 60, f"it works after {name}"
+        lambda: fleet.follower.ended.issuperset(probe), SLOW_S, f"it works after {name}"
     )
     fleet.bring_back()
     fleet.wait_done(stuck_s=20)

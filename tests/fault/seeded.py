@@ -11,7 +11,7 @@ import time
 from collections import namedtuple
 
 import r4
-from fleet import Fleet, wait_started
+from fleet import SLOW_S, Fleet, wait_started
 from history import History
 from jobs import ROOT, Made
 from library import LIBRARY
@@ -176,7 +176,7 @@ def a_group_that_is_gone(fleet):
 def a_death_after_the_end(fleet):
     worker = fleet.hire(lease_ms=LONG_MS)
     (job,) = fleet.client.submit(Made("t", {"prompt": "say t"}))
-    wait_until(lambda: fleet.state(job) == "completed", what="it ends")
+    wait_until(lambda: fleet.state(job) == "completed", SLOW_S, "it ends")
     fleet.kill(worker)
 
 
