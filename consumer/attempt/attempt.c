@@ -237,11 +237,27 @@ void attempt_stop(struct attempt *attempt, enum stop stop)
     attempt_run(attempt);
 }
 
+/* Not ours any more: whoever asked for it, this is no error of the job. */
+static bool is_lost(const struct err *why)
+{
+    return strcmp(why->code, "stale") == 0 ||
+           strcmp(why->code, "unknown_job") == 0;
+}
+
+static void log_refused(const struct attempt *attempt, const struct err *why)
+{
+    log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->id, "code",
+             why->code, "why", why->text);
+}
+
 enum turn attempt_fail(struct attempt *attempt, const struct err *why)
 {
+    enum stop stop = is_lost(why) ? STOP_LOST : STOP_FAULT;
+    if (stop == STOP_LOST)
+        log_refused(attempt, why);
     attempt->fault = *why;
-    if (attempt->stop < STOP_FAULT)
-        attempt->stop = STOP_FAULT;
+    if (attempt->stop < stop)
+        attempt->stop = stop;
     return AGAIN; /* and attempt_run() acts on it */
 }
 
@@ -338,11 +354,8 @@ void attempt_written(void *owner, const redisReply *reply,
     struct attempt *attempt = owner;
     if (reply != NULL)
         return;
-    bool lost = strcmp(why->code, "stale") == 0 ||
-                strcmp(why->code, "unknown_job") == 0 ||
-                attempt->state >= SAVING;
-    log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->id, "code",
-             why->code, "why", why->text);
+    bool lost = is_lost(why) || attempt->state >= SAVING;
+    log_refused(attempt, why);
     attempt->fault = *why;
     attempt_stop(attempt, lost ? STOP_LOST : STOP_FAULT);
 }

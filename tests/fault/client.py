@@ -30,7 +30,7 @@ class Client:
             self.cancel(stands[0], root)
         return stands
 
-    def submit_one(self, made, root):
+    def submit_one(self, made, root=ROOT):
         id = job_id()
         pairs = {"id": id, "job": body_of(id, made), **made.pairs}
         if made.key:
