@@ -60,7 +60,7 @@ class Follower(threading.Thread):
                 self.stopped.wait(WAIT_S)
         try:
             with self.connect() as client:
-                self.replay(client, list(self.open))
+                self.replay(client, dict(self.open))
                 self.read_results(client)
         except LOST:
             pass  # what it has not seen is a breach, which the checker tells
@@ -77,7 +77,7 @@ class Follower(threading.Thread):
     def hear(self, client, message):
         """Subscribed, also once more: what was said before is read."""
         if message["type"] == "psubscribe":
-            self.replay(client, list(self.open))
+            self.replay(client, dict(self.open))
         elif message["type"] == "pmessage":
             root, _, job = message["channel"].decode().rpartition("events:")
             self.hear_event(client, root, job, message["data"])
@@ -89,15 +89,16 @@ class Follower(threading.Thread):
         if seq == last + 1:
             self.take(job, data)
         elif seq > last:
-            self.replay(client, [job])
+            self.replay(client, {job: root})
 
-    def replay(self, client, jobs):
+    def replay(self, client, roots):
+        """roots: by job."""
         with client.pipeline(transaction=False) as pipe:
-            for job in jobs:
+            for job, root in roots.items():
                 first = self.last.get(job, 0) + 1
-                pipe.xrange(f"{self.open[job]}events:{job}", f"{first}-0")
+                pipe.xrange(f"{root}events:{job}", f"{first}-0")
             found = pipe.execute()
-        for job, rows in zip(jobs, found):
+        for job, rows in zip(roots, found):
             for _, fields in rows:
                 self.take(job, fields[b"event"])
 
@@ -118,7 +119,9 @@ class Follower(threading.Thread):
         self.last[job] = event["seq"]
         if is_end(event["type"]):
             self.ended.add(job)
-            self.unread.append((self.open.pop(job), job))
+            root = self.open.pop(job, None)
+            if root is not None:  # else it ends again, which the checker tells
+                self.unread.append((root, job))
 
     def read_results(self, client):
         while self.unread:
