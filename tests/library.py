@@ -165,8 +165,8 @@ class Library(Invariants):
         )
         return cursor.decode(), jobs
 
-    def wait(self, id, epoch, delay_ms=1, reason="retry", charge=1, data=b""):
-        return self.call("wait", id, epoch, delay_ms, reason, charge, data).decode()
+    def wait(self, id, epoch, delay_ms=1, reason="retry", errors=1, data=b""):
+        return self.call("wait", id, epoch, delay_ms, reason, errors, data).decode()
 
     def approve(self, id, verdict="yes", note=""):
         return self.call("approve", id, verdict, note).decode()

@@ -39,6 +39,7 @@ static void keep_start(struct attempt *attempt, const struct started *started)
     snprintf(attempt->id, sizeof(attempt->id), "%.*s", VIEW_ARG(started->id));
     attempt->epoch = started->epoch;
     attempt->number = started->attempt;
+    attempt->tries = started->errors;
     attempt->cancelled = started->cancel;
     attempt->started_ms = attempt_now_ms(attempt);
     attempt->queued_ms = since(started->now, started->submitted_at);

@@ -324,8 +324,9 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
     switch (record.kind) {
     case RECORD_MODEL_INTENT:
         /* A second intent: what became of the first one is not known. */
-        conversation->usage.repeated_calls += conversation->asked;
-        conversation->asked = true;
+        if (!record.failed)
+            conversation->usage.repeated_calls += conversation->asked;
+        conversation->asked = !record.failed;
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);

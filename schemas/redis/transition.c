@@ -239,7 +239,7 @@ void transition_wait(struct command *command, const struct names *names,
     step_begin_held(command, "quern_v1_wait", names, wait->holding);
     command_add_uint(command, wait->delay_ms);
     command_add(command, wait->reason);
-    command_add_text(command, wait->charge ? "1" : "0");
+    command_add_uint(command, wait->errors);
     command_add(command, wait->event_data);
 }
 

@@ -88,7 +88,7 @@ struct started {
     struct view id;
     uint64_t epoch;
     uint64_t attempt; /* starts so far, those that were handed back not */
-    uint64_t errors;  /* attempts that failed and were tried again */
+    uint64_t errors;  /* in a row, when it last waited because of one */
     uint64_t crashes;
     bool cancel;
     uint64_t now;         /* ms since 1970, the server's clock */
@@ -163,7 +163,8 @@ void transition_release(struct command *command, const struct names *names,
 struct wait {
     struct holding holding;
     uint64_t delay_ms; /* zero: until approve, for a week at most */
-    bool charge; /* an error is counted; otherwise the attempt is not counted */
+    uint64_t errors;   /* in a row, the one that it waits for included; zero: it
+                          waits for something else, the attempt is not counted */
     struct view reason;     /* retry, backoff, approval */
     struct view event_data; /* of job.waiting; empty: reason and until */
 };

@@ -51,7 +51,7 @@ def test_a_retry_waits_and_counts_an_error(queue):
     assert queue.facts(A).get("reason", "") == ""
 
 
-def test_a_wait_that_is_not_charged_is_no_attempt(queue):
+def test_a_wait_without_an_error_is_no_attempt(queue):
     queue.wait(A, begun(queue), 1, "backoff", 0)
     facts = queue.facts(A)
     assert "errors" not in facts and facts["attempts"] == "0"
@@ -91,7 +91,7 @@ def test_the_caller_says_what_its_event_tells(queue):
         (0, "retry", 1),
         ("x", "retry", 1),
         (1, "mood", 1),
-        (1, "retry", 2),
+        (1, "retry", "many"),
         (1, "retry", 1, b"\x90"),
         (1, "retry", 1, b"\x81" + b"x" * 65536),
     ],

@@ -60,16 +60,16 @@ end
 
 local WAITS = { retry = true, backoff = true, approval = true }
 
--- id epoch delay_ms reason charge event_data. For delay_ms, or until approve.
--- An error that is tried again is charged as one; a wait for something else is
--- no attempt.
+-- id epoch delay_ms reason errors event_data. For delay_ms, or until approve.
+-- errors: in a row, the one that it waits for included; zero: it waits for
+-- something else, which is no attempt.
 local function wait(keys, args)
-    local delay_ms, reason, charge = number(args[3]), args[4], args[5]
+    local delay_ms, reason, errors = number(args[3]), args[4], number(args[5])
     local data = args[6] or ""
-    if not (delay_ms and WAITS[reason] and (charge == "0" or charge == "1")
+    if not (delay_ms and WAITS[reason] and errors
         and (delay_ms > 0 or reason == "approval")) then
-        return refuse("BADARG", "wait: delay '%s', reason '%s', charge '%s'",
-            args[3] or "", reason or "", charge or "")
+        return refuse("BADARG", "wait: delay '%s', reason '%s', errors '%s'",
+            args[3] or "", reason or "", args[5] or "")
     end
     if #data > MAX_EVENT_BYTES or data ~= "" and not is_map(data) then
         return refuse("BADARG", "wait: data of %d bytes, at most %d, a map",
@@ -80,8 +80,11 @@ local function wait(keys, args)
     local now = now_ms()
     local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)
     fence(job)
-    local counter = charge == "1" and "errors" or "attempts"
-    set(job, counter, job[counter] + (charge == "1" and 1 or -1))
+    if errors > 0 then
+        set(job, "errors", errors)
+    else
+        set(job, "attempts", job.attempts - 1)
+    end
     if ends_here(job, now) then return job.state end
     local made_room = pull(job)
     schedule(job, at, "waiting", reason)
