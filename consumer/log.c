@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static json_int_t now_ms(void)
@@ -25,7 +27,13 @@ void log_line(const char *what, const char *format, ...)
         json_object_set_new(line, "fault", json_string(fault.text));
     json_object_update(line, rest);
     json_decref(rest);
-    json_dumpf(line, stderr, JSON_COMPACT);
-    fputc('\n', stderr);
+    char *text = json_dumps(line, JSON_COMPACT);
+    if (text == NULL)
+        abort();
+    /* In one write: stderr has no buffer, and others may write there too. */
+    size_t len = strlen(text);
+    text[len] = '\n';
+    fwrite(text, 1, len + 1, stderr);
+    free(text);
     json_decref(line);
 }
