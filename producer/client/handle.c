@@ -112,13 +112,13 @@ static redisReply *exchange(struct quern *quern, const struct command *command,
     return conn_receive(quern->conn, timeout_ms, err);
 }
 
-static bool lacks_library(const redisReply *reply)
+bool handle_lacks_library(const redisReply *reply)
 {
     return reply && reply->type == REDIS_REPLY_ERROR &&
            strstr(reply->str, "Function not found");
 }
 
-static bool load_library(struct quern *quern, uint64_t timeout_ms,
+bool handle_load_library(struct quern *quern, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
@@ -141,8 +141,8 @@ static redisReply *call_once(struct quern *quern, const struct command *command,
     redisReply *reply = exchange(quern, command, timeout_ms, err);
     redisReply *given;
 
-    if (lacks_library(reply)) {
-        if (!load_library(quern, timeout_ms, err))
+    if (handle_lacks_library(reply)) {
+        if (!handle_load_library(quern, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
         reply = exchange(quern, command, timeout_ms, err);
@@ -154,9 +154,7 @@ static redisReply *call_once(struct quern *quern, const struct command *command,
     return given;
 }
 
-/* The first exchange is not tried again: a server that was never there is more
- * likely a wrong address than one that is away. */
-static bool meet(struct quern *quern, struct err *err)
+bool handle_meet(struct quern *quern, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -170,13 +168,19 @@ static bool meet(struct quern *quern, struct err *err)
     return quern->met;
 }
 
+bool handle_may_pass(const struct err *fault)
+{
+    return fault->kind == ERR_RETRY &&
+           strcmp(fault->code, "redis_unavailable") == 0;
+}
+
 redisReply *handle_call(struct quern *quern, const struct command *command,
                         struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!meet(quern, err))
+    if (!handle_meet(quern, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
@@ -186,9 +190,7 @@ redisReply *handle_call(struct quern *quern, const struct command *command,
 
         if (reply)
             return reply;
-        if (fault.kind != ERR_RETRY ||
-            strcmp(fault.code, "redis_unavailable") != 0 ||
-            clock_ms() + backoff >= end) {
+        if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
             *err = fault;
             return NULL;
         }
