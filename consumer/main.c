@@ -126,6 +126,8 @@ static void serve(struct consumer *consumer)
 {
     struct address redis = { 0 };
     struct err err;
+    uv_prepare_t turn;
+    log_gather(consumer->loop, &turn);
     if (prepare(consumer, &redis, &err)) {
         open_parts(consumer, &redis);
     } else {
@@ -133,6 +135,8 @@ static void serve(struct consumer *consumer)
         consumer->exit_code = EX_USAGE;
     }
     address_finish(&redis);
+    uv_run(consumer->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&turn, NULL);
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
