@@ -35,8 +35,6 @@ static const struct rule {
     uint64_t limit_ms;
     bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS,
-                   true },
     [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
                   true },
     [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | TO(ACTING) | STOPS,
@@ -198,7 +196,7 @@ static void act_on_stop(struct attempt *attempt)
         return;
     }
     bool ends = attempt->state == SAVING && attempt->stop != STOP_RELEASE;
-    if (attempt->state == STARTING || attempt->state >= FINISHING || ends)
+    if (attempt->state >= FINISHING || ends)
         return;
     drop_work(attempt);
     if (attempt->stop == STOP_RELEASE)
@@ -421,8 +419,7 @@ void attempt_journal(struct attempt *attempt, const char *type,
 
 /* ------------------------------------------------------ beginning and end */
 
-void attempt_new(struct consumer *consumer, struct view stream,
-                 struct view entry)
+void attempt_new(struct consumer *consumer, const struct started *started)
 {
     struct attempt *attempt = calloc(1, sizeof(*attempt));
     if (attempt == NULL)
@@ -434,11 +431,9 @@ void attempt_new(struct consumer *consumer, struct view stream,
     consumer->running++;
     attempt->consumer = consumer;
     attempt->serial = ++consumer->serials;
-    attempt->stream = view_dup(stream);
-    attempt->entry = view_dup(entry);
     attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
-    attempt->started_ms = attempt_now_ms(attempt);
     store_init(&attempt->store, consumer->control);
+    attempt_begin(attempt, started);
     set_alarm(attempt);
     attempt_run(attempt);
 }
@@ -467,8 +462,6 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->result);
     known_finish(&attempt->fork);
     arena_finish(&attempt->answer);
-    free(attempt->stream);
-    free(attempt->entry);
     free(attempt);
 }
 

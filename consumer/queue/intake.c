@@ -1,14 +1,14 @@
-/* intake.c - takes entries from the work streams. */
+/* intake.c - takes jobs out of the queues. */
 #include "consumer/queue/intake.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
-#include "schemas/redis/conn.h"
+#include "schemas/redis/transition.h"
 
 enum {
     BLOCK_MS = 2000,
@@ -16,13 +16,21 @@ enum {
     HEAL_MIN_MS = 100,
     HEAL_MAX_MS = 5000,
     MAX_ENTRY_ID = 48,
+    MOST = 32, /* jobs of one take: Redis serves nobody else meanwhile */
 };
 
-/* An entry that came while no slot was free: a blocking read counts per
- * stream. Its lease does not run; if we are slow others take it. */
-struct spare {
+/* An entry that a blocking read has brought; it counts per stream. Its lease
+ * does not run; if we are slow others take it. */
+struct arrival {
     size_t stream;
     char entry[MAX_ENTRY_ID];
+};
+
+/* What was asked for and has no answer yet. */
+struct asking {
+    uint64_t ticket; /* zero: nothing */
+    size_t count;    /* jobs, at most: slots that are kept for them */
+    size_t arrivals; /* so many of them are named */
 };
 
 struct intake {
@@ -31,15 +39,19 @@ struct intake {
     struct alarm *alarm;
     struct key *streams;
     size_t count;
-    size_t at;       /* the stream to look at; count: block on all */
+    struct view *queues;
+    size_t queue_count;
     bool asked;      /* a command is on its way */
+    bool empty;      /* nothing was left in the streams: block */
     uint64_t client; /* what Redis calls our connection */
     bool healing;    /* the alarm is set */
     size_t groups;   /* still to be made */
     uint64_t heal_ms;
     uint64_t turns;
-    struct spare *spares;
-    size_t spare_count;
+    uint64_t tickets; /* the last one */
+    struct asking asking;
+    struct arrival *arrivals; /* at most one of each stream */
+    size_t arrival_count;
 };
 
 static void run(struct intake *intake);
@@ -47,7 +59,12 @@ static void run(struct intake *intake);
 static size_t free_slots(const struct intake *intake)
 {
     const struct consumer *consumer = intake->consumer;
-    return consumer->settings.slots - consumer->running;
+    return consumer->settings.slots - consumer->running - consumer->coming;
+}
+
+static bool is_serving(const struct intake *intake)
+{
+    return intake->consumer->mode == MODE_SERVING;
 }
 
 /* --------------------------------------------------------------- healing */
@@ -114,30 +131,117 @@ static void on_error(struct intake *intake, const char *error)
     heal_later(intake, error);
 }
 
-/* --------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------- taking */
 
-static void take(struct intake *intake, size_t stream, struct view entry)
+static void forget_arrivals(struct intake *intake, size_t count)
 {
-    if (free_slots(intake) > 0) {
-        attempt_new(intake->consumer, key_view(&intake->streams[stream]),
-                    entry);
-    } else if (intake->spare_count < intake->count) {
-        struct spare *spare = &intake->spares[intake->spare_count++];
-        spare->stream = stream;
-        snprintf(spare->entry, sizeof(spare->entry), "%.*s", VIEW_ARG(entry));
-    }
+    intake->arrival_count -= count;
+    memmove(intake->arrivals, intake->arrivals + count,
+            intake->arrival_count * sizeof(struct arrival));
 }
 
-static void take_spares(struct intake *intake)
+/* Nothing is on its way any more, nor kept for it. */
+static void end_asking(struct intake *intake)
 {
-    while (intake->spare_count > 0 && free_slots(intake) > 0) {
-        struct spare spare = intake->spares[0];
-        intake->spare_count--;
-        memmove(intake->spares, intake->spares + 1,
-                intake->spare_count * sizeof(spare));
-        take(intake, spare.stream, view_of(spare.entry));
-    }
+    intake->consumer->coming -= intake->asking.count;
+    forget_arrivals(intake, intake->asking.arrivals);
+    intake->asking = (struct asking){ 0 };
 }
+
+/* How many jobs it brought. */
+static size_t take_jobs(struct intake *intake, const redisReply *reply,
+                        size_t count)
+{
+    size_t jobs = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct started started;
+        struct err err;
+        bool told = transition_started(reply->element[i], &started, &err);
+        if (told && started.run) {
+            attempt_new(intake->consumer, &started);
+            jobs++;
+        } else {
+            log_line("entry.dropped", "{s:s%}", "why",
+                     told ? started.reason.data : err.text,
+                     told ? started.reason.len : strlen(err.text));
+        }
+    }
+    return jobs;
+}
+
+static void on_taken(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct intake *intake = owner;
+    struct consumer *consumer = intake->consumer;
+    size_t wanted = intake->asking.count;
+    size_t count;
+    struct err err;
+    (void)why;
+    intake->turns++;
+    if (reply == NULL) {
+        intake->asked = false;
+        return; /* it is sent again when the link is back */
+    }
+    if (!transition_taken(reply, &count, &err)) {
+        intake->asked = false;
+        if (err.kind == ERR_REJECT)
+            end_asking(intake);
+        on_error(intake, err.text);
+        return;
+    }
+    intake->heal_ms = HEAL_MIN_MS;
+    end_asking(intake);
+    intake->empty = take_jobs(intake, reply, count) < wanted;
+    intake->asked = false;
+    if (consumer->running == 0)
+        consumer->on_ended(consumer); /* there was nothing to wait for */
+    run(intake);
+}
+
+/* The same again, when there is no answer to it yet. */
+static void send_take(struct intake *intake)
+{
+    const struct consumer *consumer = intake->consumer;
+    const struct asking *asking = &intake->asking;
+    struct claim claims[(size_t)CONSUMER_MAX_QUEUES * 3];
+    for (size_t i = 0; i < asking->arrivals; i++)
+        claims[i] = (struct claim){
+            .stream = key_view(&intake->streams[intake->arrivals[i].stream]),
+            .entry = view_of(intake->arrivals[i].entry),
+        };
+    struct take take = {
+        .consumer = view_of(consumer->name),
+        .lease_ms = consumer->settings.lease_ms,
+        .max_crashes = consumer->settings.max_crashes,
+        .count = asking->count,
+        .ticket = asking->ticket,
+        .claims = claims,
+        .claim_count = asking->arrivals,
+        .queues = intake->queues,
+        .queue_count = is_serving(intake) ? intake->queue_count : 0,
+    };
+    struct command command;
+    transition_take(&command, &consumer->names, PARTITION, &take);
+    intake->asked =
+        link_send(intake->link, &command, MARGIN_MS, on_taken, intake);
+    command_finish(&command);
+}
+
+static void ask_for_jobs(struct intake *intake)
+{
+    struct asking *asking = &intake->asking;
+    size_t arrivals = intake->arrival_count;
+    size_t most = is_serving(intake) ? MOST : arrivals;
+    size_t room = free_slots(intake);
+    asking->ticket = ++intake->tickets;
+    asking->count = room < most ? room : most;
+    asking->arrivals = arrivals < asking->count ? arrivals : asking->count;
+    intake->consumer->coming += asking->count;
+    send_take(intake);
+}
+
+/* --------------------------------------------------------------- waiting */
 
 static size_t find_stream(const struct intake *intake, const redisReply *name)
 {
@@ -149,28 +253,29 @@ static size_t find_stream(const struct intake *intake, const redisReply *name)
     return at;
 }
 
-/* [[stream, [[entry, fields], ...]], ...]; how many entries. */
-static size_t take_reply(struct intake *intake, const redisReply *reply)
+/* [[stream, [[entry, fields], ...]], ...] */
+static void keep_arrivals(struct intake *intake, const redisReply *reply)
 {
-    size_t taken = 0;
     for (size_t i = 0; i < reply->elements; i++) {
         const redisReply *pair = reply->element[i];
-        if (pair->type != REDIS_REPLY_ARRAY || pair->elements != 2)
+        if (pair->type != REDIS_REPLY_ARRAY || pair->elements != 2 ||
+            pair->element[1]->type != REDIS_REPLY_ARRAY)
             continue;
         size_t stream = find_stream(intake, pair->element[0]);
         const redisReply *entries = pair->element[1];
         for (size_t j = 0; j < entries->elements; j++) {
             const redisReply *entry = entries->element[j];
-            if (stream == intake->count || entry->elements < 1 ||
+            if (stream == intake->count ||
+                intake->arrival_count == intake->count || entry->elements < 1 ||
                 entry->element[0]->type != REDIS_REPLY_STRING)
                 continue;
-            take(intake, stream,
-                 (struct view){ entry->element[0]->str,
-                                entry->element[0]->len });
-            taken++;
+            struct arrival *arrival =
+                &intake->arrivals[intake->arrival_count++];
+            arrival->stream = stream;
+            snprintf(arrival->entry, sizeof(arrival->entry), "%s",
+                     entry->element[0]->str);
         }
     }
-    return taken;
 }
 
 static void on_entries(void *owner, const redisReply *reply,
@@ -180,6 +285,7 @@ static void on_entries(void *owner, const redisReply *reply,
     (void)why;
     intake->asked = false;
     intake->turns++;
+    intake->empty = false;
     if (reply == NULL)
         return; /* the link says when it is back */
     if (reply->type == REDIS_REPLY_ERROR) {
@@ -187,49 +293,48 @@ static void on_entries(void *owner, const redisReply *reply,
         return;
     }
     intake->heal_ms = HEAL_MIN_MS;
-    bool array = reply->type == REDIS_REPLY_ARRAY;
-    if (array && take_reply(intake, reply) > 0)
-        intake->at = 0;
-    else if (intake->at < intake->count)
-        intake->at++;
+    if (reply->type == REDIS_REPLY_ARRAY)
+        keep_arrivals(intake, reply);
     run(intake);
 }
 
-static void read_streams(struct intake *intake)
+static void wait_for_entries(struct intake *intake)
 {
-    bool block = intake->at == intake->count;
     struct command command;
     command_init(&command, "XREADGROUP");
     command_add_text(&command, "GROUP");
     command_add_text(&command, NAMES_GROUP);
     command_add_text(&command, intake->consumer->name);
     command_add_text(&command, "COUNT");
-    command_add_uint(&command, block ? 1 : free_slots(intake));
-    if (block) {
-        command_add_text(&command, "BLOCK");
-        command_add_uint(&command, BLOCK_MS);
-    }
+    command_add_uint(&command, 1);
+    command_add_text(&command, "BLOCK");
+    command_add_uint(&command, BLOCK_MS);
     command_add_text(&command, "STREAMS");
-    size_t first = block ? 0 : intake->at;
-    size_t last = block ? intake->count : intake->at + 1;
-    for (size_t i = first; i < last; i++)
+    for (size_t i = 0; i < intake->count; i++)
         command_add(&command, key_view(&intake->streams[i]));
-    for (size_t i = first; i < last; i++)
+    for (size_t i = 0; i < intake->count; i++)
         command_add_text(&command, ">");
     intake->asked = link_send(intake->link, &command, BLOCK_MS + MARGIN_MS,
                               on_entries, intake);
     command_finish(&command);
 }
 
+/* What was read or asked for is taken also when we take no more: an attempt
+ * that comes too late hands its job back at once. */
 static void run(struct intake *intake)
 {
-    const struct consumer *consumer = intake->consumer;
-    take_spares(intake);
-    if (intake->asked || intake->healing || consumer->mode != MODE_SERVING ||
-        !link_is_ready(intake->link) || !control_is_ready(consumer->control) ||
-        free_slots(intake) == 0)
+    if (intake->asked || intake->healing || !link_is_ready(intake->link) ||
+        !control_is_ready(intake->consumer->control))
         return;
-    read_streams(intake);
+    bool wants = intake->arrival_count > 0 || is_serving(intake);
+    if (intake->asking.ticket != 0)
+        send_take(intake);
+    else if (free_slots(intake) == 0 || !wants)
+        return;
+    else if (intake->empty && intake->arrival_count == 0)
+        wait_for_entries(intake);
+    else
+        ask_for_jobs(intake);
 }
 
 void intake_wake(struct intake *intake)
@@ -248,7 +353,7 @@ uint64_t intake_turns(const struct intake *intake)
 void intake_stop(struct intake *intake)
 {
     struct command command;
-    intake->spare_count = 0; /* their leases end, nobody is charged */
+    run(intake);
     if (!intake->asked || intake->client == 0)
         return;
     /* Through the control link: a job that is handed back after this must not
@@ -282,7 +387,7 @@ static void ask_client(struct intake *intake)
 static void on_ready(void *owner)
 {
     struct intake *intake = owner;
-    intake->at = 0;
+    intake->empty = false;
     ask_client(intake);
     make_groups(intake);
 }
@@ -304,7 +409,13 @@ struct intake *intake_new(struct consumer *consumer,
     intake->consumer = consumer;
     intake->heal_ms = HEAL_MIN_MS;
     intake->streams = consumer_streams(consumer, &intake->count);
-    intake->spares = calloc(intake->count, sizeof(struct spare));
+    intake->queues = consumer_queues(consumer, &intake->queue_count);
+    intake->arrivals = calloc(intake->count, sizeof(struct arrival));
+    if (intake->arrivals == NULL)
+        abort();
+    /* Not one that an earlier consumer of our name may have used. */
+    if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
+        abort();
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);
     struct link_events events = { .on_ready = on_ready, .on_lost = on_lost };
     intake->link =
@@ -321,7 +432,8 @@ static void on_closed(void *owner)
 {
     struct intake *intake = owner;
     free(intake->streams);
-    free(intake->spares);
+    free(intake->queues);
+    free(intake->arrivals);
     free(intake);
 }
 

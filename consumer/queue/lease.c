@@ -67,7 +67,7 @@ static void on_beaten(void *owner, const redisReply *reply,
 /* Also while its end is being written: Redis may be full for long. */
 static bool is_beaten(const struct attempt *attempt)
 {
-    return attempt != NULL && attempt->held && attempt->state != ENDED;
+    return attempt != NULL && attempt->state != ENDED;
 }
 
 static void send_batch(struct consumer *consumer, struct batch *batch,
