@@ -36,8 +36,6 @@ static const struct rule {
     uint64_t limit_ms;
     bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS,
-                   true },
     [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
                   true },
     [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | TO(ACTING) | STOPS,
@@ -201,7 +199,7 @@ static void act_on_stop(struct attempt *attempt)
         return;
     }
     bool ends = attempt->state == SAVING && attempt->stop != STOP_RELEASE;
-    if (attempt->state == STARTING || attempt->state >= FINISHING || ends)
+    if (attempt->state >= FINISHING || ends)
         return;
     drop_work(attempt);
     if (attempt->stop == STOP_RELEASE)
@@ -454,8 +452,8 @@ void attempt_journal(struct attempt *attempt, const char *type,
 
 /* ------------------------------------------------------ beginning and end */
 
-void attempt_new(const struct partition *partition, struct view stream,
-                 struct view entry)
+void attempt_new(const struct partition *partition,
+                 const struct started *started)
 {
     struct consumer *consumer = partition->consumer;
     struct attempt *attempt = calloc(1, sizeof(*attempt));
@@ -469,11 +467,9 @@ void attempt_new(const struct partition *partition, struct view stream,
     attempt->consumer = consumer;
     attempt->partition = partition;
     attempt->serial = ++consumer->serials;
-    attempt->stream = view_dup(stream);
-    attempt->entry = view_dup(entry);
     attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
-    attempt->started_ms = attempt_now_ms(attempt);
     store_init(&attempt->store, partition->control);
+    attempt_begin(attempt, started);
     set_alarm(attempt);
     attempt_run(attempt);
 }
@@ -502,8 +498,6 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->result);
     known_finish(&attempt->fork);
     arena_finish(&attempt->answer);
-    free(attempt->stream);
-    free(attempt->entry);
     free(attempt);
 }
 

@@ -1,6 +1,6 @@
-/* attempt.h - one consumer's work on one job, from the claim to the end.
+/* attempt.h - one consumer's work on one job, from its start to its end.
  *
- *   STARTING -> LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
+ *               LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
  *                           ^ | | ^
  *            .--------------' | | '------------------------------------.
  *            |      .---------' '------------.                         |
@@ -37,7 +37,6 @@
 #include "consumer/session/session.h"
 
 enum attempt_state {
-    STARTING,
     LOADING,
     DECIDING,
     ASKING,
@@ -76,7 +75,6 @@ struct attempt {
     const struct partition *partition;
     size_t slot;
     uint64_t serial; /* never used twice */
-    char *stream, *entry;
 
     enum attempt_state state;
     bool begun, landed; /* in this state: asked for; come */
@@ -94,11 +92,9 @@ struct attempt {
     uint64_t started_ms;  /* the loop's clock */
     uint64_t renewed_ms;  /* when blobs were, since the start; 0: not yet */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
-    bool held;            /* the lease is ours: beat it */
     struct buf body;
     struct buf *records; /* of the journal it began with */
     size_t record_count;
-    bool cancelled; /* it was asked for before the start */
 
     struct store store;
     struct progress progress;
@@ -135,8 +131,8 @@ struct attempt {
 };
 
 /* Takes a place in consumer->slots, which must have one. Copies. */
-void attempt_new(const struct partition *partition, struct view stream,
-                 struct view entry);
+void attempt_new(const struct partition *partition,
+                 const struct started *started);
 
 /* At any time; the machine acts on it from the loop or at once. */
 void attempt_stop(struct attempt *attempt, enum stop stop);
@@ -154,9 +150,10 @@ attempt_step step_asking, step_answering, step_answered, step_refused,
 /* tool.c: the executor's side. */
 attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;
-/* start.c, finish.c */
-attempt_step step_starting, step_loading, step_saving, step_finishing,
-    step_releasing, step_parking;
+/* start.c: attempt_begin() keeps what the start has told. finish.c */
+void attempt_begin(struct attempt *attempt, const struct started *started);
+attempt_step step_loading, step_saving, step_finishing, step_releasing,
+    step_parking;
 /* action.c: what is done with a session itself. */
 attempt_step step_acting, step_forking, step_recording;
 

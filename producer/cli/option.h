@@ -34,6 +34,7 @@ struct options {
     const char *system;
     struct texts tools;
     const char *job;
+    const char *jobs;
     const char *queue;
     int priority; /* enum quern_priority */
     const char *tenant;

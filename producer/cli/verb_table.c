@@ -40,7 +40,14 @@ const struct verb verbs[] = {
       .words = "QUESTION",
       .max_words = 1,
       .about = "put a job into the queue and print its id",
-      .details = "Ask for it later with get, wait or watch.\n",
+      .details =
+          "Ask for it later with get, wait or watch. --jobs prints the ids in "
+          "the order\n"
+          "of the lines, and a sentence for each that is refused; with --json "
+          "an object\n"
+          "for each, with its line and its id or error.\n"
+          "\n"
+          "  jq -c '{prompt: .question}' asked.json | quern submit --jobs -\n",
       .run = verb_submit },
     { .name = "get",
       .words = "ID",

@@ -121,7 +121,7 @@ static redisReply *exchange(struct conn *conn, const struct command *command,
     return conn_receive(conn, timeout_ms, err);
 }
 
-static bool load_library(struct conn *conn, uint64_t timeout_ms,
+bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
@@ -145,7 +145,7 @@ static redisReply *call_once(struct conn *conn, const struct command *command,
     redisReply *given;
 
     if (reply && reply_cure(reply) == CURE_LOAD) {
-        if (!load_library(conn, timeout_ms, err))
+        if (!handle_load_library(conn, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
         reply = exchange(conn, command, timeout_ms, err);
@@ -157,9 +157,7 @@ static redisReply *call_once(struct conn *conn, const struct command *command,
     return given;
 }
 
-/* The first exchange is not tried again when nobody was there at all: that is
- * more likely a wrong address than a server that is away. */
-static bool meet(struct quern *quern, struct conn *conn, struct err *err)
+bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -174,13 +172,19 @@ static bool meet(struct quern *quern, struct conn *conn, struct err *err)
     return quern->fleet->met;
 }
 
+bool handle_may_pass(const struct err *fault)
+{
+    return fault->kind == ERR_RETRY &&
+           strcmp(fault->code, "redis_unavailable") == 0;
+}
+
 static redisReply *call(struct quern *quern, struct conn *conn,
                         const struct command *command, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!meet(quern, conn, err))
+    if (!handle_meet(quern, conn, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
@@ -190,9 +194,7 @@ static redisReply *call(struct quern *quern, struct conn *conn,
 
         if (reply)
             return reply;
-        if (fault.kind != ERR_RETRY ||
-            strcmp(fault.code, "redis_unavailable") != 0 ||
-            clock_ms() + backoff >= end) {
+        if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
             *err = fault;
             return NULL;
         }
@@ -202,8 +204,8 @@ static redisReply *call(struct quern *quern, struct conn *conn,
     }
 }
 
-redisReply *handle_call(struct quern *quern, unsigned int partition,
-                        const struct command *command, struct err *err)
+struct conn *handle_conn(struct quern *quern, unsigned int partition,
+                         struct err *err)
 {
     struct fleet *fleet = quern->fleet;
     bool apart = fleet->address.kind == ADDRESS_CLUSTER;
@@ -219,7 +221,15 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
         *conn = conn_new(&fleet->address, names_slot(&fleet->names, partition),
                          fleet->role);
     fleet->latest = partition;
-    return call(quern, *conn, command, err);
+    return *conn;
+}
+
+redisReply *handle_call(struct quern *quern, unsigned int partition,
+                        const struct command *command, struct err *err)
+{
+    struct conn *conn = handle_conn(quern, partition, err);
+
+    return conn ? call(quern, conn, command, err) : NULL;
 }
 
 redisReply *handle_call_job(struct quern *quern, struct view id,

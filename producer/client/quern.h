@@ -140,8 +140,8 @@ struct quern_job {
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;
- * *existed (may be NULL) tells that it was there before, by its idempotency key
- * or because the caller gave its id. Errors: missing_field, bad_field,
+ * *existed (may be NULL) tells that it was there before, by one of its keys or
+ * because the caller gave its id. Errors: missing_field, bad_field,
  * too_large, queue_full, redis_unavailable, redis_refused. After
  * redis_unavailable the job may stand: submit again with the id in *id (none is
  * there when Redis was not reached at all). */
@@ -159,6 +159,28 @@ QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
 QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
                                   size_t size, struct quern_id *id,
                                   bool *existed, struct quern_error *error);
+
+/* What became of one of many. */
+struct quern_submitted {
+    struct quern_id id; /* of the job that stands; else to try again with it,
+                           "": it was refused before it had one */
+    bool existed;
+    struct quern_error error; /* kind 0: it stands */
+};
+
+/* The same for many jobs, in their order, none of which waits for the answer to
+ * the one before: several times as fast as one by one. submitted: room for
+ * count of them. A job that is refused does not hold up the others; true when
+ * all of them stand, else *error is that of the first that does not, or may
+ * not. The handle's timeout is for each answer. */
+QUERN_API bool quern_submit_many(struct quern *quern,
+                                 const struct quern_job *jobs, size_t count,
+                                 struct quern_submitted *submitted,
+                                 struct quern_error *error);
+QUERN_API bool quern_submit_many_json(struct quern *quern,
+                                      const char *const *jobs, size_t count,
+                                      struct quern_submitted *submitted,
+                                      struct quern_error *error);
 
 /* --- asking ------------------------------------------------------------- */
 

@@ -17,12 +17,15 @@
 #include "schemas/redis/route.h"
 #include "schemas/redis/wire.h"
 
+enum { ENOUGH_BYTES = 64 << 10 }; /* for one write of many commands */
+
 struct conn {
     struct route route;
     char where[300]; /* the server that was last connected to, for people */
     char *role;
     redisContext *wire; /* NULL: closed */
     size_t owed;        /* replies to what was sent and not yet received */
+    size_t unsent;      /* bytes of commands that conn_send() has gathered */
     bool subscribed;    /* messages come unasked */
 };
 
@@ -66,7 +69,7 @@ static void hang_up(struct conn *conn)
     if (conn->wire)
         redisFree(conn->wire);
     conn->wire = NULL;
-    conn->owed = 0;
+    conn->owed = conn->unsent = 0;
     conn->subscribed = false;
 }
 
@@ -131,6 +134,7 @@ static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
 {
     bool done = false;
 
+    conn->unsent = 0;
     while (wire_flush(conn->wire, &done, err)) {
         if (done)
             return true;
@@ -226,15 +230,6 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
     return find(conn, deadline, err);
 }
 
-static bool send_command(struct conn *conn, const struct command *command,
-                         struct deadline deadline, struct err *err)
-{
-    if (!connect_wire(conn, deadline, err))
-        return false;
-    wire_put(conn->wire, command);
-    return flush(conn, deadline, err);
-}
-
 /* NULL also for what ends the connection (reply.h): it is no answer. */
 static redisReply *take_answer(struct conn *conn, struct deadline deadline,
                                struct err *err)
@@ -259,8 +254,11 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
     redisReply *reply = NULL;
 
     assert(conn->owed == 0);
-    if (send_command(conn, command, deadline, err))
-        reply = take_answer(conn, deadline, err);
+    if (connect_wire(conn, deadline, err)) {
+        wire_put(conn->wire, command);
+        if (flush(conn, deadline, err))
+            reply = take_answer(conn, deadline, err);
+    }
     if (!reply) {
         fail(conn, err);
         return NULL;
@@ -277,10 +275,16 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
 bool conn_send(struct conn *conn, const struct command *command,
                uint64_t timeout_ms, struct err *err)
 {
-    if (!send_command(conn, command, deadline_in(timeout_ms), err))
+    struct deadline deadline = deadline_in(timeout_ms);
+
+    if (!connect_wire(conn, deadline, err))
         return fail(conn, err);
+    wire_put(conn->wire, command);
     conn->owed++;
-    return true;
+    for (int i = 0; i < command->argc; i++)
+        conn->unsent += command->argvlen[i];
+    return conn->unsent < ENOUGH_BYTES || flush(conn, deadline, err) ||
+           fail(conn, err);
 }
 
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
@@ -292,7 +296,11 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
                 "the connection was lost before this reply");
         return NULL;
     }
-    redisReply *reply = take_answer(conn, deadline_in(timeout_ms), err);
+    struct deadline deadline = deadline_in(timeout_ms);
+    redisReply *reply = NULL;
+
+    if (conn->unsent == 0 || flush(conn, deadline, err))
+        reply = take_answer(conn, deadline, err);
     if (!reply) {
         fail(conn, err);
         return NULL;

@@ -332,6 +332,7 @@ def test_a_schedule_submits_its_job(quern, jobs):
     said = quern(
         *("schedule", "add", "report", "every 1s", "how much?"),
         *"--queue night --tenant acme --model big --session lab".split(),
+        *"--unique u --priority high".split(),
     )
     assert said.count("\n") == 5 and said.startswith("next       20")
     time.sleep(1.01)
@@ -343,6 +344,7 @@ def test_a_schedule_submits_its_job(quern, jobs):
         "acme",
         "lab",
     )
+    assert (facts["unique"], facts["priority"]) == ("u", "high")
     body = msgpack.unpackb(jobs.body(job_id(900)))
     assert body["prompt"] == "how much?" and body["model"] == "big"
     assert body["id"] == job_id(900)
@@ -399,9 +401,10 @@ def test_a_schedules_job_as_json(quern, jobs):
     job = json.dumps({"kind": "code", "cells": ["1 + 1"]})
     quern("schedule", "add", "n", "@daily", "--job", "-", stdin=job)
     assert quern.json("schedule", "show", "n")[0]["job"]["cells"] == ["1 + 1"]
-    job = json.dumps({"prompt": "q", "idempotency_key": "k"})
-    said = quern("schedule", "add", "m", "@daily", "--job", "-", stdin=job, code=65)
-    assert "each time has its own" in said
+    for name, value in (("id", A), ("idempotency_key", "k"), ("not_before", 1)):
+        job = json.dumps({"prompt": "q", name: value})
+        said = quern("schedule", "add", "m", "@daily", "--job", "-", stdin=job, code=65)
+        assert f"{name}: a schedule's job can have none" in said
 
 
 # --- words ----------------------------------------------------------------------

@@ -101,6 +101,23 @@ def test_work_that_comes_in_a_drain_goes_back(stack):
     assert stack.model.counts()["total"] == 1
 
 
+def test_a_lost_answer_is_no_crash(stack):
+    """Jobs have started, and nobody heard of it: whoever asked asks again, long
+    before their leases end."""
+    with HeldRedis(stack.redis.socket) as way:
+        stack.consumer(redis_url=way.url, lease_ms=600000)
+        way.hold(b"quern_v1_take")
+        jobs = [stack.submit(prompt="x") for _ in range(3)]
+        assert way.held.wait(10)
+        stack.wait_event(jobs[0], "job.started")
+        way.drop()
+        results = [stack.result(job) for job in jobs]
+    assert [result["status"] for result in results] == ["completed"] * 3
+    assert [result["attempts"] for result in results] == [1] * 3
+    assert stack.types(jobs[0]).count("job.started") == 1
+    assert stack.model.counts()["total"] == 3
+
+
 @one_way
 def test_what_is_handed_back_is_handed_back_for_certain(stack):
     """The answer to an earlier write is not the answer to the release."""

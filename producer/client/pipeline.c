@@ -1,0 +1,137 @@
+/* pipeline.c - many calls, each sent before the one before it is answered. */
+#include <string.h>
+
+#include "producer/client/handle.h"
+
+enum { WINDOW = 256 }; /* calls without an answer */
+
+/* What is on its way, oldest first, of calls that have a command. */
+struct flight {
+    struct sent {
+        size_t index;
+        struct conn *conn;
+    } sent[WINDOW];
+    size_t first, count;
+    size_t next; /* call to be sent */
+};
+
+/* None of it will be answered. */
+static void drop(struct flight *flight)
+{
+    for (; flight->count > 0; flight->count--) {
+        conn_close(flight->sent[flight->first].conn);
+        flight->first = (flight->first + 1) % WINDOW;
+    }
+}
+
+static bool send_one(struct quern *quern, const struct command *command,
+                     unsigned int partition, struct sent *sent, struct err *err)
+{
+    sent->conn = handle_conn(quern, partition, err);
+    return sent->conn && handle_meet(quern, sent->conn, err) &&
+           conn_send(sent->conn, command, quern->timeout_ms, err);
+}
+
+static bool send_more(struct quern *quern, const struct pipeline *pipeline,
+                      struct flight *flight, struct err *err)
+{
+    while (flight->count < WINDOW && flight->next < pipeline->count) {
+        struct sent *sent =
+            &flight->sent[(flight->first + flight->count) % WINDOW];
+        struct command command;
+        unsigned int partition;
+        bool gone;
+
+        sent->index = flight->next++;
+        if (!pipeline->ask(pipeline->owner, sent->index, &command, &partition))
+            continue;
+        gone = send_one(quern, &command, partition, sent, err);
+        command_finish(&command);
+        if (!gone)
+            return false;
+        flight->count++;
+    }
+    return true;
+}
+
+/* The oldest one's. After what no caller should see, all that is on its way is
+ * sent again. */
+static bool take_answer(struct quern *quern, const struct pipeline *pipeline,
+                        struct flight *flight, size_t *done, struct err *err)
+{
+    const struct sent *sent = &flight->sent[flight->first];
+    CLEANUP(cleanup_reply)
+    redisReply *reply = conn_receive(sent->conn, quern->timeout_ms, err);
+    struct err said = { 0 };
+
+    if (!reply)
+        return false;
+    if (reply_cure(reply) == CURE_LOAD) {
+        conn_close(sent->conn);
+        return handle_load_library(sent->conn, quern->timeout_ms, err) &&
+               err_set(err, ERR_RETRY, "redis_unavailable",
+                       "the function library was not there");
+    }
+    if (!reply_ok(reply, &said) && handle_may_pass(&said)) {
+        *err = said;
+        return false;
+    }
+    pipeline->answer(pipeline->owner, sent->index, reply);
+    *done = sent->index + 1;
+    flight->first = (flight->first + 1) % WINDOW;
+    flight->count--;
+    return true;
+}
+
+/* Half of the window is taken before it is filled again: Redis always has work,
+ * and much of it arrives in one read. */
+static bool run(struct quern *quern, const struct pipeline *pipeline,
+                struct flight *flight, size_t *done, struct err *err)
+{
+    do {
+        size_t enough = WINDOW / 2;
+
+        if (!send_more(quern, pipeline, flight, err))
+            return false;
+        if (flight->next == pipeline->count)
+            enough = 0;
+        while (flight->count > enough)
+            if (!take_answer(quern, pipeline, flight, done, err))
+                return false;
+    } while (flight->next < pipeline->count);
+    *done = pipeline->count;
+    return true;
+}
+
+bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
+                     size_t *done, struct err *err)
+{
+    uint64_t end = clock_after(quern->timeout_ms);
+    uint64_t backoff = FIRST_BACKOFF_MS;
+
+    *done = 0;
+    for (;;) {
+        struct flight flight = { .next = *done };
+        struct err fault = { 0 };
+        size_t before = *done;
+
+        if (run(quern, pipeline, &flight, done, &fault))
+            return true;
+        drop(&flight);
+        if (!quern->fleet->met) {
+            *err = fault;
+            return false;
+        }
+        if (*done > before) { /* it has been back meanwhile */
+            end = clock_after(quern->timeout_ms);
+            backoff = FIRST_BACKOFF_MS;
+        }
+        if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
+            *err = fault;
+            return false;
+        }
+        sleep_ms(backoff);
+        if (backoff < LAST_BACKOFF_MS)
+            backoff *= 2;
+    }
+}
