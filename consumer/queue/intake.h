@@ -8,7 +8,9 @@
  * the oldest of all queues first; when that was all, BLOCKING waits on every
  * stream, and the entries that it brings are named in the next take. A take
  * whose answer was lost is sent again under its ticket: it answers the same
- * jobs. The connection is its own: a blocked one serves nobody else. */
+ * jobs. Paused queues and tenants at their limits are Redis's affair: take puts
+ * what it may not start back into its lane. The connection is its own: a
+ * blocked one serves nobody else. */
 #ifndef CONSUMER_INTAKE_H
 #define CONSUMER_INTAKE_H
 

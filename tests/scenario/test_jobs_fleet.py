@@ -147,6 +147,28 @@ def test_quiet_claims_nothing(stack):
     assert consumer.alive()
 
 
+def asked(stack):
+    """How often it was asked for jobs: a take reads its ticket, once."""
+    stats = stack.db.info("commandstats")
+    return stats["cmdstat_get"]["calls"] + stats["cmdstat_xreadgroup"]["calls"]
+
+
+def test_a_paused_queue_is_left_alone_until_it_goes_on(stack):
+    stack.model.script([{"text": "ok", "delay_ms": 300}])
+    jobs = [stack.submit(prompt="x") for _ in range(5)]
+    stack.consumer(slots=1)
+    stack.wait_event(jobs[0], "job.started")
+    stack.call("queue_set", "default", "paused", "1")
+    stack.result(jobs[0])
+    wait_until(stack.is_quiet, what="the others stand in their lane")
+    before = asked(stack)
+    time.sleep(1)
+    assert asked(stack) - before < 20
+    assert [stack.state(job) for job in jobs[1:]] == ["queued"] * 4
+    stack.call("queue_set", "default", "paused", "")
+    assert [stack.result(job)["attempts"] for job in jobs] == [1] * 5
+
+
 def test_the_state_is_dumped(stack):
     stack.model.script(SLOW)
     consumer = stack.consumer()
