@@ -56,6 +56,7 @@ struct options {
     uint64_t limit;
     uint64_t skip;
     bool all;
+    bool anew;
     bool dry_run;
     bool yes;
 

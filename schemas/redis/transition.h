@@ -2,8 +2,9 @@
  *
  * The steps are functions of the library quern_v1 (library/, loaded by
  * consumers and by producers that may). KEYS[1] is the partition's root
- * (names.h). Each is fenced: a consumer names the epoch that take gave it, and
- * is refused (STALE) once the job has moved on. Each may be sent again after a
+ * (names.h). Each is fenced: a consumer names the epoch that take gave it (up
+ * to 53 bits: the server's time, in ms, or more), and is refused (STALE) once
+ * the job has moved on. Each may be sent again after a
  * lost reply: the second time changes nothing and answers as the first.
  *
  *   submit -> take -> { beat | journal | event } ... -> finish

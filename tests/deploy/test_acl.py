@@ -115,11 +115,15 @@ def follow(me, job):
         assert ears.get_message(timeout=5)["type"] == "unsubscribe"
 
 
+def epoch_of(user, job):
+    return int(user.call("HGET", f"{ROOT}job:{job}", "epoch"))
+
+
 def begin(admin):
     """A job that runs; its id and epoch."""
     job, _ = admin.submit("queue", "other")
     assert admin.transition("take", "c", 60000, 3, 1, "queue", "other")
-    return job, int(admin.call("HGET", f"{ROOT}job:{job}", "epoch"))
+    return job, epoch_of(admin, job)
 
 
 def bury(admin):
@@ -198,24 +202,26 @@ def consume(me, admin):
     me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 1, "STREAMS", WORK, ">")
     entry = me.call("HGET", f"{ROOT}job:{job}", "entry")
     assert me.transition(*take, "ticket", 1, "entry", WORK, entry)[0][0] == 1
-    me.transition("beat", "c", job, 1)
-    me.transition("journal", job, 1, 0, "record", "turn.started", b"\x80")
-    me.transition("event", job, 1, 1, "turn.started", b"\x80")
-    me.transition("session_claim", job, 1, "t/s", 60000)
-    save = ("session_save", job, 1, "t/s")
+    epoch = epoch_of(me, job)
+    me.transition("beat", "c", job, epoch)
+    me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
+    me.transition("event", job, epoch, 1, "turn.started", b"\x80")
+    me.transition("session_claim", job, epoch, "t/s", 60000)
+    save = ("session_save", job, epoch, "t/s")
     me.transition(*save, 0, 1, 60000, 0, "r1", "", BLOB[-64:])
     me.transition(*save, 1, 1, 60000, 0, "r2", "")
-    me.transition("finish", job, 1, "completed", "r", "", "", 60000, 60000)
+    me.transition("finish", job, epoch, "completed", "r", "", "", 60000, 60000)
     me.transition(*take, "ticket", 2, "queue", "default")
-    me.transition("finish", other, 1, "failed", "r", "", "x", 60000, 60000)
+    me.transition(
+        "finish", other, epoch_of(me, other), "failed", "r", "", "x", 60000, 60000
+    )
 
     # handed back, waiting, lost, overdue, taken by start
     job, _ = admin.submit()
     me.transition(*take, "ticket", 3, "queue", "default")
-    me.transition("release", job, 1, "drain")
+    me.transition("release", job, epoch_of(me, job), "drain")
     me.transition(*take, "ticket", 4, "queue", "default")
-    epoch = int(me.call("HGET", f"{ROOT}job:{job}", "epoch"))
-    me.transition("wait", job, epoch, 1, "retry", 1, "")
+    me.transition("wait", job, epoch_of(me, job), 1, "retry", 1, "")
     time.sleep(0.01)
     me.transition("promote", 100)
     me.transition("take", "c", 1, 3, 9, "ticket", 5, "queue", "default")

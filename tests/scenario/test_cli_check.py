@@ -42,7 +42,7 @@ class World:
 
     def ended(self, state="completed"):
         id = self.running()
-        self.jobs.finish(id, 1, state)
+        self.jobs.finish(id, self.jobs.epoch(id), state)
         return id
 
     def laned(self):
@@ -309,11 +309,13 @@ def sound():
         world.ended("failed")
         world.submit(queue="q", deadline_ms=600000, unique_key="u")
         waits = world.running()
-        world.jobs.wait(waits, 1, 0, "approval", 0)
+        world.jobs.wait(waits, world.jobs.epoch(waits), 0, "approval", 0)
         session = world.running(session="s")
-        world.jobs.claim(session, 1, "default/s")
+        world.jobs.claim(session, world.jobs.epoch(session), "default/s")
         blob = world.jobs.put(b"x = 1")
-        world.jobs.save(session, 1, 0, session="default/s", files=[blob])
+        world.jobs.save(
+            session, world.jobs.epoch(session), 0, session="default/s", files=[blob]
+        )
         world.redis.xadd(world.jobs.work("q"), {"no": "job"})
         world.jobs.take_jobs(queues=["q"], count=50)
         yield world

@@ -28,7 +28,7 @@ def bury(jobs, number, queue="default", code="model_unavailable", **pairs):
     jobs.begin(stream=jobs.work(queue))
     error = {"kind": "retry", "code": code, "message": "nobody answered"}
     result = pack(v=1, id=id, status="failed", error=error)
-    jobs.finish(id, 1, "failed", result, error_code=code)
+    jobs.finish(id, jobs.epoch(id), "failed", result, error_code=code)
     return id
 
 
@@ -197,6 +197,18 @@ def test_what_was_no_job_is_shown_and_forgotten_but_never_run(quern, jobs):
     assert quern("dead", "requeue", "--all", "-y") == "0 jobs requeued\n"
     assert quern("dead", "rm", line["id"], "-y") == "1 job forgotten\n"
     assert quern.json("dead", "ls") == []
+
+
+@pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)
+def test_a_dead_job_goes_on_where_it_failed_or_begins_anew(quern, jobs, verb):
+    jobs.submit(A, pack(v=1, id=A, prompt="?"))
+    for how, records in (([], [b"paid"]), (["--anew"], [])):
+        job = jobs.begin()
+        if not job.journal:
+            jobs.journal(A, job.epoch, 0, b"paid")
+        jobs.finish(A, job.epoch, "failed")
+        quern(*verb, A, *how)
+        assert jobs.records(A) == records
 
 
 @pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)

@@ -16,6 +16,8 @@ key begins with it and is in its slot. The clock is the server's.
 Who may change a job that runs is decided by its epoch: its start gives it, and
 whatever takes the job from its holder (release, wait, lapse, an end from
 outside) raises it, so a late write names an epoch that is over and is refused.
+It is the time of the start, in ms, or one more than it was, if that is greater:
+a count alone would come again after a failover that has lost a start.
 A terminal job whose epoch is still the caller's was ended by that caller. Until
 when the holder has it stands in the sorted set leases.
 
@@ -23,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 12 -- raise with every change; transition.c reads it from here
+local BUILD = 13 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.

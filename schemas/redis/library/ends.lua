@@ -40,7 +40,8 @@ local function finish_job(job, now, end_)
 
     redis.call("PEXPIRE", job.key, facts_ttl_ms)
     redis.call("PEXPIRE", root .. "events:" .. job.id, DAY_MS)
-    redis.call("PEXPIRE", root .. "journal:" .. job.id, HOUR_MS)
+    redis.call("PEXPIRE", root .. "journal:" .. job.id,
+        failed and ttl_ms or HOUR_MS)
     if failed then
         redis.call("PEXPIRE", body_key(job), ttl_ms)
         bury(root, job.queue, job.id, now, facts_ttl_ms)

@@ -75,6 +75,12 @@ local function reset(job, name)
     if job[name] ~= ABSENT[name] then set(job, name, ABSENT[name]) end
 end
 
+-- A number that no start of this job has had, also where a failover has lost
+-- starts: those that it has lost were before now.
+local function new_epoch(job, now)
+    set(job, "epoch", math.max(job.epoch + 1, now))
+end
+
 -- Whoever holds it holds it no more: once in a step.
 local function fence(job)
     if job.fenced then return end

@@ -10,12 +10,14 @@ local function dead_job(root, id)
     return job, dead and true or false
 end
 
--- It begins anew, under its id: seq goes on, all else is as after submit.
-local function revive(job, now)
+-- Under its id: seq goes on, and so does the journal, if it is not to begin
+-- anew; all else is as after submit.
+local function revive(job, now, anew)
     local root, id = job.root, job.id
+    local journal = root .. "journal:" .. id
     call("ZREM", root .. "dead:" .. job.queue, id)
-    redis.call("DEL", root .. "result:" .. id, root .. "journal:" .. id,
-        root .. "events:" .. id)
+    redis.call("DEL", root .. "result:" .. id, root .. "events:" .. id)
+    redis.call(anew and "DEL" or "PERSIST", journal)
     redis.call("PERSIST", job.key)
     redis.call("PERSIST", body_key(job))
     redis.call("HDEL", job.key, "finished_at", "error_code", "started_at")
@@ -38,11 +40,12 @@ local function revive(job, now)
     end
 end
 
--- id. Answers queued, or late: it is not among the dead.
+-- id ["anew"]. Answers queued, or late: it is not among the dead.
 local function requeue(keys, args)
-    local root, id, now = keys[1], args[1], now_ms()
-    if not is_id(root, id) then
-        return refuse("BADARG", "requeue: '%s' names no job", id or "")
+    local root, id, how, now = keys[1], args[1], args[2] or "", now_ms()
+    if not is_id(root, id) or how ~= "" and how ~= "anew" then
+        return refuse("BADARG", "requeue: '%s' names no job, or '%s' no way",
+            id or "", how)
     end
     local job, dead = dead_job(root, id)
     if not job then return refuse("GONE", "no job %s", id) end
@@ -60,7 +63,7 @@ local function requeue(keys, args)
     if holder and ongoing(root, holder, now) then
         return refuse("BADARG", "requeue: job %s has its unique key", holder)
     end
-    revive(job, now)
+    revive(job, now, how == "anew")
     arrive(job, now, settings_of(root, job.queue, job.tenant))
     emit_map(job, now, "job.queued",
         { queue = job.queue, reason = "requeued" })

@@ -8,10 +8,11 @@ end
 
 -- ------------------------------------------------------------------- start
 
--- What a consumer needs to work on it. The body comes with those of others.
-local function answer(job, now)
+-- What a consumer needs to work on it. The body comes with those of others;
+-- what has never been started has no journal.
+local function answer(job, now, first)
     local journal = {}
-    if job.epoch > 1 then
+    if not first then
         journal = call("LRANGE", job.root .. "journal:" .. job.id, 0, -1)
     end
     return {
@@ -109,9 +110,10 @@ local function start_job(job, now, who)
     local settings = cached_settings(who, job)
     local why, at = bar(job.root, job.queue, job.tenant, settings, now)
     if why then return hold_back(job, now, why, at) end
+    local first = job.epoch == 0
     charge(job, settings, now)
     set(job, "state", "in_progress")
-    set(job, "epoch", job.epoch + 1)
+    new_epoch(job, now)
     set(job, "attempts", job.attempts + 1)
     set(job, "owner", who.consumer)
     set(job, "lease_ms", who.lease_ms)
@@ -121,7 +123,7 @@ local function start_job(job, now, who)
     emit_map(job, now, "job.started", { consumer = who.consumer })
     save(job)
     note_start(who, job, now)
-    return answer(job, now)
+    return answer(job, now, first)
 end
 
 -- One that runs already: its holder is gone, or here is who asks again.
@@ -129,7 +131,7 @@ local function start_again(job, now, who)
     if job.owner == who.consumer and who.again then
         -- Its reply was lost: the same attempt under a new epoch, which nobody
         -- but this caller knows.
-        set(job, "epoch", job.epoch + 1)
+        new_epoch(job, now)
         set(job, "lease_ms", who.lease_ms)
         save(job)
         note_start(who, job, now)

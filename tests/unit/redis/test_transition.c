@@ -120,6 +120,8 @@ static void the_library_loads_and_tells_its_build(void **state)
     freeReplyObject(reply);
 }
 
+static uint64_t epoch; /* of the first start */
+
 static void a_consumer_is_told_all_at_start(void **state)
 {
     (void)state;
@@ -132,7 +134,8 @@ static void a_consumer_is_told_all_at_start(void **state)
     redisReply *reply = start_entry(entry, &started);
     assert_true(started.run);
     assert_true(view_is(started.id, ID));
-    assert_int_equal(started.epoch, 1);
+    assert_int_equal(started.epoch, started.now);
+    epoch = started.epoch;
     assert_int_equal(started.attempt, 1);
     assert_int_equal(started.crashes, 0);
     assert_false(started.cancel);
@@ -147,7 +150,7 @@ static void what_it_does_is_fenced(void **state)
 {
     (void)state;
     struct command command;
-    struct holding mine[] = { { VIEW(ID), 1 }, { VIEW(ID), 2 } };
+    struct holding mine[] = { { VIEW(ID), epoch }, { VIEW(ID), epoch + 1 } };
     struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
                                    { "message.delta", EMPTY } };
     struct beaten beaten[2];
@@ -176,7 +179,7 @@ static void its_session_is_claimed_and_saved(void **state)
     struct command command;
     struct session_turn turn;
     struct session_file files[] = { { .name = VIEW("a") } };
-    struct session_save save = { .holding = { VIEW(ID), 1 },
+    struct session_save save = { .holding = { VIEW(ID), epoch },
                                  .session = { VIEW("acme"), VIEW("s1") },
                                  .ttl_ms = 60000,
                                  .record = VIEW("record"),
