@@ -8,6 +8,7 @@
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 
@@ -74,6 +75,9 @@ static void on_group(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
+    if (reply != NULL && reply->type == REDIS_REPLY_STATUS &&
+        intake->partition != NULL)
+        upkeep_mend(intake->partition->upkeep); /* made: who has deleted it? */
     if (reply != NULL && intake->groups > 0 && --intake->groups == 0)
         turn(intake);
 }

@@ -23,7 +23,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 12 -- raise with every change; transition.c reads it from here
+local BUILD = 13 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -54,6 +54,9 @@ local MAX_SESSION_FILES = 512
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS
 local WEEK_MS = 7 * DAY_MS
+-- Between two walks of mend, and between two steps of one at the most.
+local MEND_MS = 600 * 1000
+local MEND_STEP_MS = 15 * 1000
 
 local EMPTY_MAP = "\128" -- MessagePack
 
