@@ -183,7 +183,7 @@ class Library(Invariants):
 
     def promote(self, count=100):
         """(moved, ms until the next, schedules that are due)"""
-        moved, next_ms, due = self.call("promote", count)
+        moved, next_ms, due, self.wants_mend = self.call("promote", count)
         due = [due[i : i + 4] for i in range(0, len(due), 4)]
         return (
             moved,

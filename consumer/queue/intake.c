@@ -8,6 +8,7 @@
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/transition.h"
@@ -93,7 +94,11 @@ static void on_group(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
-    if (reply == NULL || intake->groups == 0 || --intake->groups > 0)
+    if (reply == NULL || intake->groups == 0)
+        return;
+    if (reply->type == REDIS_REPLY_STATUS && intake->partition != NULL)
+        upkeep_mend(intake->partition->upkeep); /* made: who has deleted it? */
+    if (--intake->groups > 0)
         return;
     if (intake->asking.ticket != 0)
         send_take(intake);

@@ -4,7 +4,7 @@ wrong in it."""
 import msgpack
 import pytest
 from history import History, read_history, sha_of
-from invariants import INVARIANTS
+from fleet_invariants import INVARIANTS
 from seen import Seen
 from state import Job, State, Stream
 from verdict import judge, summary

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from invariants import INVARIANTS
+from fleet_invariants import INVARIANTS
 from seen import is_end, recoveries
 
 

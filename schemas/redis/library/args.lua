@@ -56,6 +56,9 @@ local MAX_SESSION_FILES = 512
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS
 local WEEK_MS = 7 * DAY_MS
+-- Between two walks of mend, and between two steps of one at the most.
+local MEND_MS = 600 * 1000
+local MEND_STEP_MS = 15 * 1000
 
 local EMPTY_MAP = "\128" -- MessagePack
 

@@ -20,9 +20,12 @@ local function lane_of(root, queue, tenant, priority)
     return root .. "lane:" .. queue .. "/" .. tenant .. ":" .. priority
 end
 
--- At 0: what was there before its first consumer must not be lost.
-local function make_group(stream)
-    return redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+-- At 0: what was there before its first consumer must not be lost. Where it
+-- had to be made, whoever looks next walks over everything: jobs may stand in a
+-- stream that was deleted.
+local function make_group(root, stream)
+    local made = redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+    if made.ok then redis.call("DEL", root .. "mended") end
 end
 
 -- Acknowledged and deleted: XLEN is what waits and runs.
@@ -147,7 +150,7 @@ local function push(job, now)
     local stream = work(job.root, job.queue, job.priority)
     local entry = call("XADD", stream, "NOMKSTREAM", "*", "id", job.id)
     if not entry then
-        make_group(stream)
+        make_group(job.root, stream)
         call("SADD", job.root .. "queues", job.queue)
         entry = redis.call("XADD", stream, "*", "id", job.id)
     end

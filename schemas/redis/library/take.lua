@@ -243,14 +243,14 @@ local function share(streams, count)
     end
 end
 
-local function read_group(stream, consumer, count)
+local function read_group(root, stream, consumer, count)
     local function read()
         return redis.pcall("XREADGROUP", "GROUP", GROUP, consumer,
             "COUNT", count, "STREAMS", stream, ">")
     end
     local got = read()
     if got and got.err then
-        make_group(stream)
+        make_group(root, stream)
         got = read()
     end
     return got and not got.err and got[1] and got[1][2] or {}
@@ -263,7 +263,8 @@ local function take_some(root, streams, count, now, who, jobs)
     local read, fresh = 0, {}
     for _, stream in ipairs(streams) do
         if stream.take > 0 then
-            local entries = read_group(stream.key, who.consumer, stream.take)
+            local entries = read_group(root, stream.key, who.consumer,
+                stream.take)
             read = read + #entries
             for _, entry in ipairs(entries) do
                 local one = start_entry(root, stream.key, entry[1], now, who,

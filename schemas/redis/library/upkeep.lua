@@ -77,8 +77,18 @@ local function due_schedules(root, now)
     return due
 end
 
+-- One of those who ask is to walk (mend.lua): nobody has done so lately, or who
+-- began has not gone on.
+local function wants_mend(root)
+    local key = root .. "mended"
+    if redis.call("PTTL", key) >= 0 then return 0 end
+    redis.call("SET", key, "", "PX", MEND_STEP_MS)
+    return 1
+end
+
 -- count. Answers how many were moved, in how many ms the next one is due (or
--- -1), and schedules to fire: name, spec, zone, at.
+-- -1), schedules to fire: name, spec, zone, at; and whether the caller is to
+-- walk.
 local function promote(keys, args)
     local root, now, count = keys[1], now_ms(), number(args[1])
     if not (count and count > 0 and count <= MAX_BATCH) then
@@ -95,7 +105,10 @@ local function promote(keys, args)
     end
     at = sooner(at, root .. "deadlines", now)
     at = sooner(at, root .. "schedules", now)
-    return { moved, at and math.ceil(at - now) or -1, due_schedules(root, now) }
+    return {
+        moved, at and math.ceil(at - now) or -1, due_schedules(root, now),
+        wants_mend(root),
+    }
 end
 
 -- ------------------------------------------------------------------ leases
@@ -179,7 +192,7 @@ local function reclaim(keys, args)
         cursor, "+", count)
     if rows.err then
         if not rows.err:find("NOGROUP", 1, true) then return rows end
-        make_group(stream)
+        make_group(root, stream)
         rows = {}
     end
     local jobs = 0
