@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -226,13 +227,34 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
     return find(conn, deadline, err);
 }
 
-static bool send_command(struct conn *conn, const struct command *command,
-                         struct deadline deadline, struct err *err)
+static bool connect_and_write(struct conn *conn, const struct command *command,
+                              struct deadline deadline, struct err *err)
 {
     if (!connect_wire(conn, deadline, err))
         return false;
     wire_put(conn->wire, command);
     return flush(conn, deadline, err);
+}
+
+/* A write to what the other side has closed would kill a program that does not
+ * ignore SIGPIPE, and a library cannot ask for that: this thread has it blocked
+ * meanwhile, and takes the one that it has caused. */
+static bool send_command(struct conn *conn, const struct command *command,
+                         struct deadline deadline, struct err *err)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t pipe, before, pending;
+    bool sent;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sent = connect_and_write(conn, command, deadline, err);
+    if (!sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return sent;
 }
 
 /* NULL also for what ends the connection (reply.h): it is no answer. */
