@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -130,7 +131,8 @@ static bool await(struct conn *conn, short events, struct deadline deadline,
 }
 
 /* Reads meanwhile: the server may have answered much already. */
-static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
+static bool write_out(struct conn *conn, struct deadline deadline,
+                      struct err *err)
 {
     bool done = false;
 
@@ -143,6 +145,26 @@ static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
             return false;
     }
     return false;
+}
+
+/* A write to what the other side has closed would kill a program that does not
+ * ignore SIGPIPE, and a library cannot ask for that: this thread has it blocked
+ * meanwhile, and takes the one that it has caused. */
+static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t pipe, before, pending;
+    bool sent;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sent = write_out(conn, deadline, err);
+    if (!sent && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return sent;
 }
 
 static redisReply *receive(struct conn *conn, struct deadline deadline,

@@ -283,7 +283,7 @@ def test_an_expired_job_is_not_an_unknown_one(quern, consumer, redis):
     redis.delete(f"{ROOT}result:{id}")
     assert "no longer kept" in quern("get", id, code=1)
     redis.delete(f"{ROOT}events:{id}")
-    assert "events are no longer kept" in quern("watch", id, code=65)
+    assert "no longer kept" in quern("watch", id, code=1)
     assert f"no job {UNKNOWN}" in quern("get", UNKNOWN, code=65)
     assert f"no job {UNKNOWN}" in quern("watch", UNKNOWN, code=65)
     assert f"no job {UNKNOWN}" in quern("wait", UNKNOWN, code=65)
