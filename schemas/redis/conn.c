@@ -18,7 +18,10 @@
 #include "schemas/redis/route.h"
 #include "schemas/redis/wire.h"
 
-enum { ENOUGH_BYTES = 64 << 10 }; /* for one write of many commands */
+enum {
+    ENOUGH_BYTES = 64 << 10, /* for one write of many commands */
+    SEND_MS = 10000,         /* what was gathered, where nobody gave a time */
+};
 
 struct conn {
     struct route route;
@@ -344,6 +347,10 @@ redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
 
     if (!conn->wire) {
         err_set(err, ERR_RETRY, "redis_unavailable", "not subscribed");
+        return NULL;
+    }
+    if (conn->unsent > 0 && !flush(conn, deadline_in(SEND_MS), err)) {
+        fail(conn, err);
         return NULL;
     }
     while (ready > 0 && wire_next(conn->wire, &reply, err)) {
