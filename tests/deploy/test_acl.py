@@ -204,7 +204,8 @@ def consume(me, admin):
     assert me.transition(*take, "ticket", 1, "entry", WORK, entry)[0][0] == 1
     epoch = epoch_of(me, job)
     me.transition("beat", "c", job, epoch)
-    me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
+    for _ in range(2):  # its reply was lost
+        me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
     me.transition("event", job, epoch, 1, "turn.started", b"\x80")
     me.transition("session_claim", job, epoch, "t/s", 60000)
     save = ("session_save", job, epoch, "t/s")
@@ -215,6 +216,16 @@ def consume(me, admin):
     me.transition(
         "finish", other, epoch_of(me, other), "failed", "r", "", "x", 60000, 60000
     )
+
+    # many at once
+    job, _ = admin.submit()
+    me.transition(*take, "ticket", 7, "queue", "default")
+    many = ("finish_many", job, epoch_of(me, job), "completed", "r", "", "", 1, 1)
+    assert me.transition(*many) == [b"completed"]
+    for _ in range(80):  # the last of them straight from their lane
+        admin.submit("tenant", "many")
+    for ticket in (8, 9):
+        me.transition("take", "c", 60000, 3, 50, "ticket", ticket, "queue", "default")
 
     # handed back, waiting, lost, overdue, taken by start
     job, _ = admin.submit()
