@@ -328,9 +328,8 @@ class Library(Invariants):
 
     def come_due(self, queues=("default",)):
         """Time passes: whatever waits for one, and every lease, is due."""
-        kinds = ("scheduled", "wakes")
-        times = [f"{kind}:{queue}" for kind in kinds for queue in queues]
-        for name in ["leases", *times]:
+        kinds = ("scheduled", "wakes", "leases")
+        for name in [f"{kind}:{queue}" for kind in kinds for queue in queues]:
             for member in self.ids(name):
                 self.client.zadd(f"{self.root}{name}", {member: 1}, xx=True)
 
@@ -355,7 +354,7 @@ class Library(Invariants):
             jobs = self.take_jobs(count=50, max_crashes=99, queues=queues)
             for job in jobs:
                 self.finish(job.id, job.epoch)
-            if not jobs and not self.ids("leases"):
+            if not jobs and not self.keys("leases"):
                 return
 
 

@@ -122,7 +122,7 @@ def epoch_of(user, job):
 def begin(admin):
     """A job that runs; its id and epoch."""
     job, _ = admin.submit("queue", "other")
-    assert admin.transition("take", "c", 60000, 3, 1, "queue", "other")
+    assert admin.transition("take", "c", 60000, 3, 9, "queue", "other")
     return job, epoch_of(admin, job)
 
 
@@ -131,6 +131,17 @@ def bury(admin):
     job, epoch = begin(admin)
     admin.transition("finish", job, epoch, "failed", "r", "", "x", 1000, 60000)
     return job
+
+
+def approve_held_back(me, admin):
+    """One that goes before the others of its lane."""
+    waits, epoch = begin(admin)
+    admin.transition("wait", waits, epoch, 0, "approval", 0, "")
+    admin.transition("queue_set", "other", "paused", 1)
+    assert me.transition("approve", waits, "yes") == b"queued"
+    admin.transition("queue_set", "other", "paused", 0)
+    admin.transition("promote", 100)
+    admin.transition("take", "c", 60000, 3, 9, "queue", "other")
 
 
 def produce(me, admin):
@@ -160,6 +171,12 @@ def produce(me, admin):
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     assert me.transition("approve", waits, "yes") == b"queued"
+    approve_held_back(me, admin)
+    late, _ = admin.submit("queue", "other", "deadline_ms", 1)
+    approval = ("state", "waiting", "reason", "approval")
+    admin.call("HSET", f"{ROOT}job:{late}", *approval)
+    time.sleep(0.01)
+    assert me.transition("approve", late, "yes") == b"late"
     limit = ("tenant_rate:lim", 1, "tenant_running:lim", 1)
     admin.transition("queue_set", "default", *limit)
     for _ in range(3):
@@ -204,7 +221,8 @@ def consume(me, admin):
     assert me.transition(*take, "ticket", 1, "entry", WORK, entry)[0][0] == 1
     epoch = epoch_of(me, job)
     me.transition("beat", "c", job, epoch)
-    me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
+    for _ in range(2):  # its reply was lost
+        me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
     me.transition("event", job, epoch, 1, "turn.started", b"\x80")
     me.transition("session_claim", job, epoch, "t/s", 60000)
     save = ("session_save", job, epoch, "t/s")
@@ -215,6 +233,30 @@ def consume(me, admin):
     me.transition(
         "finish", other, epoch_of(me, other), "failed", "r", "", "x", 60000, 60000
     )
+
+    # many at once
+    job, _ = admin.submit()
+    me.transition(*take, "ticket", 7, "queue", "default")
+    many = ("finish_many", job, epoch_of(me, job), "completed", "r", "", "", 1, 1)
+    assert me.transition(*many) == [b"completed"]
+    for _ in range(80):  # the last of them straight from their lane
+        admin.submit("tenant", "many")
+    for ticket in (8, 9):
+        me.transition("take", "c", 60000, 3, 50, "ticket", ticket, "queue", "default")
+
+    # of two priorities; one that is read while its queue is paused
+    admin.submit("priority", "high")
+    admin.submit("queue", "default")
+    me.transition("take", "c", 60000, 3, 2, "ticket", 10, "queue", "default")
+    admin.submit()
+    me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 1, "STREAMS", WORK, ">")
+    (read,) = me.client.xpending_range(WORK, "consumers", "-", "+", 1)
+    admin.transition("queue_set", "default", "paused", 1)
+    paused = me.transition(*take, "ticket", 11, "entry", WORK, read["message_id"])
+    assert paused[0][1] == b"paused"
+    admin.transition("queue_set", "default", "paused", 0)
+    me.transition("promote", 100)
+    me.transition("take", "c", 60000, 3, 2, "ticket", 12, "queue", "default")
 
     # handed back, waiting, lost, overdue, taken by start
     job, _ = admin.submit()
@@ -244,10 +286,13 @@ def consume(me, admin):
     # what the clock brings; what other hands have destroyed
     at = int(time.time() * 1000)
     admin.transition("schedule_set", "n", "every 1s", "UTC", at, "job", "x")
+    admin.transition("queue_set", "default", "max_depth", 1000)
     time.sleep(0.01)
     due = me.transition("promote", 100)[2]
     me.transition("fire", "n", due[3], at + 60000, new_id())
-    admin.call("DEL", WORK, f"{ROOT}leases", f"{ROOT}schedules")
+    for _ in range(40):
+        admin.submit("tenant", "many")
+    admin.call("DEL", WORK, f"{ROOT}leases:default", f"{ROOT}schedules")
     cursor = b"0"
     while True:
         cursor, _ = me.transition("mend", 500, cursor)
@@ -288,6 +333,7 @@ def operate(me, admin):
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     run(me, "approve", waits)
+    approve_held_back(me, admin)
     admin.call("XADD", WORK, "*", "no", "job")
     admin.transition("take", "c", 60000, 3, 9, "queue", "default")
     admin.transition("report", "c", 60000, "host", "h", "queues", "default")
@@ -295,6 +341,7 @@ def operate(me, admin):
     run(me, "queue", "pause", "default")
     run(me, "queue", "set", "default", "tenant_running=3", "max_depth=")
     run(me, "queue", "set", "other", "tenant_running=3")
+    admin.call("DEL", f"{ROOT}work:other:normal")
     run(me, "retry", dead[1])
     run(me, "queue", "pause", "other")
     run(me, "dead", "requeue", dead[0])

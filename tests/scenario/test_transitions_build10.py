@@ -214,9 +214,9 @@ def run_old(queue, id=A):
 
 def test_one_that_runs_since_build_10_gets_a_lease_by_its_next_beat(queue):
     run_old(queue)
-    assert queue.ids("leases") == []
+    assert queue.ids("leases:default") == []
     assert queue.call("beat", "old", A, 1) == [1, 0]
-    assert queue.ids("leases") == [A]
+    assert queue.ids("leases:default") == [A]
     queue.finish(A, 1)
 
 

@@ -121,10 +121,10 @@ def test_a_consumer_with_a_lower_bound_judges_before_it_decodes(queue):
 def test_ten_dead_among_three_hundred_are_found_by_walking(queue):
     """As a consumer of build 10 does, and in one step, by their leases."""
     for number in range(300):
-        queue.submit(job_id(number))
-    for job in queue.take_jobs("alive", 145) + queue.take_jobs("alive", 145):
-        assert job.run
-    dead = [job.id for job in queue.take_jobs("dead", 10, lease_ms=5)]
+        queue.submit(job_id(number), tenant=f"t{number}")
+    for entry in queue.take("alive", 290):
+        assert queue.start(entry, "alive").run
+    dead = [queue.start(e, "dead", lease_ms=5).id for e in queue.take("dead", 10)]
     assert len(dead) == 10
     queue.wait_idle(20)
     cursor, found, steps = "-", 0, 0

@@ -75,7 +75,7 @@ def test_a_wait_again_is_no_change(queue):
 def test_a_waiting_job_holds_no_lease_and_no_entry(queue):
     epoch = begun(queue)
     queue.wait(A, epoch, 60000)
-    assert queue.ids("leases") == [] and queue.client.xlen(queue.work()) == 0
+    assert queue.ids("leases:default") == [] and queue.client.xlen(queue.work()) == 0
     refused("STALE", queue.event, A, epoch, "turn.started", b"")
     assert queue.beat("c", (A, epoch)) == [(0, 0)]
 

@@ -49,6 +49,8 @@ local MAX_FACTS = 32 -- that a worker says of itself
 local MAX_DUE = 16 -- schedules that one promote tells of
 local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
 local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
+-- When nobody has come for the entry that a lane has out: its reader has died.
+local LOOK_AGAIN_MS = 1000
 local MAX_FILES = 64 -- of one job
 local MAX_SESSION_BYTES = 256 * KIB
 local MAX_SESSION_FILES = 512

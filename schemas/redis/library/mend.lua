@@ -62,8 +62,9 @@ local function mend_running(job, now)
         save(job)
         mended = 1
     end
-    if not call("ZSCORE", job.root .. "leases", job.id) then
-        call("ZADD", job.root .. "leases", now + job.lease_ms, job.id)
+    local leases = leases_of(job.root, job.queue)
+    if not call("ZSCORE", leases, job.id) then
+        call("ZADD", leases, now + job.lease_ms, job.id)
         mended = 1
     end
     if job.limited == 1 then

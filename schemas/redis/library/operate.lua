@@ -95,24 +95,15 @@ local function purge_lanes(root, queue, count, now)
     local jobs = 0
     for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
         if jobs >= count then return jobs end
-        local lanes = {}
-        for i, priority in ipairs(PRIORITIES) do
-            lanes[i] = open_lane(root, queue, tenant, priority, count - jobs)
-        end
+        local lanes = open_lanes(root, queue, tenant, count - jobs)
         while jobs < count do
             local lane = oldest_head(root, lanes)
             if not lane then break end
-            local job = load(root, lane.job.id)
-            set(job, "cancel_reason", "purged")
-            end_job(job, now, "cancelled")
+            set(lane.job, "cancel_reason", "purged")
+            end_job(lane.job, now, "cancelled")
             jobs, lane.job, lane.at = jobs + 1, nil, lane.at + 1
         end
         close_lanes(root, queue, tenant, lanes)
-        -- The end of a job may have let the next one of its session in.
-        local length = lane_length(root, queue, tenant)
-        if length > 0 then
-            call("HSET", root .. "lanes:" .. queue, tenant, length)
-        end
     end
     return jobs
 end
@@ -249,12 +240,12 @@ local function stats(keys, args)
     if not (queue and is_name(queue)) then
         return refuse("BADARG", "stats: queue '%s'", queue or "")
     end
-    local length, running, oldest = 0, 0, nil
+    local length, pending, oldest = 0, 0, nil
     for _, priority in ipairs(PRIORITIES) do
         local stream = work(root, queue, priority)
-        local pending = redis.pcall("XPENDING", stream, GROUP)
+        local read = redis.pcall("XPENDING", stream, GROUP)
         length = length + redis.call("XLEN", stream)
-        running = running + (tonumber(pending[1]) or 0)
+        pending = pending + (tonumber(read[1]) or 0)
         local head = unread(stream, 1)[1]
         local at = head and tonumber(head[1]:match("^%d+"))
         if at and (not oldest or at < oldest) then oldest = at end
@@ -264,7 +255,8 @@ local function stats(keys, args)
     return {
         "paused", redis.call("HGET", root .. "queue:" .. queue, "paused") == "1"
             and 1 or 0,
-        "ready", math.max(length - running, 0), "running", running,
+        "ready", math.max(length - pending, 0),
+        "running", redis.call("ZCARD", leases_of(root, queue)),
         "lanes", lanes, "tenants", #tenants,
         "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
         "dead", redis.call("ZCARD", root .. "dead:" .. queue),

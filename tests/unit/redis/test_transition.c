@@ -204,6 +204,8 @@ static void its_session_is_claimed_and_saved(void **state)
     refused(&command, "stale");
 }
 
+static struct finish finish_of_it;
+
 static void another_goes_on_and_ends_it(void **state)
 {
     (void)state;
@@ -216,17 +218,38 @@ static void another_goes_on_and_ends_it(void **state)
     assert_int_equal(started.attempt, 1);
     assert_int_equal(started.records, 1);
     assert_string_equal(started.journal->element[0]->str, "record");
-    struct finish finish = { .holding = { VIEW(ID), started.epoch },
-                             .state = STATE_COMPLETED,
-                             .result = VIEW("result"),
-                             .event_data = EMPTY };
-    transition_finish(&command, &names, &finish);
+    finish_of_it = (struct finish){ .holding = { VIEW(ID), started.epoch },
+                                    .state = STATE_COMPLETED,
+                                    .result = VIEW("result"),
+                                    .event_data = EMPTY };
+    transition_finish(&command, &names, &finish_of_it);
     drop(&command);
     freeReplyObject(reply);
 
     reply = start_entry(entry, &started);
     assert_false(started.run);
     assert_true(view_is(started.reason, "taken"));
+    freeReplyObject(reply);
+}
+
+static void many_end_in_one_step(void **state)
+{
+    (void)state;
+    const struct finish again = { .holding = { VIEW(ID), epoch },
+                                  .state = STATE_COMPLETED,
+                                  .result = VIEW("result"),
+                                  .event_data = EMPTY };
+    const struct finish finishes[] = { finish_of_it, again };
+    struct command command;
+    struct err err;
+
+    transition_finish_many(&command, &names, 0, finishes, 2);
+    redisReply *reply = call(&command);
+    assert_true(transition_finished_many(reply, 2, NULL));
+    assert_true(reply_ok(reply->element[0], NULL));
+    assert_false(reply_ok(reply->element[1], &err));
+    assert_string_equal(err.code, "stale");
+    assert_false(transition_finished_many(reply, 3, &err));
     freeReplyObject(reply);
 }
 
@@ -282,6 +305,7 @@ static void readers_refuse_what_they_do_not_know(void **state)
     assert_false(transition_started(&array, &started, &err));
     assert_false(transition_reclaimed(&array, &view, &jobs, &err));
     assert_false(transition_beaten(&array, beaten, 1, &err));
+    assert_false(transition_finished_many(&number, 1, &err));
     assert_false(transition_cancelled(&number, &outcome, &err));
     assert_string_equal(err.code, "internal");
     assert_false(transition_cancelled(NULL, &outcome, &err));
@@ -316,6 +340,7 @@ int main(void)
         cmocka_unit_test(its_session_is_claimed_and_saved),
         cmocka_unit_test(what_it_does_is_fenced),
         cmocka_unit_test(another_goes_on_and_ends_it),
+        cmocka_unit_test(many_end_in_one_step),
         cmocka_unit_test(reclaim_and_cancel),
         cmocka_unit_test(readers_refuse_what_they_do_not_know),
     };
