@@ -203,7 +203,9 @@ class Stack:
         return events
 
     def is_quiet(self):
-        """Nothing waits, nothing is pending."""
+        """Nothing waits, nothing runs."""
+        if self.db.exists(f"{ROOT}leases:default"):
+            return False
         for priority in ("high", "normal", "low"):
             stream = f"{ROOT}work:default:{priority}"
             if self.db.exists(stream) and self.db.xlen(stream):
