@@ -12,7 +12,7 @@ from history import sha_of
 from seen import is_end, recoveries
 from state import ONGOING, TERMINAL, WAITING
 
-FOR_EVER = ("work", "queue", "queues", "schedule", "schedules", "lanes", "tenants")
+FOR_EVER = ("work", "queue", "queues", "schedule", "schedules", "lanes", "wakes")
 PER_JOB = ("journal", "body", "events", "result")
 
 

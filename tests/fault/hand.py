@@ -125,7 +125,7 @@ class Hands(threading.Thread):
 
     def stop(self):
         self.stopped.set()
-        if self.hand is not None:
+        if self.ident is not None:
             self.join()
 
     def run(self):

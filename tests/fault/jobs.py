@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 ROOT = "quern:{000}:"
+NO_ID = "00000000-0000-7000-8000-000000000000"  # a schedule's job: in its place
 PER_SESSION = 50  # jobs of all kinds
 # What becomes of a cell whose executor is killed twice in it.
 HIT_TWICE = "failed:cell_failed"
@@ -163,6 +164,11 @@ KINDS = {
     by_hand("finish"): 2,
     by_hand("retry"): 2,
     by_hand("approval"): 2,
+}
+# What a library without lanes knows as well.
+OLD_KINDS = {
+    kind: KINDS[kind]
+    for kind in (talk, ask, code, session, effect, twice, unwanted, late)
 }
 TENANTS = ("default", "ant", "bee")
 PRIORITIES = ("high", "normal", "low")

@@ -12,8 +12,9 @@ import redis
 from client import Client
 from fleet import Fleet, Progress, server_of
 from hand import Hands
-from jobs import FLAKY, LIMITS, dice_of, jobs, talk
+from jobs import FLAKY, KINDS, LIMITS, NO_ID, OLD_KINDS, dice_of, jobs, talk
 from staff import Staff
+from upgrade import Upgrade
 from wire import Loss, Wire
 
 WORKERS = 3
@@ -23,30 +24,46 @@ DEATHS_OF_REDIS = 3
 STUCK_S = 60
 CANCEL_AFTER_S = 0.5
 SCHEDULE = "tick"
-NO_ID = "00000000-0000-7000-8000-000000000000"  # the job's will be in its place
 
 
 def run(asked, history, tell):
     server = server_of(asked.redis, aof=True, appendfsync=asked.fsync)
-    settings = {"max_crashes": 1000, "away_ms": 30000}
-    with Fleet(history, tell, script=[FLAKY], server=server, **settings) as fleet:
+    upgrade = Upgrade(asked.upgrade)
+    settings = {
+        "server": server,
+        "library": upgrade.library(),
+        "script": [FLAKY],
+        "max_crashes": 1000,
+        "away_ms": 30000,
+    }
+    with Fleet(history, tell, **settings) as fleet:
         fleet.allowed = PER_STRIKE
-        for name, tenant, value, more in LIMITS:
-            fleet.limit(name, tenant, value, **more)
-        way = Wire(fleet.redis.socket, history) if asked.redis == "single" else None
         staff = Staff(client_of(fleet, None), dice_of(asked.seed))
-        hands = Hands(fleet, connect_by(fleet, way), dice_of(asked.seed))
-        set_schedule(fleet)
+        hands = Hands(fleet, by_wire(fleet, asked), dice_of(asked.seed))
+        if not upgrade.older:
+            begin_all_that_is_new(fleet, hands)
         staff.start()
-        hands.start()
         submitter = start_submitting(fleet, staff, asked)
-        strike_until_done(fleet, [submitter, staff], asked)
+        strike_until_done(fleet, [submitter, staff], upgrade, asked)
         fleet.client.until_told("schedule", SCHEDULE, remove_schedule(fleet))
         staff.stop()
         fleet.wait_done()
         hands.stop()
         fleet.settle()
         return fleet.verdicts(asked.within_s * 1000)
+
+
+def begin_all_that_is_new(fleet, hands):
+    """What a library without lanes has not."""
+    for name, tenant, value, more in LIMITS:
+        fleet.limit(name, tenant, value, **more)
+    set_schedule(fleet)
+    hands.start()
+
+
+def by_wire(fleet, asked):
+    single = asked.redis == "single"
+    return connect_by(fleet, Wire(fleet.redis.socket, fleet.history) if single else None)
 
 
 def connect_by(fleet, way):
@@ -75,7 +92,8 @@ def start_submitting(fleet, staff, asked):
     if asked.redis == "single":
         way = Wire(fleet.redis.socket)
         fleet.client.db = redis.Redis.from_url(way.url)
-    made = jobs(asked.jobs, dice_of(asked.seed))
+    kinds = OLD_KINDS if asked.upgrade else KINDS
+    made = jobs(asked.jobs, dice_of(asked.seed), kinds)
     submitter = threading.Thread(
         target=submit_all, args=(fleet, staff, way, made), daemon=True
     )
@@ -99,11 +117,12 @@ def submit_all(fleet, staff, way, made):
 
 
 def backlog(fleet):
-    return len(fleet.client.accepted) - len(fleet.follower.ended)
+    return len(fleet.client.accepted - fleet.follower.ended)
 
 
-def strike_until_done(fleet, people, asked):
-    dice, workers = dice_of(asked.seed), [fleet.hire() for _ in range(WORKERS)]
+def strike_until_done(fleet, people, upgrade, asked):
+    dice = dice_of(asked.seed)
+    workers = [fleet.hire(**upgrade.hiring()) for _ in range(WORKERS)]
     strikes = max(DEATHS_OF_REDIS + 1, asked.jobs // PER_STRIKE)
     quarter = strikes // (DEATHS_OF_REDIS + 1)
     deaths = [quarter * n for n in range(1, DEATHS_OF_REDIS + 1)]
@@ -111,7 +130,9 @@ def strike_until_done(fleet, people, asked):
     ended, since = 0, time.monotonic()
     while not (all(who.is_done() for who in people) and fleet.is_done()):
         number += 1
-        strike(fleet, workers, dice)
+        if asked.upgrade is not None and number == 2 * quarter:
+            upgrade.now(fleet)
+        strike(fleet, workers, dice, upgrade)
         if number in deaths:
             fleet.suffer("redis killed", fleet.replace_redis)
             fleet.client.submit(talk(f"probe-{number}", number))
@@ -128,11 +149,11 @@ def strike_until_done(fleet, people, asked):
     progress.end()
 
 
-def strike(fleet, workers, dice):
+def strike(fleet, workers, dice, upgrade):
     """A consumer and the executor."""
     victim = workers.pop(dice.randrange(len(workers)))
     fleet.fault("consumer killed")
     fleet.kill(victim)
-    workers.append(fleet.hire())
+    workers.append(fleet.hire(**upgrade.hiring()))
     fleet.fault("executor killed")
     fleet.kill_executor()
