@@ -44,6 +44,7 @@ class Client:
             tenant=made.tenant,
             session=made.session,
             key=made.key,
+            failures=made.failures,
         )
         args = [part for pair in pairs for part in pair]
         return self.until_told("answer", id, lambda: self.say_submit(id, args, root))

@@ -394,7 +394,7 @@ def runs_of(job):
 
 def done_once(seen, state, _):
     """No tool is called twice for one call; no reply is paid for twice that was
-    there, and what was asked again is told."""
+    there, and what was asked again is told, unless it was refused."""
     for line in seen.of["called"]:
         if line["times"] > 1:
             yield f"a tool was called {line['times']} times for {line['token']}"
@@ -402,14 +402,18 @@ def done_once(seen, state, _):
         return
     asked = seen.of["asked"][-1]
     again = asked["total"] - asked["different"]
-    told = sum(event["type"] == "job.retrying" for e in seen.events.values() for event in e)
-    told += sum(
+    failed = sum(
+        submit.line.get("failures", 0)
+        for id, submit in seen.submits.items()
+        if id in state.jobs
+    )
+    told = failed + sum(
         msgpack.unpackb(job.result).get("usage", {}).get("repeated_calls", 0)
         for job in state.jobs.values()
         if job.result is not None
     )
     if again > told:
-        yield f"the model was asked {again} times again, results tell of {told}"
+        yield f"the model was asked {again} times again, results and refusals tell of {told}"
 
 
 def frugal(seen, state, _):

@@ -3,7 +3,8 @@
 A history is a file of JSON objects, one a line, only ever appended to. Every
 line has at (ms since 1970, of the onlooker), and what:
 
-    submit    job, tenant, session, key, expect, token: a client is about to
+    submit    job, tenant, session, key, expect, token, failures (of the model,
+              before it answers): a client is about to
     answer    job, verdict (created, exists, refused, unknown), stands
     cancel    job, verdict (cancelled, asked, late, refused, unknown)
     requeue   job: a client is about to take it back from the dead

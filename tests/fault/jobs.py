@@ -41,6 +41,7 @@ class Made:
     unique: str | None = None
     file: bytes | None = None  # a.txt in its folder
     copies: int = 1  # submitted so often under its key, as other jobs
+    failures: int | None = None  # of the model, before it answers
     cancel: bool = False
     cancel_late: bool = False  # while it runs, as like as not
     requeue: bool = False  # once it has failed
@@ -132,7 +133,7 @@ def with_a_file(token, _):
 
 def flaky(token, _):
     """The model fails twice before it answers: FLAKY."""
-    return Made(token, {"prompt": f"flaky {token}"})
+    return Made(token, {"prompt": f"flaky {token}"}, failures=2)
 
 
 def by_hand(what):
