@@ -107,6 +107,7 @@ class Stack:
         }
         redis_url = given.pop("redis_url", self.redis.url)
         executor = given.pop("executor", self.socket)
+        program = given.pop("program", binary("quern-consumer"))
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
         env.update(
             REDIS_URL=redis_url,
@@ -115,7 +116,7 @@ class Stack:
             QUERN_EXECUTOR=executor,
             no_proxy="*",
         )
-        process = Process([binary("quern-consumer")], env=env).start()
+        process = Process([program], env=env).start()
         self.consumers.append(process)
         process.wait_for('"ready"')
         return process
