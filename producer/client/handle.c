@@ -65,9 +65,12 @@ static bool open_fleet(struct fleet *fleet, const struct quern_options *options,
     const char *secret = options->sentinel_password
                              ? options->sentinel_password
                              : getenv("QUERN_SENTINEL_PASSWORD");
+    const char *durability =
+        options->durability ? options->durability : getenv("QUERN_DURABILITY");
 
     if (!address_parse(&fleet->address, view_of(url), err) ||
-        !names_init(&fleet->names, prefix, err))
+        !names_init(&fleet->names, prefix, err) ||
+        !durability_parse(&fleet->durability, view_of(durability), err))
         return false;
     address_set_sentinel_password(&fleet->address, secret);
     fleet->role = view_dup(view_of(options->role ? options->role : "client"));
@@ -112,23 +115,68 @@ const char *quern_version(void)
     return QUERN_VERSION;
 }
 
+/* What is sent to be answered; what changes something and must not be lost is
+ * followed by a question whether it is durable (durability.h). */
+struct call {
+    const struct command *command;
+    const struct durability *durability; /* NULL: it changes nothing */
+    bool sent;
+};
+
+static bool is_async(const struct call *call)
+{
+    return !call->durability || call->durability->kind == DURABLE_ASYNC;
+}
+
+/* Both at once: behind a reconnect the question would be another server's. */
+static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
+                      struct err *err)
+{
+    struct command question;
+    bool sent;
+
+    if (!conn_send(conn, call->command, timeout_ms, err))
+        return false;
+    call->sent = true;
+    if (is_async(call))
+        return true;
+    durability_ask(&question, call->durability, timeout_ms / 2 + 1);
+    sent = conn_send(conn, &question, timeout_ms, err);
+    command_finish(&question);
+    return sent;
+}
+
 /* Error replies come back as replies. */
-static redisReply *exchange(struct conn *conn, const struct command *command,
+static redisReply *exchange(struct conn *conn, struct call *call,
                             uint64_t timeout_ms, struct err *err)
 {
-    if (!conn_send(conn, command, timeout_ms, err))
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    CLEANUP(cleanup_reply) redisReply *told = NULL;
+    redisReply *given;
+
+    if (!send_call(conn, call, timeout_ms, err) ||
+        !(reply = conn_receive(conn, timeout_ms, err)))
         return NULL;
-    return conn_receive(conn, timeout_ms, err);
+    if (!is_async(call)) {
+        told = conn_receive(conn, timeout_ms, err);
+        if (!told || (reply->type != REDIS_REPLY_ERROR &&
+                      !durability_told(call->durability, told, err)))
+            return NULL;
+    }
+    given = reply;
+    reply = NULL;
+    return given;
 }
 
 static bool load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
+    struct call call = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_load_command(&command);
-    reply = exchange(conn, &command, timeout_ms, err);
+    reply = exchange(conn, &call, timeout_ms, err);
     command_finish(&command);
     if (!reply)
         return false;
@@ -137,18 +185,18 @@ static bool load_library(struct conn *conn, uint64_t timeout_ms,
                            "does not let us load it (start a quern-consumer)");
 }
 
-static redisReply *call_once(struct conn *conn, const struct command *command,
+static redisReply *call_once(struct conn *conn, struct call *call,
                              uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *reply = exchange(conn, command, timeout_ms, err);
+    redisReply *reply = exchange(conn, call, timeout_ms, err);
     redisReply *given;
 
     if (reply && reply_cure(reply) == CURE_LOAD) {
         if (!load_library(conn, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
-        reply = exchange(conn, command, timeout_ms, err);
+        reply = exchange(conn, call, timeout_ms, err);
     }
     if (!reply || !reply_ok(reply, err))
         return NULL;
@@ -167,15 +215,33 @@ static bool meet(struct quern *quern, struct conn *conn, struct err *err)
     if (quern->fleet->met)
         return true;
     command_init(&command, "PING");
-    reply = exchange(conn, &command, quern->timeout_ms, err);
+    reply = exchange(conn, &(struct call){ .command = &command },
+                     quern->timeout_ms, err);
     command_finish(&command);
     quern->fleet->met =
         reply || (err->kind == ERR_RETRY && conn_was_answered(conn));
     return quern->fleet->met;
 }
 
+static bool is_away(const struct err *fault)
+{
+    return fault->kind == ERR_RETRY &&
+           strcmp(fault->code, "redis_unavailable") == 0;
+}
+
+/* What may have changed something is no mere "unavailable". */
+static void tell(const struct call *call, const struct err *fault,
+                 struct err *err)
+{
+    if (call->durability && call->sent && is_away(fault))
+        err_set(err, ERR_RETRY, "unknown_outcome",
+                "sent, but not answered (%s)", fault->text);
+    else
+        *err = *fault;
+}
+
 static redisReply *call(struct quern *quern, struct conn *conn,
-                        const struct command *command, struct err *err)
+                        struct call *call, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
@@ -186,14 +252,12 @@ static redisReply *call(struct quern *quern, struct conn *conn,
         struct err fault = { 0 };
         uint64_t now = clock_ms();
         redisReply *reply =
-            call_once(conn, command, now < end ? end - now : 1, &fault);
+            call_once(conn, call, now < end ? end - now : 1, &fault);
 
         if (reply)
             return reply;
-        if (fault.kind != ERR_RETRY ||
-            strcmp(fault.code, "redis_unavailable") != 0 ||
-            clock_ms() + backoff >= end) {
-            *err = fault;
+        if (!is_away(&fault) || clock_ms() + backoff >= end) {
+            tell(call, &fault, err);
             return NULL;
         }
         sleep_ms(backoff);
@@ -202,24 +266,68 @@ static redisReply *call(struct quern *quern, struct conn *conn,
     }
 }
 
+/* Which of the fleet's connections; without a cluster one serves all. */
+static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
+                    struct err *err)
+{
+    *index = fleet->address.kind == ADDRESS_CLUSTER ? partition : 0;
+    if (partition >= NAMES_MAX_PARTITIONS)
+        return err_set(err, ERR_REJECT, "unknown_job",
+                       "its id names partition %u, a fleet has at most %d",
+                       partition, NAMES_MAX_PARTITIONS);
+    if (!fleet->conns[*index])
+        fleet->conns[*index] = conn_new(
+            &fleet->address, names_slot(&fleet->names, partition), fleet->role);
+    fleet->latest = partition;
+    return true;
+}
+
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
-    bool apart = fleet->address.kind == ADDRESS_CLUSTER;
+    struct call what = { .command = command };
+    size_t index;
 
-    if (partition >= NAMES_MAX_PARTITIONS) {
-        err_set(err, ERR_REJECT, "unknown_job",
-                "its id names partition %u, a fleet has at most %d", partition,
-                NAMES_MAX_PARTITIONS);
+    if (!conn_of(quern->fleet, partition, &index, err))
         return NULL;
-    }
-    struct conn **conn = &fleet->conns[apart ? partition : 0];
-    if (!*conn)
-        *conn = conn_new(&fleet->address, names_slot(&fleet->names, partition),
-                         fleet->role);
-    fleet->latest = partition;
-    return call(quern, *conn, command, err);
+    return call(quern, quern->fleet->conns[index], &what, err);
+}
+
+/* Before anything is written: a server that cannot tell is refused. */
+static bool prove(struct quern *quern, size_t index, struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    struct command question;
+    struct call what = { .command = &question };
+    CLEANUP(cleanup_reply) redisReply *told = NULL;
+    struct err fault = { 0 };
+
+    if (fleet->durability.kind == DURABLE_ASYNC || fleet->proven[index])
+        return true;
+    if (!meet(quern, fleet->conns[index], err))
+        return false;
+    durability_ask(&question, &fleet->durability, 1);
+    told = exchange(fleet->conns[index], &what, quern->timeout_ms, err);
+    command_finish(&question);
+    if (!told)
+        return false;
+    fleet->proven[index] = durability_told(&fleet->durability, told, &fault) ||
+                           strcmp(fault.code, "not_durable") == 0;
+    if (!fleet->proven[index])
+        *err = fault;
+    return fleet->proven[index];
+}
+
+redisReply *handle_write(struct quern *quern, unsigned int partition,
+                         const struct command *command, struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    struct call what = { .command = command, .durability = &fleet->durability };
+    size_t index;
+
+    if (!conn_of(fleet, partition, &index, err) || !prove(quern, index, err))
+        return NULL;
+    return call(quern, fleet->conns[index], &what, err);
 }
 
 redisReply *handle_call_job(struct quern *quern, struct view id,
@@ -229,6 +337,23 @@ redisReply *handle_call_job(struct quern *quern, struct view id,
 
     id_parse(id, &partition);
     return handle_call(quern, partition, command, err);
+}
+
+redisReply *handle_write_job(struct quern *quern, struct view id,
+                             const struct command *command, struct err *err)
+{
+    unsigned int partition = 0;
+    redisReply *reply;
+
+    id_parse(id, &partition);
+    reply = handle_write(quern, partition, command, err);
+    if (!reply && (strcmp(err->code, "not_durable") == 0 ||
+                   strcmp(err->code, "unknown_outcome") == 0))
+        err_prefix(err,
+                   "job %.*s may stand; the same again, with that id or its "
+                   "idempotency key, makes sure",
+                   VIEW_ARG(id));
+    return reply;
 }
 
 /* ------------------------------------------------------------ partitions */
@@ -267,7 +392,7 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
     command_init(&command, "HGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    reply = call(quern, conn, &command, err);
+    reply = call(quern, conn, &(struct call){ .command = &command }, err);
     command_finish(&command);
     conn_free(conn);
     return reply && read_partitions(reply, count, err);

@@ -8,6 +8,7 @@
 #include "producer/client/quern.h"
 #include "schemas/message/id.h"
 #include "schemas/redis/conn.h"
+#include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 
 enum {
@@ -23,6 +24,8 @@ struct fleet {
     char *role;
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
+    bool proven[NAMES_MAX_PARTITIONS]; /* that server can tell of durability */
+    struct durability durability;
     unsigned int partitions; /* 0: not known */
     uint64_t ask_at;         /* not before */
     unsigned int latest;     /* partition that was called for */
@@ -53,6 +56,15 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
 /* The same, to where that job is. */
 redisReply *handle_call_job(struct quern *quern, struct view id,
                             const struct command *command, struct err *err);
+
+/* For what changes something: answered when it is as durable as the handle
+ * asks. Errors: not_durable (it stands, but is not safe), unknown_outcome (it
+ * was sent, and not answered), bad_setting (nothing was sent: that server
+ * cannot do what the handle asks). The first two name the job. */
+redisReply *handle_write(struct quern *quern, unsigned int partition,
+                         const struct command *command, struct err *err);
+redisReply *handle_write_job(struct quern *quern, struct view id,
+                             const struct command *command, struct err *err);
 
 /* Fills error (which may be NULL) from err; returns false. */
 bool handle_fail(struct quern_error *error, const struct err *err);

@@ -105,7 +105,7 @@ static bool submit_bytes(struct quern *quern, const struct job *job,
     memcpy(id->text, job->id.data, job->id.len);
     id->text[job->id.len] = '\0';
     transition_submit(&command, &quern->fleet->names, &submit);
-    reply = handle_call_job(quern, job->id, &command, err);
+    reply = handle_write_job(quern, job->id, &command, err);
     command_finish(&command);
     if (!reply || !transition_submitted(reply, &stands, &old, err))
         return false;
