@@ -68,7 +68,7 @@ void blob_put(struct store *store, const struct names *names, struct view name,
     command_add_text(&command, "PX");
     command_add_uint(&command, ttl_ms);
     command_add_text(&command, "NX");
-    store_send(store, &command, done, owner);
+    store_commit(store, &command, done, owner);
     command_finish(&command);
 }
 

@@ -41,6 +41,7 @@ struct consumer {
     uv_loop_t *loop;
     struct settings settings;
     struct address redis;
+    struct durability durability;
     struct names names;
     char name[MAX_NAME_BYTES + 1];
     enum mode mode;

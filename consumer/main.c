@@ -119,6 +119,8 @@ static bool prepare(struct consumer *consumer, struct err *err)
     address_set_sentinel_password(&consumer->redis,
                                   settings->sentinel_password);
     if (!names_init(&consumer->names, settings->prefix, err) ||
+        !durability_parse(&consumer->durability, view_of(settings->durability),
+                          err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;

@@ -61,6 +61,9 @@ static const struct setting table[] = {
            "of the sentinels themselves"),
     TEXT("prefix", "QUERN_PREFIX", prefix,
          "quern:", "what every key starts with"),
+    TEXT("durability", "QUERN_DURABILITY", durability, "async",
+         "what must not be lost counts when it is written: async, replica:N, "
+         "fsync"),
     TEXT("queues", "QUERN_QUEUES", queues, "default",
          "queues to serve, comma-separated, the most urgent first"),
     TEXT("name", "QUERN_NAME", name, "",

@@ -16,6 +16,7 @@ struct settings {
     char *redis_url;
     char *sentinel_password;
     char *prefix;
+    char *durability;
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;

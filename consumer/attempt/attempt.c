@@ -446,7 +446,7 @@ void attempt_journal(struct attempt *attempt, const char *type,
     transition_journal(&command, &attempt->consumer->names,
                        attempt_holding(attempt), attempt->journaled++,
                        buf_view(&attempt->record), &event, 1);
-    store_send(&attempt->store, &command, on_journaled, attempt);
+    store_commit(&attempt->store, &command, on_journaled, attempt);
     command_finish(&command);
 }
 

@@ -96,7 +96,7 @@ static void send_finish(struct attempt *attempt)
                                      : finish.result_ttl_ms);
     struct command command;
     transition_finish(&command, &consumer->names, &finish);
-    store_send(&attempt->store, &command, attempt_landed, attempt);
+    store_commit(&attempt->store, &command, attempt_landed, attempt);
     command_finish(&command);
 }
 

@@ -159,7 +159,7 @@ static void journal(struct inner_call *inner, struct written *written,
                        attempt_holding(attempt), attempt->journaled++,
                        buf_view(&written->record), &event, 1);
     inner->writes++;
-    store_send(&attempt->store, &command, on_written, written);
+    store_commit(&attempt->store, &command, on_written, written);
     command_finish(&command);
 }
 

@@ -125,14 +125,6 @@ static void make_groups(struct intake *intake)
     }
 }
 
-static void on_alarm(void *owner)
-{
-    struct intake *intake = owner;
-    intake->healing = false;
-    if (link_is_ready(intake->link))
-        make_groups(intake);
-}
-
 /* ---------------------------------------------------------------- taking */
 
 static void forget_arrivals(struct intake *intake, size_t count)
@@ -194,8 +186,8 @@ static void on_taken(void *owner, const redisReply *reply,
         end_asking(intake);
     } else {
         intake->heals = 0;
-        end_asking(intake);
         intake->empty = take_jobs(intake, reply, count) < wanted;
+        end_asking(intake);
     }
     turn(intake);
     if (consumer->running == 0)
@@ -367,6 +359,18 @@ void intake_stop(struct intake *intake)
     command_finish(&command);
 }
 
+static void on_alarm(void *owner)
+{
+    struct intake *intake = owner;
+    intake->healing = false;
+    if (link_is_ready(intake->link)) {
+        make_groups(intake);
+    } else if (intake->asking.ticket != 0) {
+        end_asking(intake);
+        turn(intake);
+    }
+}
+
 static void on_client(void *owner, const redisReply *reply,
                       const struct err *why)
 {
@@ -389,7 +393,8 @@ static void ask_client(struct intake *intake)
 static void on_ready(void *owner)
 {
     struct intake *intake = owner;
-    intake->empty = false;
+    intake->empty = intake->healing = false;
+    alarm_stop(intake->alarm);
     ask_client(intake);
     make_groups(intake);
 }
@@ -397,8 +402,11 @@ static void on_ready(void *owner)
 static void on_lost(void *owner, const struct err *why)
 {
     struct intake *intake = owner;
-    intake->asked = false;
+    intake->asked = intake->healing = false;
     intake->groups = 0;
+    /* Then no lease lasts of what may have been started, and no slot is kept.
+     */
+    alarm_set(intake->alarm, intake->consumer->settings.lease_ms);
     log_line("claim.lost", "{s:s}", "why", why->text);
 }
 

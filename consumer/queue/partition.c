@@ -110,7 +110,8 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct control_events events = { on_ready, on_refused };
     *partition = (struct partition){ .consumer = consumer, .number = number };
     struct control_setup setup = { address, &consumer->names, number,
-                                   consumer->settings.lease_ms };
+                                   consumer->settings.lease_ms,
+                                   consumer->durability };
     partition->control =
         control_new(consumer->loop, &setup, events, partitions);
     partition->intake = intake_new(partition, address, on_turn, partitions);

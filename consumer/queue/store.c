@@ -6,6 +6,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
+#include "consumer/queue/ledger.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/transition.h"
 
@@ -16,6 +17,7 @@ enum {
 
 struct control {
     struct link *link;
+    struct ledger *ledger; /* NULL: a write counts when it is answered */
     unsigned int partition;
     uint64_t look_ms;
     struct alarm *again;
@@ -35,6 +37,7 @@ struct write {
     struct control *control;
     store_done *done;
     void *owner;
+    bool commits; /* it is for the ledger */
     struct command command;
 };
 
@@ -49,15 +52,20 @@ static void retry_later(struct control *control)
         alarm_set(control->again, AGAIN_MS);
 }
 
+static void push_all(struct control *control)
+{
+    for (struct store *store = control->stores; store; store = store->next)
+        store_push(store);
+}
+
 static void become_ready(struct control *control)
 {
     alarm_set(control->look, control->look_ms);
-    if (control->ready)
+    if (control->ready || !ledger_is_ready(control->ledger))
         return;
     control->ready = true;
     control->welcome = true;
-    for (struct store *store = control->stores; store; store = store->next)
-        store_push(store);
+    push_all(control);
     control->events.on_ready(control->owner);
 }
 
@@ -129,6 +137,38 @@ static void on_again(void *owner)
         check_library(control);
 }
 
+static void on_ledger_ready(void *owner)
+{
+    struct control *control = owner;
+    if (control->ready)
+        push_all(control);
+    else if (link_is_ready(control->link))
+        check_library(control);
+}
+
+static void on_ledger_refused(void *owner, const struct err *why)
+{
+    struct control *control = owner;
+    control->events.on_refused(control->owner, why);
+}
+
+static struct ledger *ledger_of(uv_loop_t *loop,
+                                const struct control_setup *setup,
+                                struct control *control)
+{
+    struct ledger_events events = { on_ledger_ready, on_ledger_refused };
+    struct ledger_setup ledger = {
+        .address = setup->address,
+        .names = setup->names,
+        .partition = setup->partition,
+        .durability = setup->durability,
+        .answer_ms = ANSWER_MS,
+    };
+    if (setup->durability.kind == DURABLE_ASYNC)
+        return NULL;
+    return ledger_new(loop, &ledger, events, control);
+}
+
 struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                             struct control_events events, void *owner)
 {
@@ -146,17 +186,20 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
     control->link = link_new(loop, setup->address,
                              names_slot(setup->names, setup->partition),
                              "consumer", heard, control);
+    control->ledger = ledger_of(loop, setup, control);
     return control;
 }
 
 void control_open(struct control *control)
 {
     link_open(control->link);
+    ledger_open(control->ledger);
 }
 
 void control_switch(struct control *control, const struct node *master)
 {
     link_switch(control->link, master);
+    ledger_switch(control->ledger, master);
 }
 
 bool control_is_ready(const struct control *control)
@@ -177,6 +220,7 @@ void control_free(struct control *control)
     control->closing = true;
     alarm_free(control->again);
     alarm_free(control->look);
+    ledger_free(control->ledger);
     link_free(control->link, on_link_closed, control);
 }
 
@@ -248,10 +292,14 @@ static void on_answer(void *owner, const redisReply *reply,
 
 static void store_push(struct store *store)
 {
-    if (store->sent || store->first == NULL || !store->control->ready)
+    struct control *control = store->control;
+    struct write *write = store->first;
+    if (store->sent || write == NULL || !control->ready)
         return;
-    store->sent = control_send(store->control, &store->first->command,
-                               on_answer, store->first);
+    store->sent =
+        write->commits && control->ledger != NULL
+            ? ledger_send(control->ledger, &write->command, on_answer, write)
+            : control_send(control, &write->command, on_answer, write);
 }
 
 void store_init(struct store *store, struct control *control)
@@ -296,12 +344,13 @@ void store_finish(struct store *store)
     *store = (struct store){ 0 };
 }
 
-void store_send(struct store *store, const struct command *command,
-                store_done *done, void *owner)
+static void append(struct store *store, const struct command *command,
+                   bool commits, store_done *done, void *owner)
 {
     struct write *write = write_new(command);
     write->store = store;
     write->control = store->control;
+    write->commits = commits;
     write->done = done;
     write->owner = owner;
     if (store->last != NULL)
@@ -310,6 +359,18 @@ void store_send(struct store *store, const struct command *command,
         store->first = write;
     store->last = write;
     store_push(store);
+}
+
+void store_send(struct store *store, const struct command *command,
+                store_done *done, void *owner)
+{
+    append(store, command, false, done, owner);
+}
+
+void store_commit(struct store *store, const struct command *command,
+                  store_done *done, void *owner)
+{
+    append(store, command, true, done, owner);
 }
 
 unsigned int store_partition(const struct store *store)

@@ -8,10 +8,13 @@
  * struct store is the queue of one attempt. One command at a time is on its
  * way; one that was not answered, or that Redis could not take just now (out
  * of memory, loading, read-only), is sent again when the connection is good.
- * Every transition allows that. What Redis refuses is told to its sender. */
+ * Every transition allows that. What Redis refuses is told to its sender. What
+ * is committed has landed when it is durable (ledger.h): so the next write of
+ * the attempt, and its next step, come after that. */
 #ifndef CONSUMER_STORE_H
 #define CONSUMER_STORE_H
 
+#include "schemas/redis/durability.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/names.h"
 
@@ -29,6 +32,7 @@ struct control_setup {
     const struct names *names;
     unsigned int partition;
     uint64_t look_ms; /* the library is looked at so often while all is well */
+    struct durability durability; /* of what is committed */
 };
 
 struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
@@ -61,6 +65,10 @@ void store_finish(struct store *store);
 /* Copies the command. done comes from the loop, and may be NULL. */
 void store_send(struct store *store, const struct command *command,
                 store_done *done, void *owner);
+
+/* The same, of what must not be lost: done comes when it is durable. */
+void store_commit(struct store *store, const struct command *command,
+                  store_done *done, void *owner);
 
 /* Forgets what waits, but not what is on its way. */
 void store_drop(struct store *store);

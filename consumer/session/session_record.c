@@ -315,7 +315,7 @@ bool session_record_send(struct session *session, struct session_key key,
         .files = record->files,
     };
     transition_session_save(&command, setup->names, &save);
-    store_send(setup->store, &command, done, owner);
+    store_commit(setup->store, &command, done, owner);
     command_finish(&command);
     return true;
 }

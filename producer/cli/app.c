@@ -16,6 +16,7 @@ static const struct {
 } exits[] = {
     { "redis_unavailable", EXIT_UNAVAILABLE },
     { "redis_refused", EXIT_UNAVAILABLE },
+    { "unknown_outcome", EXIT_UNAVAILABLE },
     { "bad_setting", EXIT_USAGE },
     { "not_saved", EXIT_OUTPUT },
     { "deadline_exceeded", EXIT_AGAIN },

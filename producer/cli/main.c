@@ -65,6 +65,7 @@ static bool open_quern(struct app *app, struct quern_error *error)
         .url = app->options.redis_url,
         .prefix = app->options.prefix,
         .role = "cli",
+        .durability = app->options.durability,
     };
 
     if (!app->verb->offline)

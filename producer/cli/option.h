@@ -22,6 +22,7 @@ struct texts { /* of an option that may be given again */
 struct options {
     const char *redis_url;
     const char *prefix;
+    const char *durability;
     const char *config;
     bool json;
     bool help;

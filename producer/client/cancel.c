@@ -9,7 +9,7 @@ static bool cancel(struct quern *quern, struct view id, struct view reason,
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_cancel(&command, &quern->fleet->names, id, reason);
-    reply = handle_call_job(quern, id, &command, err);
+    reply = handle_write_job(quern, id, &command, err);
     command_finish(&command);
     return reply && transition_cancelled(reply, outcome, err);
 }
@@ -33,11 +33,9 @@ static bool approve(struct quern *quern, struct view id, bool yes,
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
-    unsigned int partition = 0;
 
-    id_parse(id, &partition);
     transition_approve(&command, &quern->fleet->names, id, yes, note);
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write_job(quern, id, &command, err);
     command_finish(&command);
     return reply && transition_approved(reply, late, err);
 }

@@ -229,7 +229,6 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
-    unsigned int partition = 0;
     struct view view;
     bool late = false;
 
@@ -238,9 +237,8 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
                        "%.64s came in and was no job: it cannot run", id);
     if (!handle_id(&view, id, err))
         return false;
-    id_parse(view, &partition);
     transition_requeue(&command, &quern->fleet->names, view, anew);
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write_job(quern, view, &command, err);
     command_finish(&command);
     return reply && transition_requeued(reply, &late, err) &&
            (!late || not_dead(id, err));
@@ -274,7 +272,7 @@ static bool forget(struct quern *quern, const char *id, struct err *err)
     queue = reply_view(facts->element[1]);
     transition_forget(&command, &quern->fleet->names, partition,
                       queue.len > 0 ? queue : VIEW("default"), view_of(id));
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_forgotten(reply, &late, err) &&
            (!late || not_dead(id, err));

@@ -65,9 +65,12 @@ static bool open_fleet(struct fleet *fleet, const struct quern_options *options,
     const char *secret = options->sentinel_password
                              ? options->sentinel_password
                              : getenv("QUERN_SENTINEL_PASSWORD");
+    const char *durability =
+        options->durability ? options->durability : getenv("QUERN_DURABILITY");
 
     if (!address_parse(&fleet->address, view_of(url), err) ||
-        !names_init(&fleet->names, prefix, err))
+        !names_init(&fleet->names, prefix, err) ||
+        !durability_parse(&fleet->durability, view_of(durability), err))
         return false;
     address_set_sentinel_password(&fleet->address, secret);
     fleet->role = view_dup(view_of(options->role ? options->role : "client"));
@@ -112,23 +115,90 @@ const char *quern_version(void)
     return QUERN_VERSION;
 }
 
+/* What is sent to be answered. */
+struct call {
+    const struct command *command;
+    const struct fleet *fleet; /* of a write, which is durable when its */
+    unsigned int partition;    /* settings say so; NULL: it changes nothing */
+    bool sent;
+};
+
+static bool is_async(const struct call *call)
+{
+    return !call->fleet || call->fleet->durability.kind == DURABLE_ASYNC;
+}
+
+/* Both of durability.h. */
+static bool send_question(struct conn *conn, const struct fleet *fleet,
+                          unsigned int partition, uint64_t timeout_ms,
+                          struct err *err)
+{
+    struct command mark, question;
+    bool sent;
+
+    durability_mark(&mark, &fleet->names, partition);
+    durability_ask(&question, &fleet->durability, timeout_ms / 2 + 1);
+    sent = conn_send(conn, &mark, timeout_ms, err) &&
+           conn_send(conn, &question, timeout_ms, err);
+    command_finish(&mark);
+    command_finish(&question);
+    return sent;
+}
+
+static bool receive_answer(struct conn *conn, const struct fleet *fleet,
+                           uint64_t timeout_ms, struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *mark = conn_receive(conn, timeout_ms, err);
+    CLEANUP(cleanup_reply)
+    redisReply *told = mark ? conn_receive(conn, timeout_ms, err) : NULL;
+
+    return told && reply_ok(mark, err) &&
+           durability_told(&fleet->durability, told, err);
+}
+
+/* Both at once: behind a reconnect the question would be another server's. */
+static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
+                      struct err *err)
+{
+    if (!conn_send(conn, call->command, timeout_ms, err))
+        return false;
+    call->sent = true;
+    return is_async(call) ||
+           send_question(conn, call->fleet, call->partition, timeout_ms, err);
+}
+
 /* Error replies come back as replies. */
-static redisReply *exchange(struct conn *conn, const struct command *command,
+static redisReply *exchange(struct conn *conn, struct call *call,
                             uint64_t timeout_ms, struct err *err)
 {
-    if (!conn_send(conn, command, timeout_ms, err))
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    redisReply *given;
+    struct err late = { 0 };
+
+    if (!send_call(conn, call, timeout_ms, err) ||
+        !(reply = conn_receive(conn, timeout_ms, err)))
         return NULL;
-    return conn_receive(conn, timeout_ms, err);
+    if (!is_async(call) &&
+        !receive_answer(conn, call->fleet, timeout_ms, &late) &&
+        reply->type != REDIS_REPLY_ERROR) {
+        *err = late;
+        return NULL;
+    }
+    given = reply;
+    reply = NULL;
+    return given;
 }
 
 bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
+    struct call call = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_load_command(&command);
-    reply = exchange(conn, &command, timeout_ms, err);
+    reply = exchange(conn, &call, timeout_ms, err);
     command_finish(&command);
     if (!reply)
         return false;
@@ -137,18 +207,18 @@ bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                            "does not let us load it (start a quern-consumer)");
 }
 
-static redisReply *call_once(struct conn *conn, const struct command *command,
+static redisReply *call_once(struct conn *conn, struct call *call,
                              uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *reply = exchange(conn, command, timeout_ms, err);
+    redisReply *reply = exchange(conn, call, timeout_ms, err);
     redisReply *given;
 
     if (reply && reply_cure(reply) == CURE_LOAD) {
         if (!handle_load_library(conn, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
-        reply = exchange(conn, command, timeout_ms, err);
+        reply = exchange(conn, call, timeout_ms, err);
     }
     if (!reply || !reply_ok(reply, err))
         return NULL;
@@ -157,7 +227,9 @@ static redisReply *call_once(struct conn *conn, const struct command *command,
     return given;
 }
 
-bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
+/* The first exchange is not tried again when nobody was there at all: that is
+ * more likely a wrong address than a server that is away. */
+static bool meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -165,7 +237,8 @@ bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
     if (quern->fleet->met)
         return true;
     command_init(&command, "PING");
-    reply = exchange(conn, &command, quern->timeout_ms, err);
+    reply = exchange(conn, &(struct call){ .command = &command },
+                     quern->timeout_ms, err);
     command_finish(&command);
     quern->fleet->met =
         reply || (err->kind == ERR_RETRY && conn_was_answered(conn));
@@ -178,24 +251,35 @@ bool handle_may_pass(const struct err *fault)
            strcmp(fault->code, "redis_unavailable") == 0;
 }
 
+/* What may have changed something is no mere "unavailable". */
+static void tell(const struct call *call, const struct err *fault,
+                 struct err *err)
+{
+    if (call->fleet && call->sent && handle_may_pass(fault))
+        err_set(err, ERR_RETRY, "unknown_outcome",
+                "sent, but not answered (%s)", fault->text);
+    else
+        *err = *fault;
+}
+
 static redisReply *call(struct quern *quern, struct conn *conn,
-                        const struct command *command, struct err *err)
+                        struct call *call, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!handle_meet(quern, conn, err))
+    if (!meet(quern, conn, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
         uint64_t now = clock_ms();
         redisReply *reply =
-            call_once(conn, command, now < end ? end - now : 1, &fault);
+            call_once(conn, call, now < end ? end - now : 1, &fault);
 
         if (reply)
             return reply;
         if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
-            *err = fault;
+            tell(call, &fault, err);
             return NULL;
         }
         sleep_ms(backoff);
@@ -204,32 +288,89 @@ static redisReply *call(struct quern *quern, struct conn *conn,
     }
 }
 
-struct conn *handle_conn(struct quern *quern, unsigned int partition,
-                         struct err *err)
+/* Which of the fleet's connections; without a cluster one serves all. */
+static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
+                    struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
-    bool apart = fleet->address.kind == ADDRESS_CLUSTER;
-
-    if (partition >= NAMES_MAX_PARTITIONS) {
-        err_set(err, ERR_REJECT, "unknown_job",
-                "its id names partition %u, a fleet has at most %d", partition,
-                NAMES_MAX_PARTITIONS);
-        return NULL;
-    }
-    struct conn **conn = &fleet->conns[apart ? partition : 0];
-    if (!*conn)
-        *conn = conn_new(&fleet->address, names_slot(&fleet->names, partition),
-                         fleet->role);
+    *index = fleet->address.kind == ADDRESS_CLUSTER ? partition : 0;
+    if (partition >= NAMES_MAX_PARTITIONS)
+        return err_set(err, ERR_REJECT, "unknown_job",
+                       "its id names partition %u, a fleet has at most %d",
+                       partition, NAMES_MAX_PARTITIONS);
+    if (!fleet->conns[*index])
+        fleet->conns[*index] = conn_new(
+            &fleet->address, names_slot(&fleet->names, partition), fleet->role);
     fleet->latest = partition;
-    return *conn;
+    return true;
 }
 
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err)
 {
-    struct conn *conn = handle_conn(quern, partition, err);
+    struct call what = { .command = command };
+    size_t index;
 
-    return conn ? call(quern, conn, command, err) : NULL;
+    if (!conn_of(quern->fleet, partition, &index, err))
+        return NULL;
+    return call(quern, quern->fleet->conns[index], &what, err);
+}
+
+/* Before anything is written: a server that cannot tell is refused. */
+static bool prove(struct quern *quern, size_t index, struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    struct command question;
+    struct call what = { .command = &question };
+    CLEANUP(cleanup_reply) redisReply *told = NULL;
+    struct err fault = { 0 };
+
+    if (fleet->durability.kind == DURABLE_ASYNC || fleet->proven[index])
+        return true;
+    durability_ask(&question, &fleet->durability, 1);
+    told = exchange(fleet->conns[index], &what, quern->timeout_ms, err);
+    command_finish(&question);
+    if (!told)
+        return false;
+    fleet->proven[index] = durability_told(&fleet->durability, told, &fault) ||
+                           strcmp(fault.code, "not_durable") == 0;
+    if (!fleet->proven[index])
+        *err = fault;
+    return fleet->proven[index];
+}
+
+struct conn *handle_writer(struct quern *quern, unsigned int partition,
+                           struct err *err)
+{
+    size_t index;
+
+    if (!conn_of(quern->fleet, partition, &index, err))
+        return NULL;
+    struct conn *conn = quern->fleet->conns[index];
+    return meet(quern, conn, err) && prove(quern, index, err) ? conn : NULL;
+}
+
+bool handle_secure(struct quern *quern, unsigned int partition, struct err *err)
+{
+    const struct fleet *fleet = quern->fleet;
+    size_t index;
+
+    if (fleet->durability.kind == DURABLE_ASYNC)
+        return true;
+    return conn_of(quern->fleet, partition, &index, err) &&
+           send_question(fleet->conns[index], fleet, partition,
+                         quern->timeout_ms, err) &&
+           receive_answer(fleet->conns[index], fleet, quern->timeout_ms, err);
+}
+
+redisReply *handle_write(struct quern *quern, unsigned int partition,
+                         const struct command *command, struct err *err)
+{
+    struct conn *conn = handle_writer(quern, partition, err);
+    struct call what = { .command = command,
+                         .fleet = quern->fleet,
+                         .partition = partition };
+
+    return conn ? call(quern, conn, &what, err) : NULL;
 }
 
 redisReply *handle_call_job(struct quern *quern, struct view id,
@@ -239,6 +380,23 @@ redisReply *handle_call_job(struct quern *quern, struct view id,
 
     id_parse(id, &partition);
     return handle_call(quern, partition, command, err);
+}
+
+redisReply *handle_write_job(struct quern *quern, struct view id,
+                             const struct command *command, struct err *err)
+{
+    unsigned int partition = 0;
+    redisReply *reply;
+
+    id_parse(id, &partition);
+    reply = handle_write(quern, partition, command, err);
+    if (!reply && (strcmp(err->code, "not_durable") == 0 ||
+                   strcmp(err->code, "unknown_outcome") == 0))
+        err_prefix(err,
+                   "job %.*s may stand; the same again, with that id or its "
+                   "idempotency key, makes sure",
+                   VIEW_ARG(id));
+    return reply;
 }
 
 /* ------------------------------------------------------------ partitions */
@@ -277,7 +435,7 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
     command_init(&command, "HGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    reply = call(quern, conn, &command, err);
+    reply = call(quern, conn, &(struct call){ .command = &command }, err);
     command_finish(&command);
     conn_free(conn);
     return reply && read_partitions(reply, count, err);

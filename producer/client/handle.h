@@ -8,6 +8,7 @@
 #include "producer/client/quern.h"
 #include "schemas/message/id.h"
 #include "schemas/redis/conn.h"
+#include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 
 enum {
@@ -23,6 +24,8 @@ struct fleet {
     char *role;
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
+    bool proven[NAMES_MAX_PARTITIONS]; /* that server can tell of durability */
+    struct durability durability;
     unsigned int partitions; /* 0: not known */
     uint64_t ask_at;         /* not before */
     unsigned int latest;     /* partition that was called for */
@@ -54,6 +57,15 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
 redisReply *handle_call_job(struct quern *quern, struct view id,
                             const struct command *command, struct err *err);
 
+/* For what changes something: answered when it is as durable as the handle
+ * asks. Errors: not_durable (it stands, but is not safe), unknown_outcome (it
+ * was sent, and not answered), bad_setting (nothing was sent: that server
+ * cannot do what the handle asks). The first two name the job. */
+redisReply *handle_write(struct quern *quern, unsigned int partition,
+                         const struct command *command, struct err *err);
+redisReply *handle_write_job(struct quern *quern, struct view id,
+                             const struct command *command, struct err *err);
+
 /* The same of many at once. */
 struct pipeline {
     /* Fills the command of a call, which may borrow until the next one, and the
@@ -66,17 +78,20 @@ struct pipeline {
     void *owner;
     size_t count;
 };
-/* Each answer within the handle's timeout. False: calls from *done on have no
- * answer, err says why; what was sent of them may have been done. */
+/* As handle_write(), each answer within the handle's timeout. False: calls from
+ * *done on have no answer, or are not safe; err says why; what was sent of them
+ * may have been done. */
 bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
                      size_t *done, struct err *err);
 
-/* To the server of that partition; NULL: no fleet has it. */
-struct conn *handle_conn(struct quern *quern, unsigned int partition,
-                         struct err *err);
-/* The first exchange, which is not tried again: a server that was never there
- * is more likely a wrong address than one that is away. */
-bool handle_meet(struct quern *quern, struct conn *conn, struct err *err);
+/* To the server of that partition, for handle_pipeline(); NULL: it cannot be
+ * written to. */
+struct conn *handle_writer(struct quern *quern, unsigned int partition,
+                           struct err *err);
+/* What was written to it is as durable as the handle asks: see handle_write().
+ */
+bool handle_secure(struct quern *quern, unsigned int partition,
+                   struct err *err);
 bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err);
 /* What the same call may not meet again: Redis is away. */

@@ -12,7 +12,12 @@ struct flight {
         struct conn *conn;
     } sent[WINDOW];
     size_t first, count;
-    size_t next; /* call to be sent */
+    size_t next;     /* call to be sent */
+    struct written { /* servers; each by a partition that it has */
+        struct conn *conn;
+        unsigned int partition;
+    } written[NAMES_MAX_PARTITIONS];
+    size_t written_count;
 };
 
 /* None of it will be answered. */
@@ -24,12 +29,25 @@ static void drop(struct flight *flight)
     }
 }
 
-static bool send_one(struct quern *quern, const struct command *command,
-                     unsigned int partition, struct sent *sent, struct err *err)
+static void note_written(struct flight *flight, struct conn *conn,
+                         unsigned int partition)
 {
-    sent->conn = handle_conn(quern, partition, err);
-    return sent->conn && handle_meet(quern, sent->conn, err) &&
-           conn_send(sent->conn, command, quern->timeout_ms, err);
+    for (size_t i = 0; i < flight->written_count; i++)
+        if (flight->written[i].conn == conn)
+            return;
+    flight->written[flight->written_count++] =
+        (struct written){ conn, partition };
+}
+
+static bool send_one(struct quern *quern, const struct command *command,
+                     unsigned int partition, struct flight *flight,
+                     struct sent *sent, struct err *err)
+{
+    sent->conn = handle_writer(quern, partition, err);
+    if (!sent->conn)
+        return false;
+    note_written(flight, sent->conn, partition);
+    return conn_send(sent->conn, command, quern->timeout_ms, err);
 }
 
 static bool send_more(struct quern *quern, const struct pipeline *pipeline,
@@ -45,7 +63,7 @@ static bool send_more(struct quern *quern, const struct pipeline *pipeline,
         sent->index = flight->next++;
         if (!pipeline->ask(pipeline->owner, sent->index, &command, &partition))
             continue;
-        gone = send_one(quern, &command, partition, sent, err);
+        gone = send_one(quern, &command, partition, flight, sent, err);
         command_finish(&command);
         if (!gone)
             return false;
@@ -99,6 +117,9 @@ static bool run(struct quern *quern, const struct pipeline *pipeline,
             if (!take_answer(quern, pipeline, flight, done, err))
                 return false;
     } while (flight->next < pipeline->count);
+    for (size_t i = 0; i < flight->written_count; i++)
+        if (!handle_secure(quern, flight->written[i].partition, err))
+            return false;
     *done = pipeline->count;
     return true;
 }
@@ -118,6 +139,9 @@ bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
         if (run(quern, pipeline, &flight, done, &fault))
             return true;
         drop(&flight);
+        /* What was answered may have been lost with that server. */
+        if (quern->fleet->durability.kind != DURABLE_ASYNC)
+            *done = before;
         if (!quern->fleet->met) {
             *err = fault;
             return false;

@@ -175,7 +175,7 @@ static bool set_settings(struct quern *quern, struct view queue,
 
         transition_queue_set(&command, &quern->fleet->names, p, queue, settings,
                              count);
-        reply = handle_call(quern, p, &command, err);
+        reply = handle_write(quern, p, &command, err);
         command_finish(&command);
         if (!reply)
             return false;
@@ -211,7 +211,7 @@ static bool purge_step(struct quern *quern, unsigned int partition,
 
     transition_purge(&command, &quern->fleet->names, partition, queue,
                      PURGE_STEP, dry);
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_purged(reply, jobs, more, err);
 }

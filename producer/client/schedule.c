@@ -156,7 +156,7 @@ static bool remove_one(struct quern *quern, unsigned int partition,
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_schedule_rm(&command, &quern->fleet->names, partition, name);
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_schedule_removed(reply, was, err);
 }
@@ -169,7 +169,7 @@ static bool set_one(struct quern *quern, unsigned int partition,
 
     transition_schedule_set(&command, &quern->fleet->names, partition,
                             schedule);
-    reply = handle_call(quern, partition, &command, err);
+    reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     return reply != NULL;
 }

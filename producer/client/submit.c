@@ -11,7 +11,7 @@ static bool send_draft(struct quern *quern, const struct draft *draft,
 
     *id = draft->id;
     draft_command(&command, quern, draft);
-    reply = handle_call_job(quern, view_of(draft->id.text), &command, err);
+    reply = handle_write_job(quern, view_of(draft->id.text), &command, err);
     command_finish(&command);
     return reply && draft_submitted(reply, draft->fresh, id, existed, err);
 }

@@ -115,11 +115,14 @@ static bool submit_all(const struct batch *batch, size_t count,
 {
     struct quern_submitted *submitted = batch->submitted;
     struct err err = { 0 };
+    unsigned int partitions;
     size_t done = 0;
 
     for (size_t i = 0; i < count; i++)
         submitted[i] = (struct quern_submitted){ 0 };
-    if (!submit_each(batch, count, &done, &err))
+    /* Once: each of them would wait for a Redis that is away. */
+    if (!handle_partitions(batch->quern, &partitions, &err) ||
+        !submit_each(batch, count, &done, &err))
         for (size_t i = done; i < count; i++)
             if (submitted[i].error.kind == 0)
                 handle_fail(&submitted[i].error, &err);

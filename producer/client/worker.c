@@ -131,7 +131,7 @@ static bool drain_in_all(struct quern *quern, const char *worker, bool drain,
 
         transition_drain(&command, &quern->fleet->names, p, view_of(worker),
                          drain);
-        reply = handle_call(quern, p, &command, err);
+        reply = handle_write(quern, p, &command, err);
         command_finish(&command);
         if (!reply && strcmp(err->code, "unknown_job") != 0)
             return false;

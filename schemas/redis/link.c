@@ -48,6 +48,7 @@ struct link {
     struct resolve *resolve;
     char ip[RESOLVE_TEXT];
     redisContext *wire;
+    redisReply *reply; /* that is being answered; kept: NULL */
     struct calls calls;
 
     /* Recorded by callbacks and by the owner, heeded by run(). */
@@ -437,8 +438,10 @@ static enum turn step_ready(struct link *link)
                        ? fail_text(link, "a call was not answered "
                                          "within its time")
                        : WAIT;
+        link->reply = reply;
         answer(link, reply);
-        freeReplyObject(reply);
+        freeReplyObject(link->reply);
+        link->reply = NULL;
     }
     return AGAIN;
 }
@@ -567,6 +570,15 @@ bool link_send(struct link *link, const struct command *command,
     arm(link);
     soon(link);
     return true;
+}
+
+redisReply *link_keep_reply(struct link *link)
+{
+    redisReply *reply = link->reply;
+
+    assert(reply);
+    link->reply = NULL;
+    return reply;
 }
 
 void link_subscribe(struct link *link, struct view channel)

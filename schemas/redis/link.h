@@ -54,6 +54,9 @@ bool link_is_ready(const struct link *link);
 bool link_send(struct link *link, const struct command *command,
                uint64_t deadline_ms, link_done *done, void *owner);
 
+/* Within a link_done: the reply is the caller's, freeReplyObject() it. */
+redisReply *link_keep_reply(struct link *link);
+
 /* Makes the link a subscriber of one channel and of nothing else, on_push gets
  * its messages; repeated by the link after every reconnect. What was published
  * in between is lost, as pub/sub has it. */

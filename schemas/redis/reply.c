@@ -53,6 +53,8 @@ static const struct meaning meanings[] = {
     /* 7.0: the stream was deleted under a blocked read. */
     PASSES("UNBLOCKED the stream key", CURE_GROUP),
     PASSES("UNBLOCKED ", CURE_RENEW), /* master -> replica */
+    PASSES("ERR WAIT cannot be used with replica", CURE_RENEW),
+    PASSES("ERR WAITAOF cannot be used with replica", CURE_RENEW),
 
     PASSES("NOGROUP ", CURE_GROUP),
     PASSES("ERR Function not found", CURE_LOAD),

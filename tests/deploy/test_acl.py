@@ -150,6 +150,7 @@ def produce(me, admin):
     me.call("SET", BLOB, "bytes", "EX", 60, "NX")
     me.call("EXPIRE", BLOB, 120)
     assert me.call("GET", BLOB) == b"bytes"
+    me.call("WAIT", 0, 1)
     me.transition("build")
     pairs = ("tenant", "t", "session", "s", "idempotency_key", "k", "unique_key", "u")
     job, _ = me.submit("blob", BLOB[-64:], "max_depth", 9, "deadline_ms", 9000, *pairs)
@@ -198,6 +199,8 @@ def consume(me, admin):
     me.call("HGET", "quern:fleet", "partitions")
     me.call("FUNCTION", "LOAD", "REPLACE", LIBRARY)
     me.transition("build")
+    me.call("INFO")
+    me.call("WAIT", 0, 1)
     me.call("CLIENT", "ID")
     me.may("CLIENT", "UNBLOCK", 1)
     me.may("XGROUP", "CREATE", WORK, "consumers", 0, "MKSTREAM")
@@ -364,7 +367,7 @@ def operate(me, admin):
     run(me, "schedule", "rm", "n", "--yes")
     job, _ = admin.submit()
     run(me, "get", job, code=75)
-    run(me, "cancel", job)
+    run(me, "cancel", job, "--durability", "replica:1", code=75)
     run(me, "get", job, "--json", code=1)
     said = run(me, "doctor", "--json", code=69)  # no consumer is connected
     assert "may not" not in said, said

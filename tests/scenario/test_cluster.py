@@ -141,6 +141,36 @@ def test_a_command_may_wait_for_the_failover(cluster, stack, quern):
     master.wait_in_step()
 
 
+def test_durable_is_a_matter_of_each_master(cluster, stack, quern):
+    """One has lost its replica: only what is there waits."""
+    consumer = stack.consumer(durability="replica:1")
+    quern.env["QUERN_DURABILITY"] = "replica:1"
+    [tenant, other] = [TENANTS[3], elsewhere(cluster, TENANTS[3])]
+    done(quern, submit(quern, tenant))
+    master = cluster.master(key_of(tenant))
+    replica = next(n for n in cluster.nodes if follows(n, master))
+    replica.kill()
+    told = quern("submit", "x", "--tenant", tenant, "--key", "k", code=75)
+    assert "0 of 1 replicas" in told
+    consumer.wait_for('"durability.late"', 30)
+    done(quern, submit(quern, other))
+    replica.start()
+    replica.wait_in_step()
+    job = quern("submit", "x", "--tenant", tenant, "--key", "k").split()[0]
+    assert f"job {job} may stand" in told
+    done(quern, job)
+
+
+def elsewhere(cluster, tenant):
+    """A tenant of another master."""
+    here = cluster.master(key_of(tenant))
+    return next(t for t in TENANTS if cluster.master(key_of(t)) is not here)
+
+
+def follows(node, master):
+    return node.info("role") == "slave" and node.info("master_port") == master.port
+
+
 def refused(url):
     with Process([binary("quern-consumer")], env={"REDIS_URL": url}) as consumer:
         assert consumer.wait(30) == 69

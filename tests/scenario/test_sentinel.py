@@ -86,6 +86,28 @@ def test_a_master_that_hangs_is_left(sentinels, stack, quern):
     wait_until(sentinels.is_whole, 30, "the sentinels see all")
 
 
+def test_a_failover_loses_nothing_that_was_called_durable(sentinels, stack, quern):
+    """There is no replica any more: what runs and what comes waits for one."""
+    stack.model.script([{"text": "slow", "delay_ms": 1500}])
+    consumer = stack.consumer(durability="replica:1")
+    quern.env["QUERN_DURABILITY"] = "replica:1"
+    job = submit(quern)
+    wait_until(lambda: stack.model.counts()["open"] > 0, what="it runs")
+    sentinels.kill()
+    consumer.wait_for('"durability.late"', 60)
+    told = quern("submit", "more", "--key", "k", code=75)
+    assert "0 of 1 replicas" in told
+    assert "job.finished" not in consumer.text()
+    sentinels.start()
+    consumer.wait_for('"job.finished"', 30)
+    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+    more = quern("submit", "more", "--key", "k").split()[0]
+    assert f"job {more} may stand" in told
+    for each in (job, more):
+        done(quern, each)
+    assert stack.model.counts()["total"] == 2
+
+
 def in_step(master):
     facts = master.ask("INFO", "REPLICATION")
     replica = facts.get("slave0")

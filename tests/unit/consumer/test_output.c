@@ -38,9 +38,11 @@ static int begin(void **state)
     assert_int_equal(uv_loop_init(&f->loop), 0);
     assert_true(address_parse(&address, VIEW("redis://nobody.invalid"), &err));
     assert_true(names_init(&f->names, "quern:", &err));
-    f->control = control_new(
-        &f->loop, &(struct control_setup){ &address, &f->names, 0, 1000 },
-        (struct control_events){ 0 }, NULL);
+    f->control = control_new(&f->loop,
+                             &(struct control_setup){ .address = &address,
+                                                      .names = &f->names,
+                                                      .look_ms = 1000 },
+                             (struct control_events){ 0 }, NULL);
     address_finish(&address);
     store_init(&f->store, f->control);
     progress_init(&f->progress, &f->loop,

@@ -88,6 +88,9 @@ static void cures(void **state)
         { "UNBLOCKED force unblock from blocking operation, instance state "
           "changed (master -> replica?)",
           CURE_RENEW },
+        { "ERR WAIT cannot be used with replica instances. Please",
+          CURE_RENEW },
+        { "ERR WAITAOF cannot be used with replica instances.", CURE_RENEW },
         { "UNBLOCKED the stream key no longer exists", CURE_GROUP },
         { "NOGROUP No such key 'x' or consumer group 'consumers'", CURE_GROUP },
         { "ERR Function not found", CURE_LOAD },

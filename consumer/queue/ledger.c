@@ -1,0 +1,277 @@
+/* ledger.c - writes that must not be lost. */
+#include "consumer/queue/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/log.h"
+#include "schemas/redis/reply.h"
+
+enum {
+    WAIT_MS = 1000,   /* a question; then it is asked again */
+    MARGIN_MS = 5000, /* a server may answer it late */
+    AGAIN_MS = 1000,  /* after one that was refused */
+};
+
+struct entry {
+    struct entry *next;
+    struct ledger *ledger;
+    link_done *done;
+    void *owner;
+    uint64_t number;
+    redisReply *reply; /* ours, of one that is held */
+};
+
+struct ledger {
+    struct link *link;
+    const struct names *names;
+    unsigned int partition;
+    struct durability durability;
+    uint64_t answer_ms;
+    struct alarm *alarm;
+    struct ledger_events events;
+    void *owner;
+    struct entry *first, **end; /* held, in order */
+    uint64_t sent;              /* entries, since the beginning */
+    uint64_t asked;             /* the last one that the question covers; 0:
+                                   none is on its way */
+    bool marked;                /* of the question: its mark was written */
+    bool ready;                 /* it can tell */
+    bool welcome;               /* it could once */
+    bool late;                  /* and that was said */
+};
+
+static void ask(struct ledger *ledger);
+
+/* ------------------------------------------------------------ what is held */
+
+static void hold(struct ledger *ledger, struct entry *entry)
+{
+    entry->reply = link_keep_reply(ledger->link);
+    *ledger->end = entry;
+    ledger->end = &entry->next;
+}
+
+/* Tells the senders of all up to number; lost: that nothing is known. */
+static void settle(struct ledger *ledger, uint64_t number,
+                   const struct err *lost)
+{
+    while (ledger->first != NULL && ledger->first->number <= number) {
+        struct entry *entry = ledger->first;
+        ledger->first = entry->next;
+        if (ledger->first == NULL)
+            ledger->end = &ledger->first;
+        entry->done(entry->owner, lost == NULL ? entry->reply : NULL, lost);
+        freeReplyObject(entry->reply);
+        free(entry);
+    }
+}
+
+static void on_written(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct entry *entry = owner;
+    if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
+        hold(entry->ledger, entry);
+        ask(entry->ledger);
+        return;
+    }
+    entry->done(entry->owner, reply, why);
+    free(entry);
+}
+
+bool ledger_send(struct ledger *ledger, const struct command *command,
+                 link_done *done, void *owner)
+{
+    if (!ledger->ready)
+        return false;
+    struct entry *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL)
+        abort();
+    *entry = (struct entry){
+        .ledger = ledger,
+        .done = done,
+        .owner = owner,
+        .number = ledger->sent + 1,
+    };
+    if (!link_send(ledger->link, command, ledger->answer_ms, on_written,
+                   entry)) {
+        free(entry);
+        return false;
+    }
+    ledger->sent++;
+    return true;
+}
+
+/* ------------------------------------------------------------ the question */
+
+static void on_marked(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct ledger *ledger = owner;
+    (void)lost;
+    ledger->marked = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+}
+
+static bool send_question(struct ledger *ledger, uint64_t wait_ms,
+                          link_done *done)
+{
+    struct command mark, question;
+    durability_mark(&mark, ledger->names, ledger->partition);
+    durability_ask(&question, &ledger->durability, wait_ms);
+    bool sent =
+        link_send(ledger->link, &mark, ledger->answer_ms, on_marked, ledger) &&
+        link_send(ledger->link, &question, wait_ms + MARGIN_MS, done, ledger);
+    command_finish(&mark);
+    command_finish(&question);
+    return sent;
+}
+
+static void say_late(struct ledger *ledger, const struct err *why)
+{
+    if (!ledger->late)
+        log_line("durability.late", "{s:s}", "why", why->text);
+    ledger->late = true;
+}
+
+static void on_told(void *owner, const redisReply *reply,
+                    const struct err *lost)
+{
+    struct ledger *ledger = owner;
+    uint64_t covered = ledger->asked;
+    struct err err = { 0 };
+    (void)lost;
+    ledger->asked = 0;
+    if (reply == NULL)
+        return; /* on_lost() follows */
+    if (!ledger->marked)
+        err_set(&err, ERR_RETRY, "not_durable",
+                "the mark behind the writes could not be written");
+    else if (durability_told(&ledger->durability, reply, &err)) {
+        if (ledger->late)
+            log_line("durability.reached", "{}");
+        ledger->late = false;
+        settle(ledger, covered, NULL);
+        ask(ledger);
+        return;
+    }
+    say_late(ledger, &err);
+    if (reply->type == REDIS_REPLY_ERROR || !ledger->marked)
+        alarm_set(ledger->alarm, AGAIN_MS);
+    else
+        ask(ledger);
+}
+
+static void ask(struct ledger *ledger)
+{
+    if (ledger->asked == 0 && ledger->first != NULL &&
+        !alarm_is_set(ledger->alarm) && send_question(ledger, WAIT_MS, on_told))
+        ledger->asked = ledger->sent;
+}
+
+/* ------------------------------------------------------------- connection */
+
+/* Too few replicas just now are no reason not to serve: writes wait for them.
+ */
+static void on_proven(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct ledger *ledger = owner;
+    struct err err = { 0 };
+    (void)lost;
+    if (reply == NULL)
+        return;
+    bool reached = durability_told(&ledger->durability, reply, &err);
+    if (reached || strcmp(err.code, "not_durable") == 0) {
+        if (!reached)
+            say_late(ledger, &err);
+        ledger->ready = ledger->welcome = true;
+        ledger->events.on_ready(ledger->owner);
+        return;
+    }
+    say_late(ledger, &err);
+    if (err.kind == ERR_REJECT && !ledger->welcome)
+        ledger->events.on_refused(ledger->owner, &err);
+    else
+        alarm_set(ledger->alarm, AGAIN_MS);
+}
+
+static void on_ready(void *owner)
+{
+    send_question(owner, WAIT_MS, on_proven);
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+    struct ledger *ledger = owner;
+    ledger->ready = false;
+    alarm_stop(ledger->alarm);
+    log_line("durability.lost", "{s:s}", "why", why->text);
+    settle(ledger, UINT64_MAX, why);
+}
+
+static void on_alarm(void *owner)
+{
+    struct ledger *ledger = owner;
+    if (ledger->ready)
+        ask(ledger);
+    else if (link_is_ready(ledger->link))
+        on_ready(ledger);
+}
+
+struct ledger *ledger_new(uv_loop_t *loop, const struct ledger_setup *setup,
+                          struct ledger_events events, void *owner)
+{
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+    if (ledger == NULL)
+        abort();
+    *ledger = (struct ledger){ .names = setup->names,
+                               .partition = setup->partition,
+                               .durability = setup->durability,
+                               .answer_ms = setup->answer_ms,
+                               .events = events,
+                               .owner = owner };
+    ledger->end = &ledger->first;
+    ledger->alarm = alarm_new(loop, on_alarm, ledger);
+    struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
+    ledger->link = link_new(loop, setup->address,
+                            names_slot(setup->names, setup->partition),
+                            "consumer-ledger", heard, ledger);
+    return ledger;
+}
+
+void ledger_open(struct ledger *ledger)
+{
+    if (ledger != NULL)
+        link_open(ledger->link);
+}
+
+void ledger_switch(struct ledger *ledger, const struct node *master)
+{
+    if (ledger != NULL)
+        link_switch(ledger->link, master);
+}
+
+bool ledger_is_ready(const struct ledger *ledger)
+{
+    return ledger == NULL || ledger->ready;
+}
+
+static void on_closed(void *owner)
+{
+    static const struct err closed = { ERR_RETRY, "redis_unavailable",
+                                       "the ledger is closed" };
+    struct ledger *ledger = owner;
+    settle(ledger, UINT64_MAX, &closed);
+    free(ledger);
+}
+
+void ledger_free(struct ledger *ledger)
+{
+    if (ledger == NULL)
+        return;
+    ledger->ready = false;
+    alarm_free(ledger->alarm);
+    link_free(ledger->link, on_closed, ledger);
+}
