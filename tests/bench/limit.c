@@ -220,7 +220,7 @@ int main(int argc, char **argv)
     if (argc != 2 || !address_parse(&address, view_of(argv[1]), &err) ||
         !names_init(&names, "quern:", &err))
         return EXIT_FAILURE;
-    redis = conn_new(&address, "limit");
+    redis = conn_new(&address, 0, "limit");
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) &&
