@@ -16,7 +16,15 @@ static bool send_draft(struct quern *quern, const struct draft *draft,
     return reply && draft_submitted(reply, draft->fresh, id, existed, err);
 }
 
-/* Until one is made. */
+/* It has no id that could be submitted again. Not before: the job's own may be
+ * there. */
+static bool refuse(struct quern_id *id, struct quern_error *error,
+                   const struct err *err)
+{
+    id->text[0] = '\0';
+    return handle_fail(error, err);
+}
+
 static const struct quern_id none;
 
 bool quern_submit(struct quern *quern, const struct quern_job *job,
@@ -25,9 +33,9 @@ bool quern_submit(struct quern *quern, const struct quern_job *job,
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    *id = none;
-    return (draft_read(&draft, quern, job, &none, &err) &&
-            send_draft(quern, &draft, id, existed, &err)) ||
+    if (!draft_read(&draft, quern, job, &none, &err))
+        return refuse(id, error, &err);
+    return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }
 
@@ -39,10 +47,9 @@ bool quern_submit_json(struct quern *quern, const char *json,
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    *id = none;
-    return (draft_read_json(&draft, quern, json, files, file_count, &none,
-                            &err) &&
-            send_draft(quern, &draft, id, existed, &err)) ||
+    if (!draft_read_json(&draft, quern, json, files, file_count, &none, &err))
+        return refuse(id, error, &err);
+    return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }
 
@@ -53,8 +60,8 @@ bool quern_submit_bytes(struct quern *quern, const void *job, size_t size,
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    *id = none;
-    return (draft_read_bytes(&draft, quern, (struct view){ job, size }, &err) &&
-            send_draft(quern, &draft, id, existed, &err)) ||
+    if (!draft_read_bytes(&draft, quern, (struct view){ job, size }, &err))
+        return refuse(id, error, &err);
+    return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }

@@ -64,7 +64,7 @@ static void send_submit(uint64_t number)
 
     memcpy(random + 2, &number, sizeof(random) - 2);
     clock_gettime(CLOCK_REALTIME, &now);
-    struct id id = id_make((uint64_t)now.tv_sec * 1000, PARTITION, random);
+    struct id id = id_make((uint64_t)now.tv_sec * 1000, 0, random);
     const struct job job = { .id = view_of(id.text),
                              .kind = JOB_CODE,
                              .cells = { &nothing, 1 } };
@@ -115,7 +115,7 @@ static void send_take(void)
                                .queue_count = 1 };
     struct command command;
 
-    transition_take(&command, &names, PARTITION, &take);
+    transition_take(&command, &names, 0, &take);
     send_command(&command);
 }
 
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
     if (argc != 2 || !address_parse(&address, view_of(argv[1]), &err) ||
         !names_init(&names, "quern:", &err))
         return EXIT_FAILURE;
-    redis = conn_new(&address, "limit");
+    redis = conn_new(&address, 0, "limit");
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) &&

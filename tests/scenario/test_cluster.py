@@ -2,6 +2,7 @@
 those are, whatever becomes of the node that has them."""
 
 import binascii
+import json
 import time
 
 import pytest
@@ -74,6 +75,17 @@ def test_partitions_are_on_all_masters_and_all_jobs_are_done(cluster, stack, que
     stack.consumer()
     for job in [submit(quern, tenant) for tenant in TENANTS]:
         done(quern, job)
+
+
+def test_many_jobs_at_once_are_each_where_their_tenant_is(stack, quern):
+    stack.consumer()
+    tenants = TENANTS * 100
+    lines = [json.dumps({"prompt": "x", "tenant": tenant}) for tenant in tenants]
+    jobs = quern("submit", "--jobs", "-", stdin="\n".join(lines)).split()
+    assert len(set(jobs)) == len(tenants)
+    assert [f"{{{job[15:18]}}}" for job in jobs] == [key_of(t) for t in tenants]
+    done(quern, jobs[0])
+    done(quern, jobs[-1])
 
 
 def test_one_node_is_enough_to_find_the_others(cluster, stack, tmp_path):

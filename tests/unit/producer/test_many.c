@@ -312,6 +312,26 @@ static void what_is_asked_for_arrives_either_way(void **state)
     }
 }
 
+/* As one does whose answer was lost. */
+static void the_id_that_came_back_may_be_given_again(void **state)
+{
+    struct quern_job job = { .prompt = "1" };
+    struct quern *quern = open_quern();
+    struct conn *conn = open_conn();
+    struct quern_id id;
+    bool existed = true;
+
+    (void)state;
+    assert_true(quern_submit(quern, &job, &id, &existed, NULL));
+    assert_false(existed);
+    job.id = id.text;
+    assert_true(quern_submit(quern, &job, &id, &existed, NULL));
+    assert_true(existed);
+    assert_int_equal(jobs_there(conn), 1);
+    conn_free(conn);
+    quern_close(quern);
+}
+
 static void of_none_nothing_is_wrong(void **state)
 {
     struct quern *quern = open_quern();
@@ -421,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_told_so_either_way),
         cmocka_unit_test(what_is_asked_for_arrives_either_way),
+        cmocka_unit_test_setup(the_id_that_came_back_may_be_given_again, flush),
         cmocka_unit_test(of_none_nothing_is_wrong),
         cmocka_unit_test_setup(json_is_as_good, flush),
         cmocka_unit_test_setup(a_lost_connection_doubles_none, flush),
