@@ -168,8 +168,8 @@ def test_no_step_is_taken_before_the_last_one_is_safe(pair, stack):
     follow(replica, 1)
     job = stack.submit(prompt="x")
     consumer.wait_for('"durability.late"')
-    lease = stack.db.zscore(f"{ROOT}leases", job)
-    wait_until(lambda: stack.db.zscore(f"{ROOT}leases", job) > lease + 3000, 20)
+    lease = stack.db.zscore(f"{ROOT}leases:default", job)
+    wait_until(lambda: stack.db.zscore(f"{ROOT}leases:default", job) > lease + 3000, 20)
     assert stack.model.counts()["total"] == 1
     assert stack.db.llen(f"{ROOT}journal:{job}") == 1
     follow(replica, master.port)
