@@ -1,6 +1,7 @@
 -- submit.lua - a new job, or the one that stands already.
 
 local SUBMIT_NAMES = { "queue", "tenant", "session" }
+local WRITTEN_NAMES = { "queue", "priority", "tenant", "session" }
 local SUBMIT_KEYS = { "idempotency_key", "unique_key" }
 local SUBMIT_NUMBERS = {
     "deadline_ms", "not_before", "delay_ms", "max_depth", "tenant_depth",
@@ -36,7 +37,7 @@ local function read_submit(root, args)
             #job.job, MAX_JOB_BYTES)
     end
     for _, name in ipairs(SUBMIT_NAMES) do
-        if job[name] and not is_name(job[name]) then
+        if job[name] ~= ABSENT[name] and job[name] and not is_name(job[name]) then
             return nil, refuse("BADARG",
                 "%s must be 1 to 128 of [A-Za-z0-9._-]: '%s'", name, job[name])
         end
@@ -158,7 +159,7 @@ local function write_job(root, given, now, not_before)
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id)
     set(job, "submitted_at", now)
-    for _, name in ipairs({ "queue", "priority", "tenant", "session" }) do
+    for _, name in ipairs(WRITTEN_NAMES) do
         if given[name] and given[name] ~= ABSENT[name] then
             set(job, name, given[name])
         end
