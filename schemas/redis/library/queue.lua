@@ -210,10 +210,16 @@ local function body_in_lane(job)
     return element:sub(#prefix + 1)
 end
 
+-- Those that only wait for others of their session, in no stream and no lane.
+local function behind_of(root, queue)
+    return root .. "behind:" .. queue
+end
+
 -- Into the streams where there is room, else into its lane. One that comes back
 -- goes before those that have not been out.
 local function enter(job, now, settings, comes_back)
     local root, queue, tenant = job.root, job.queue, job.tenant
+    if job.session ~= "" then call("SREM", behind_of(root, queue), job.id) end
     if not comes_back and call("HGET", root .. "lanes:" .. queue, tenant) then
         return stand_in_lane(job)
     end
@@ -367,6 +373,9 @@ end
 -- its tenant. A lane keeps its element until that comes to the head.
 local function pull(job, ends)
     local made_room = job.limited == 1
+    if job.session ~= "" and job.entry == "" and job.place == "" then
+        call("SREM", behind_of(job.root, job.queue), job.id)
+    end
     if job.entry ~= "" then
         drop(work(job.root, job.queue, job.priority), job.entry)
         if job.state == "queued" then

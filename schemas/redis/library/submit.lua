@@ -81,9 +81,10 @@ local function bad_blobs(root, blobs)
     return nil
 end
 
--- Streams, lanes, and what is scheduled.
+-- Streams, lanes, lines, and what is scheduled.
 local function depth(root, queue)
     local sum = call("ZCARD", root .. "scheduled:" .. queue)
+        + call("SCARD", behind_of(root, queue))
     for _, priority in ipairs(PRIORITIES) do
         sum = sum + call("XLEN", work(root, queue, priority))
     end
@@ -104,21 +105,26 @@ local function lower(one, other)
     return other == 0 and one or math.min(one, other)
 end
 
--- The refusal, when it is more than what may wait: also behind the first of its
--- line.
+local function behind_in_line(root, given)
+    if not given.session then return 0 end
+    local line = root .. "line:" .. given.tenant .. "/" .. given.session
+    return math.max(0, call("ZCARD", line) - 1)
+end
+
+-- The refusal, when it is more than what may wait: of the tenant also behind the
+-- first of its line.
 local function too_many(root, given, settings)
     local most = lower(given.max_depth, settings.max_depth)
     local tenant_most = lower(given.tenant_depth, settings.tenant_depth)
     if most == 0 and tenant_most == 0 then return nil end
-    local line = given.session and math.max(0, call("ZCARD",
-        root .. "line:" .. given.tenant .. "/" .. given.session) - 1) or 0
-    local jobs = most > 0 and depth(root, given.queue) + line
+    local jobs = most > 0 and depth(root, given.queue)
     if jobs and jobs >= most then
         return refuse("QUEUEFULL", "queue %s holds %d jobs, at most %d",
             given.queue, jobs, most)
     end
     jobs = tenant_most > 0
-        and tenant_depth(root, given.queue, given.tenant) + line
+        and tenant_depth(root, given.queue, given.tenant)
+            + behind_in_line(root, given)
     if jobs and jobs >= tenant_most then
         return refuse("QUEUEFULL",
             "%d jobs of tenant %s wait in queue %s, at most %d", jobs,
