@@ -45,7 +45,7 @@ void transition_queue_set(struct command *command, const struct names *names,
 
 struct queue_stats {
     bool paused;
-    uint64_t ready;     /* in the streams, not started */
+    uint64_t ready; /* in the streams, not started */
     uint64_t running;
     uint64_t lanes;     /* waiting outside of them: in lanes and lines */
     uint64_t tenants;   /* that have a lane */
