@@ -158,11 +158,19 @@ class Invariants:
         """Who stands nowhere else waits behind another of its session."""
         names = [key[len(self.root) + 5 :] for key in self.keys("line")]
         lines = {name: self.ids(f"line:{name}") for name in names}
+        for key in self.keys("behind"):
+            for id in self.client.smembers(key):
+                assert id.decode() in jobs, f"{key}: {id}"
         for name, line in lines.items():
             assert not set(line) - set(jobs), f"{name}: {set(line) - set(jobs)}"
         for id, facts in jobs.items():
             session = facts.get("session")
             line = lines.get(f"{queue_of(facts)[2]}/{session}") or []
+            queue = queue_of(facts)[0]
+            stands = facts.get("entry") or facts.get("place")
+            assert self.client.sismember(f"{self.root}behind:{queue}", id) == (
+                facts["state"] == "queued" and not stands
+            ), f"{id}: among those that wait for a session"
             if session and facts["state"] != "scheduled":
                 assert id in line, f"{id} is not in line {session}: {facts}"
             if facts["state"] != "queued" or facts.get("entry") or facts.get("place"):

@@ -314,8 +314,7 @@ static int do_named(struct app *app, const struct deed *deed)
                      options->word_count, options->word_count == 1 ? "" : "s"))
         return code;
     for (int i = 0; i < options->word_count; i++)
-        if (options->dry_run ||
-            deed->do_one(app, options->words[i], &error)) {
+        if (options->dry_run || deed->do_one(app, options->words[i], &error)) {
             say_one(app, deed, options->words[i]);
             done++;
         } else {

@@ -29,6 +29,8 @@
  *                                 tenant that wait outside of the work streams;
  *                                 up to 1 KiB of body, else it has its own key
  *   ROOT lanes:<queue>            hash: tenant, how many stand in its lanes
+ *   ROOT behind:<queue>           set: ids that only wait for others of their
+ *                                 session
  *   ROOT ready:<queue>/<tenant>   sorted set: ids that stand in the streams and
  *                                 were not started, by when they came
  *   ROOT running:<queue>/<tenant> set: ids that run; only where a limit is set

@@ -22,8 +22,9 @@ void transition_forget(struct command *command, const struct names *names,
                        struct view id);
 bool transition_forgotten(const redisReply *reply, bool *late, struct err *err);
 
-/* What waits in the queue (streams, lanes, scheduled) is cancelled, up to count
- * (512) in one step; again while more. dry: only how many there are. */
+/* What waits in the queue (streams, lanes, lines, scheduled) is cancelled, up
+ * to count (512) in one step; again while more. dry: only how many there are.
+ */
 void transition_purge(struct command *command, const struct names *names,
                       unsigned int partition, struct view queue, uint64_t count,
                       bool dry);
@@ -44,10 +45,10 @@ void transition_queue_set(struct command *command, const struct names *names,
 
 struct queue_stats {
     bool paused;
-    uint64_t ready;     /* in the streams, not started */
-    uint64_t running;   /* or read by a consumer just now */
-    uint64_t lanes;     /* waiting outside of the streams ... */
-    uint64_t tenants;   /* ... of so many tenants */
+    uint64_t ready; /* in the streams, not started */
+    uint64_t running;
+    uint64_t lanes;     /* waiting outside of them: in lanes and lines */
+    uint64_t tenants;   /* that have a lane */
     uint64_t scheduled; /* later, or waiting: retry, backoff, approval */
     uint64_t dead;
     uint64_t oldest_ms; /* how long the oldest has stood in the streams */

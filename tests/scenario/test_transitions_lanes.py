@@ -150,6 +150,18 @@ def test_no_more_of_a_tenant_run_than_it_may(queue):
     assert taken(queue, count=99) == [job_id(0)]
 
 
+def test_who_waits_for_a_session_is_one_of_the_queue(queue):
+    for number in range(5):
+        queue.submit(job_id(number), session=f"s{number % 2}")
+    assert queue.stats()["ready"] == 2 and queue.stats()["lanes"] == 3
+    refused("QUEUEFULL", queue.submit, job_id(9), max_depth=5)
+    assert queue.submit(job_id(9), max_depth=6) == (job_id(9), "created")
+    assert queue.call("purge", "default", 9, 1) == [6, 0]
+    while queue.call("purge", "default", 2, 0)[1]:
+        pass
+    assert {queue.state(job_id(n)) for n in (0, 1, 2, 3, 4, 9)} == {"cancelled"}
+
+
 # how a job that counts ends
 LEAVES = [
     ("finish", lambda q: q.finish(A, q.epoch(A))),
@@ -361,7 +373,7 @@ def test_a_purge_cancels_what_waits_and_nothing_else(queue):
     submit_many(queue, range(50, 60), delay_ms=60000)
     submit_many(queue, range(60, 70), session="s")
     queue.submit(job_id(99), queue="other")
-    assert queue.purge(dry=1) == (150 + 10 + 1, False)
+    assert queue.purge(dry=1) == (150 + 10 + 10, False)
     steps, purged = 0, 0
     while True:
         jobs, more = queue.purge(count=20)

@@ -131,7 +131,25 @@ def test_everything_but_the_facts_may_go(server):
             client.delete(key)
     assert queue.mend() > 0
     queue.run_to_the_end(("default", "limited"))
-    assert {queue.state(id) for id in ids} == {"completed"}
+    ended = {(queue.state(id), queue.facts(id).get("error_code")) for id in ids}
+    assert ended == {("completed", None), ("failed", "lost_body")}
+
+
+# what is deleted of a small job that waits in a lane, of one that is larger
+BODIES = [("its lane", "lane", b"small"), ("its body", "body", b"large" * 1000)]
+
+
+@pytest.mark.parametrize("what, kind, body", BODIES, ids=[row[0] for row in BODIES])
+def test_a_job_without_its_body_fails_and_says_so(server, what, kind, body):
+    client = server.client()
+    client.flushall()
+    queue = Library(client).load()
+    queue.queue_set(paused=1)
+    queue.submit(job_id(1), body)
+    client.delete(*queue.keys(kind))
+    assert queue.mend() > 0 and queue.mend() == 0
+    assert queue.result(job_id(1))["error"]["code"] == "lost_body"
+    queue.check()
 
 
 def test_files_and_parts_of_jobs_that_are_no_more_expire(server):

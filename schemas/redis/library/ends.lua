@@ -1,5 +1,7 @@
 -- ends.lua - the ends that a job comes to, and the ways back into its queue.
 
+local DAY_TEXT = ("%d"):format(DAY_MS)
+
 -- The oldest leave the dead when their facts have expired, each in its time.
 local function bury(root, queue, id, now, ttl_ms)
     local dead = root .. "dead:" .. queue
@@ -41,7 +43,7 @@ local function finish_job(job, now, end_, ends)
     save(job)
 
     redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
-    redis.call("PEXPIRE", root .. "events:" .. job.id, text(DAY_MS))
+    redis.call("PEXPIRE", root .. "events:" .. job.id, DAY_TEXT)
     if has_journal(job) then
         redis.call("PEXPIRE", root .. "journal:" .. job.id,
             text(failed and ttl_ms or HOUR_MS))

@@ -165,9 +165,11 @@ end
 -- second events are the same it is written once.
 local function begin_events(job, now, type, data, pair)
     local beside, stream = job.root .. "copy", job.root .. "events:" .. job.id
-    local mark = job.queue .. " " .. job.submitted_at .. " " .. job.not_before
-    if pair.mark ~= mark then
-        pair.mark, pair[1] = mark, first_event(job)
+    if pair.submitted_at ~= job.submitted_at or pair.queue ~= job.queue
+        or pair.not_before ~= job.not_before then
+        pair.submitted_at, pair.queue = job.submitted_at, job.queue
+        pair.not_before = job.not_before
+        pair[1] = first_event(job)
         pair[2] = event_bytes(2, now, job.attempts, type, data)
         redis.call("DEL", beside)
         append(beside, 1, pair[1])

@@ -54,6 +54,8 @@ local function arrive(job, now, settings)
         local first = first_in_line(job.root, session, now)
         stand_in_line(job.root, session, job.id, now)
         if first and first ~= job.id then
+            call("SADD", behind_of(job.root, job.queue), job.id)
+            call("SADD", job.root .. "queues", job.queue)
             return set(job, "state", "queued")
         end
     end

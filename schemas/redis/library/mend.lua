@@ -43,7 +43,7 @@ local function mend_queued(job, now)
         local first = first_in_line(job.root, session, now)
         if first and first ~= job.id
             and call("ZSCORE", job.root .. "line:" .. session, job.id) then
-            return 0
+            return call("SADD", behind_of(job.root, job.queue), job.id)
         end
     end
     if job.entry ~= "" then
@@ -87,9 +87,21 @@ local function mend_scheduled(job, now)
     return 1
 end
 
+-- The bytes of submit, in its lane or on their own; who runs it has them.
+local function has_body(job)
+    local inside = job.place ~= "" and body_in_lane(job)
+    return job.state == "in_progress" or inside and inside ~= ""
+        or redis.call("EXISTS", body_key(job)) == 1
+end
+
 local function mend_job(root, id, now)
     local job = is_id(root, id) and load(root, id)
     if not job or TERMINAL[job.state] then return 0 end
+    if not has_body(job) then
+        end_job(job, now, "failed", "lost_body",
+            "what was submitted is gone: somebody has deleted its body or lane")
+        return 1
+    end
     call("SADD", root .. "queues", job.queue)
     redis.call("PERSIST", job.key)
     if job.deadline_at > 0 and job.state ~= "in_progress" then
@@ -125,6 +137,16 @@ local function mend_ready(root, who, now)
         end)
     if cleared > 0 and tenant then refill(root, queue, tenant, now) end
     return cleared
+end
+
+local function mend_behind(root, queue)
+    local key = behind_of(root, queue)
+    return clear_ids(key, call("SRANDMEMBER", key, MAX_BATCH), "SREM",
+        function(id)
+            local job = load(root, id)
+            return job and job.state == "queued" and job.entry == ""
+                and job.place == ""
+        end)
 end
 
 local function mend_set_running(root, who, now)
@@ -229,8 +251,8 @@ end
 
 local MENDERS = {
     job = mend_job, line = mend_line, ready = mend_ready, lane = mend_lane,
-    lanes = mend_lanes, running = mend_set_running, unique = mend_unique,
-    refs = mend_refs, schedule = mend_schedule,
+    behind = mend_behind, lanes = mend_lanes, running = mend_set_running,
+    unique = mend_unique, refs = mend_refs, schedule = mend_schedule,
     idem = mend_ttl("idem"), session = mend_ttl("session"),
     result = mend_ttl("result"), body = mend_part("body"),
     journal = mend_part("journal"), events = mend_part("events"),

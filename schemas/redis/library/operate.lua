@@ -157,6 +157,10 @@ local function purge(keys, args)
         end
     end
     if jobs < count then
+        jobs = jobs + purge_ids(root, call("SRANDMEMBER",
+            behind_of(root, queue), count - jobs), now)
+    end
+    if jobs < count then
         jobs = jobs + purge_ids(root, call("ZRANGE",
             root .. "scheduled:" .. queue, 0, count - jobs - 1), now)
     end
@@ -252,6 +256,7 @@ local function stats(keys, args)
     end
     local lanes, tenants = 0, redis.call("HVALS", root .. "lanes:" .. queue)
     for _, count in ipairs(tenants) do lanes = lanes + (tonumber(count) or 0) end
+    lanes = lanes + redis.call("SCARD", behind_of(root, queue))
     return {
         "paused", redis.call("HGET", root .. "queue:" .. queue, "paused") == "1"
             and 1 or 0,

@@ -213,10 +213,16 @@ local function body_in_lane(job)
     return element:sub(#prefix + 1)
 end
 
+-- Those that only wait for others of their session, in no stream and no lane.
+local function behind_of(root, queue)
+    return root .. "behind:" .. queue
+end
+
 -- Into the streams where there is room, else into its lane. One that comes back
 -- goes before those that have not been out.
 local function enter(job, now, settings, comes_back)
     local root, queue, tenant = job.root, job.queue, job.tenant
+    if job.session ~= "" then call("SREM", behind_of(root, queue), job.id) end
     if not comes_back and call("HGET", root .. "lanes:" .. queue, tenant) then
         return stand_in_lane(job)
     end
@@ -232,15 +238,18 @@ end
 
 -- ------------------------------------------------------- out of the lanes
 
--- Up to count elements of each of its lanes.
+-- Up to count elements of each of its lanes that has any.
 local function open_lanes(root, queue, tenant, count)
-    local lanes = {}
-    for i, priority in ipairs(PRIORITIES) do
+    local lanes, last = {}, text(count - 1)
+    for _, priority in ipairs(PRIORITIES) do
         local key = lane_of(root, queue, tenant, priority)
-        lanes[i] = {
-            key = key, priority = priority, at = 1, asked = count,
-            elements = call("LRANGE", key, 0, count - 1),
-        }
+        local elements = call("LRANGE", key, "0", last)
+        if #elements > 0 then
+            lanes[#lanes + 1] = {
+                key = key, priority = priority, at = 1, asked = count,
+                elements = elements,
+            }
+        end
     end
     return lanes
 end
@@ -250,7 +259,7 @@ local function lane_head(root, lane)
     while not lane.job and lane.elements[lane.at] do
         local place, id, body =
             lane.elements[lane.at]:match("^(%-?%d+):([^:]*):(.*)$")
-        local job = is_id(root, id) and load(root, id)
+        local job = id and load(root, id)
         if job and job.state == "queued" and job.place == place then
             lane.job, job.body = job, body
         else
@@ -336,11 +345,16 @@ local function leases_of(root, queue)
     return root .. "leases:" .. queue
 end
 
--- ids by the key of a set, for one call when all of them are there.
-local function gather(sets, key, ...)
-    local ids = sets[key] or {}
-    sets[key] = ids
-    for _, part in ipairs({ ... }) do ids[#ids + 1] = part end
+-- By the key of a set, for one call when all of them are there: an id, or a
+-- score and an id.
+local function gather(sets, key, one, two)
+    local parts = sets[key]
+    if not parts then
+        parts = {}
+        sets[key] = parts
+    end
+    parts[#parts + 1] = one
+    if two then parts[#parts + 1] = two end
 end
 
 -- Out of its holder's hands. ends: gathers what many have in common.
@@ -362,6 +376,9 @@ end
 -- its tenant. A lane keeps its element until that comes to the head.
 local function pull(job, ends)
     local made_room = job.limited == 1
+    if job.session ~= "" and job.entry == "" and job.place == "" then
+        call("SREM", behind_of(job.root, job.queue), job.id)
+    end
     if job.entry ~= "" then
         drop(work(job.root, job.queue, job.priority), job.entry)
         if job.state == "queued" then

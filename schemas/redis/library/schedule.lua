@@ -2,8 +2,9 @@
 --
 -- schedule:<name> is a hash: spec and zone (for who computes the times), job
 -- (the bytes of submit) and submit's other pairs, blobs as words; next_at,
--- created_at; last_at and last_id, or last_error, of the time before. It lives
--- until it is removed, and so do its blobs.
+-- created_at; last_at, last_try (the id that was given) and last_id (the job's)
+-- or last_error, of the time before. It lives until it is removed, and so do its
+-- blobs.
 
 -- Stands in the body where the id of each job will.
 local NO_ID = "00000000-0000-7000-8000-000000000000"
@@ -11,7 +12,7 @@ local NO_ID = "00000000-0000-7000-8000-000000000000"
 -- What is of the schedule, not of its job; and what its job cannot have.
 local SCHEDULE_FACTS = {
     spec = true, zone = true, next_at = true, created_at = true,
-    last_at = true, last_id = true, last_error = true,
+    last_at = true, last_try = true, last_id = true, last_error = true,
 }
 local NOT_OF_SCHEDULES = {
     id = true, idempotency_key = true, not_before = true, blobs = true,
@@ -132,16 +133,18 @@ local function fire(keys, args)
     end
     local facts = schedule_facts(root, name)
     if not facts or number(facts.next_at) ~= at then
-        -- Sent again: this is the job that it has made.
-        local again = facts and facts.last_id == id
-            and number(facts.last_at) == at
-        return again and { id, "created" } or { "", "late" }
+        if not facts or facts.last_try ~= id or number(facts.last_at) ~= at then
+            return { "", "late" }
+        end
+        -- Sent again: what came of it.
+        if facts.last_error then return { facts.last_error, "refused" } end
+        return { facts.last_id, facts.last_id == id and "created" or "exists" }
     end
     local key = schedule_key(root, name)
     local answer = submit_job(root,
         job_args(facts, id, "schedule:" .. name .. ":" .. args[2]), now)
     redis.call("HDEL", key, "last_id", "last_error")
-    redis.call("HSET", key, "next_at", next_at, "last_at", at,
+    redis.call("HSET", key, "next_at", next_at, "last_at", at, "last_try", id,
         answer.err and "last_error" or "last_id", answer.err or answer[1])
     if next_at > 0 then
         call("ZADD", root .. "schedules", next_at, name)

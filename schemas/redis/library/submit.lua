@@ -1,6 +1,7 @@
 -- submit.lua - a new job, or the one that stands already.
 
 local SUBMIT_NAMES = { "queue", "tenant", "session" }
+local WRITTEN_NAMES = { "queue", "priority", "tenant", "session" }
 local SUBMIT_KEYS = { "idempotency_key", "unique_key" }
 local SUBMIT_NUMBERS = {
     "deadline_ms", "not_before", "delay_ms", "max_depth", "tenant_depth",
@@ -36,7 +37,7 @@ local function read_submit(root, args)
             #job.job, MAX_JOB_BYTES)
     end
     for _, name in ipairs(SUBMIT_NAMES) do
-        if job[name] and not is_name(job[name]) then
+        if job[name] ~= ABSENT[name] and job[name] and not is_name(job[name]) then
             return nil, refuse("BADARG",
                 "%s must be 1 to 128 of [A-Za-z0-9._-]: '%s'", name, job[name])
         end
@@ -80,9 +81,10 @@ local function bad_blobs(root, blobs)
     return nil
 end
 
--- Streams, lanes, and what is scheduled.
+-- Streams, lanes, lines, and what is scheduled.
 local function depth(root, queue)
     local sum = call("ZCARD", root .. "scheduled:" .. queue)
+        + call("SCARD", behind_of(root, queue))
     for _, priority in ipairs(PRIORITIES) do
         sum = sum + call("XLEN", work(root, queue, priority))
     end
@@ -103,21 +105,26 @@ local function lower(one, other)
     return other == 0 and one or math.min(one, other)
 end
 
--- The refusal, when it is more than what may wait: also behind the first of its
--- line.
+local function behind_in_line(root, given)
+    if not given.session then return 0 end
+    local line = root .. "line:" .. given.tenant .. "/" .. given.session
+    return math.max(0, call("ZCARD", line) - 1)
+end
+
+-- The refusal, when it is more than what may wait: of the tenant also behind the
+-- first of its line.
 local function too_many(root, given, settings)
     local most = lower(given.max_depth, settings.max_depth)
     local tenant_most = lower(given.tenant_depth, settings.tenant_depth)
     if most == 0 and tenant_most == 0 then return nil end
-    local line = given.session and math.max(0, call("ZCARD",
-        root .. "line:" .. given.tenant .. "/" .. given.session) - 1) or 0
-    local jobs = most > 0 and depth(root, given.queue) + line
+    local jobs = most > 0 and depth(root, given.queue)
     if jobs and jobs >= most then
         return refuse("QUEUEFULL", "queue %s holds %d jobs, at most %d",
             given.queue, jobs, most)
     end
     jobs = tenant_most > 0
-        and tenant_depth(root, given.queue, given.tenant) + line
+        and tenant_depth(root, given.queue, given.tenant)
+            + behind_in_line(root, given)
     if jobs and jobs >= tenant_most then
         return refuse("QUEUEFULL",
             "%d jobs of tenant %s wait in queue %s, at most %d", jobs,
@@ -158,7 +165,7 @@ local function write_job(root, given, now, not_before)
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id)
     set(job, "submitted_at", now)
-    for _, name in ipairs({ "queue", "priority", "tenant", "session" }) do
+    for _, name in ipairs(WRITTEN_NAMES) do
         if given[name] and given[name] ~= ABSENT[name] then
             set(job, name, given[name])
         end

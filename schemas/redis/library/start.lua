@@ -1,0 +1,229 @@
+-- start.lua - a job that waits becomes one that runs.
+
+local function is_pending(stream, entry, consumer)
+    local rows = redis.pcall("XPENDING", stream, GROUP, entry, entry, 1,
+        consumer)
+    return not rows.err and #rows > 0
+end
+
+-- What a consumer needs to work on it; what has never been started has no
+-- journal. A body that is not known comes with those of others.
+local function answer(job, now, first)
+    local journal = {}
+    if not first then
+        journal = call("LRANGE", job.root .. "journal:" .. job.id, 0, -1)
+    end
+    return {
+        1, "", job.id, job.epoch, job.attempts, job.crashes, job.cancel, now,
+        job.deadline_at, job.submitted_at, job.body or "", journal, job.errors,
+        job.approval, job.approval_note,
+    }
+end
+
+local BODY, JOURNAL = 11, 12
+
+-- Puts the bodies into the answers that run; how many bytes all of it has.
+local function add_bodies(root, answers)
+    local keys, where, bytes = {}, {}, 0
+    for _, one in ipairs(answers) do
+        if one[1] == 1 and one[BODY] == "" then
+            keys[#keys + 1] = root .. "body:" .. one[3]
+            where[#keys] = one
+        end
+    end
+    if #keys > 0 then
+        for i, body in ipairs(redis.call("MGET", unpack(keys))) do
+            where[i][BODY] = body
+        end
+    end
+    for _, one in ipairs(answers) do
+        bytes = bytes + #(one[1] == 1 and one[BODY] or "")
+        for _, record in ipairs(one[1] == 1 and one[JOURNAL] or {}) do
+            bytes = bytes + #record
+        end
+    end
+    return bytes
+end
+
+-- It would have started, but its queue is paused, or the tenant's limit has been
+-- lowered: before the others of its lane.
+local function hold_back(job, now, why, at)
+    pull(job)
+    stand_in_lane(job, true)
+    save(job)
+    if at then wake(job.root, job.queue, job.tenant, at) end
+    return { 0, why, job.id }
+end
+
+-- Where several are started these are asked for once; and of a queue that
+-- nobody has set anything for, not for each of its tenants.
+local function cached_settings(root, who, queue, tenant)
+    local key = root .. "queue:" .. queue
+    if who.plain[key] == nil then
+        who.plain[key] = redis.call("EXISTS", key) == 0 and NO_SETTINGS
+    end
+    if who.plain[key] then return NO_SETTINGS end
+    local name = queue .. "/" .. tenant
+    local settings = who.settings[name]
+    if not settings then
+        settings = settings_of(root, queue, tenant)
+        who.settings[name] = settings
+    end
+    return settings
+end
+
+-- Whose turn it was: its lanes may have room.
+local function turn_of(who, queue, tenant)
+    local name = queue .. "/" .. tenant
+    local turn = who.turns[name]
+    if not turn then
+        turn = { queue = queue, tenant = tenant, ready = {} }
+        who.turns[name], who.turns[#who.turns + 1] = turn, turn
+    end
+    return turn
+end
+
+-- Out of the stream: the entry has done its duty, but for consumers of build 10,
+-- which name it again when they have lost a reply.
+local function leave_stream(job, who)
+    local ready = turn_of(who, job.queue, job.tenant).ready
+    ready[#ready + 1] = job.id
+    if not who.again then
+        gather(who.entries, work(job.root, job.queue, job.priority), job.entry)
+        set(job, "entry", "")
+    end
+end
+
+-- who: consumer, lease_ms, max_crashes, and what is gathered for settle().
+local function start_job(job, now, who, settings)
+    local first = job.epoch == 0
+    charge(job, settings, now)
+    if job.entry ~= "" then
+        leave_stream(job, who)
+    else
+        reset(job, "place")
+    end
+    if job.body then
+        who.bodies[#who.bodies + 1] = body_key(job)
+        who.bodies[#who.bodies + 1] = job.body
+    end
+    set(job, "state", "in_progress")
+    new_epoch(job, now)
+    set(job, "attempts", job.attempts + 1)
+    set(job, "owner", who.consumer)
+    set(job, "lease_ms", who.lease_ms)
+    reset(job, "told")
+    reset(job, "reason")
+    if job.started_at == 0 then set(job, "started_at", now) end
+    if job.seq == 0 then
+        begin_events(job, now, "job.started", who.event, who.pair)
+    else
+        emit(job, now, "job.started", who.event)
+    end
+    save(job)
+    gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
+    return answer(job, now, first)
+end
+
+-- One that runs already: its holder is gone, or here is who asks again.
+local function start_again(job, now, who)
+    if job.owner == who.consumer and who.again then
+        -- Its reply was lost: the same attempt under a new epoch, which nobody
+        -- but this caller knows.
+        new_epoch(job, now)
+        set(job, "lease_ms", who.lease_ms)
+        save(job)
+        gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
+        return answer(job, now)
+    end
+    local lease = call("ZSCORE", leases_of(job.root, job.queue), job.id)
+    if lease and tonumber(lease) > now then return { 0, "taken", "" } end
+    if not lose(job, now, "claimed", who.max_crashes) then
+        return { 0, "crashed", job.id }
+    end
+    let_go(job)
+    return nil
+end
+
+-- Why a job that waits ends here instead of starting, or nil.
+local function end_instead(job, now, who)
+    if job.cancel == 1 then
+        end_job(job, now, "cancelled")
+        return { 0, "cancelled", job.id }
+    end
+    if is_late(job, now) then
+        end_late(job, now)
+        return { 0, "deadline", job.id }
+    end
+    -- Before anybody decodes the body: decoding may be what kills.
+    if job.crashes > who.max_crashes then
+        end_crashed(job, now)
+        return { 0, "crashed", job.id }
+    end
+    return nil
+end
+
+local function start_entry(root, stream, entry, now, who, fields)
+    local job, why = open_entry(root, stream, entry, now, fields)
+    if not job then return { 0, why, "" } end
+    if job.state == "in_progress" then
+        local verdict = start_again(job, now, who)
+        if verdict then return verdict end
+    end
+    local verdict = end_instead(job, now, who)
+    if verdict then return verdict end
+    local settings, at = cached_settings(root, who, job.queue, job.tenant), nil
+    why, at = bar(root, job.queue, job.tenant, settings, now)
+    if why then return hold_back(job, now, why, at) end
+    return start_job(job, now, who, settings)
+end
+
+local function new_who(consumer, lease, crashes, now)
+    local lease_ms, max_crashes = number(lease), number(crashes)
+    if not (lease_ms and max_crashes and is_consumer(consumer)) then
+        return nil, refuse("BADARG",
+            "start: consumer '%s', lease '%s', crashes '%s'",
+            consumer or "", lease or "", crashes or "")
+    end
+    return {
+        consumer = consumer, lease_ms = lease_ms, max_crashes = max_crashes,
+        event = cmsgpack.pack({ consumer = consumer }),
+        until_ms = text(now + lease_ms), settings = {}, plain = {}, turns = {},
+        ready = {}, entries = {}, leases = {}, bodies = {}, pair = {},
+    }
+end
+
+-- What is written once for all that have started.
+local function settle_starts(root, who)
+    for leases, members in pairs(who.leases) do
+        call("ZADD", leases, unpack(members))
+    end
+    if #who.bodies > 0 then redis.call("MSET", unpack(who.bodies)) end
+    if who.pair.queue then redis.call("DEL", root .. "copy") end
+end
+
+-- What has left the streams; the turns whose lanes hold anything.
+local function settle_streams(root, who)
+    for stream, entries in pairs(who.entries) do drop(stream, unpack(entries)) end
+    who.entries = {}
+    local behind = {}
+    for _, turn in ipairs(who.turns) do
+        if #turn.ready > 0 then
+            call("ZREM", root .. "ready:" .. turn.queue .. "/" .. turn.tenant,
+                unpack(turn.ready))
+            turn.ready = {}
+        end
+        if call("HGET", root .. "lanes:" .. turn.queue, turn.tenant) then
+            behind[#behind + 1] = turn
+        end
+    end
+    return behind
+end
+
+-- Entries for what has room in the streams: most of each tenant.
+local function refill_turns(root, who, turns, now, most)
+    for _, turn in ipairs(turns) do
+        admit(root, turn.queue, turn.tenant,
+            cached_settings(root, who, turn.queue, turn.tenant), now, most)
+    end
+end
