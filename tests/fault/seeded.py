@@ -132,6 +132,9 @@ def zombies(fleet):
 
 def a_death(fleet):
     worker = fleet.hire()
+    # It would mend what the bug does.
+    walked = f"{ROOT}mended"
+    wait_until(lambda: fleet.db.pttl(walked) > 60000, SLOW_S, "the first walk is over")
     for n in range(4):
         fleet.client.submit(Made(f"t{n}", {"prompt": f"slowly {n}"}))
     wait_started(fleet, 4)
