@@ -43,7 +43,7 @@
  *                                 have room
  *   ROOT deadlines                sorted set: ids of jobs with a deadline by it
  *   ROOT taken:<consumer>         string: ticket and ids of its last take
- *   ROOT queues                   set: queues that have ever held a job
+ *   ROOT queues                   set: queues that are served, or had a job
  *   ROOT queue:<queue>            hash: settings of operators (operate.h)
  *   ROOT schedules                sorted set: names by when they are due
  *   ROOT schedule:<name>          hash: one of them (operate.h)

@@ -92,10 +92,10 @@ class Hand:
             self.call("journal", *at, 0, record, "turn.started", msgpack.packb({}))
         asked = job.body["prompt"]
         if asked == "retry" and job.errors == 0:
-            return self.call("wait", *at, RETRY_MS, "retry", 1, "")
+            return self.call("wait", *at, RETRY_MS, "retry", job.errors + 1, "")
         if asked == "approval" and not job.approval:
             return self.call("wait", *at, 0, "approval", 0, "")
-        if asked == "release" and job.epoch == 1:
+        if asked == "release" and not job.records:
             return self.call("release", *at, "not mine")
         return self.call("finish", *at, "completed", result_of(job), "", "", 0, 0)
 

@@ -105,7 +105,8 @@ def put_off(token, number):
 
 def lonely(token, number):
     """Of those that come one after the other only one at a time."""
-    made = Made(token, {"prompt": f"say {token}"})
+    cells = [f"'{token}'"]
+    made = Made(token, {"kind": "code", "cells": cells}, ("completed", HIT_TWICE))
     made.unique, made.copies = f"u{number // PER_SESSION}", 2
     return made
 

@@ -303,7 +303,9 @@ def operators(world):
     world.wait()
 
     def announce():
-        world.fleet.history.note("requeue", job=dead)
+        # Whose answer is lost is sent again, after it may have failed again.
+        for _ in range(2):
+            world.fleet.history.note("requeue", job=dead)
         world.fleet.follower.revive(world.root, dead)
 
     announce()

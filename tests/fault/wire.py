@@ -23,11 +23,13 @@ FENCED = {
     "journal",
     "event",
     "finish",
+    "finish_many",
     "release",
     "wait",
     "session_claim",
     "session_save",
 }
+FINISH_ARGS = 8  # of one job among many
 # Not steps of a job: what a connection says of itself.
 GREETINGS = {
     "CLIENT",
@@ -238,17 +240,26 @@ class Wire:
         if step in ("start", "take") and isinstance(value, list):
             for job, epoch in grants_in(value):
                 self.history.note("grant", job=job, epoch=epoch)
-        if step in FENCED and len(command) >= 6:
-            refused = isinstance(value, Refusal)
-            self.history.note(
-                "write",
-                job=command[4].decode(),
-                epoch=int(command[5]),
-                name=step,
-                since=since,
-                ok=not refused,
-                word=value.partition(" ")[0] if refused else None,
-            )
+        if step in FENCED:
+            for job, epoch, answer in writes_in(step, command[4:], value):
+                refused = isinstance(answer, Refusal)
+                self.history.note(
+                    "write",
+                    job=job.decode(),
+                    epoch=int(epoch),
+                    name=step,
+                    since=since,
+                    ok=not refused,
+                    word=answer.partition(" ")[0] if refused else None,
+                )
+
+
+def writes_in(step, args, value):
+    """Id, epoch and answer, of every job that it is about."""
+    if step == "finish_many" and isinstance(value, list):
+        yield from zip(args[::FINISH_ARGS], args[1::FINISH_ARGS], value)
+    else:
+        yield args[0], args[1], value
 
 
 def grants_in(value):

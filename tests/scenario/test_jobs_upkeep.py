@@ -134,6 +134,18 @@ def test_a_worker_reports_what_it_does(stack):
     stack.call("cancel", job)
 
 
+def test_a_queue_is_known_when_somebody_serves_it(stack):
+    """Also before its first job: its streams are there, which nobody makes then."""
+    worker = stack.consumer(name="server", queues="served")
+    wait_until(lambda: "server" in workers(stack), what="its report")
+    assert stack.db.sismember(f"{ROOT}queues", "served")
+    job = stack.submit(kind="code", cells=["1"], queue="served")
+    assert stack.result(job)["status"] == "completed"
+    names = [json.loads(line)["queue"] for line in quern(stack, "queue", "ls", "--json").splitlines()]
+    assert "served" in names
+    worker.kill()
+
+
 def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
     leaver = stack.consumer(name="leaver", queues="aside")
     job = stack.submit(

@@ -222,10 +222,12 @@ end
 
 -- ----------------------------------------------------------------- workers
 
--- Those of the words that are paused queues.
+-- Those of the words that are paused queues. All of them are served, and known
+-- from here on: their streams were made before any job came.
 local function paused_of(root, words)
     local paused = {}
     for queue in (words or ""):gmatch("[%w._-]+") do
+        call("SADD", root .. "queues", queue)
         if call("HGET", root .. "queue:" .. queue, "paused") == "1" then
             paused[#paused + 1] = queue
         end
