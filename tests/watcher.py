@@ -17,17 +17,14 @@ ENDS = {"job.completed", "job.incomplete", "job.failed", "job.cancelled"}
 
 
 class Watcher:
-    """every, pause_ms: it sleeps for so long after so many events."""
-
-    def __init__(self, url, every=0, pause_ms=0, seen=lambda job, bytes: None):
-        self.seen = seen
+    def __init__(self, url):
         self.events = defaultdict(list)  # job: bytes, as they came
         self.gaps = defaultdict(list)  # job: (from, to, after how many events)
         self.broken = {}  # job: code
         self.ended = set()
         self.away = 0
         self.child = subprocess.Popen(
-            [binary("watcher"), str(every), str(pause_ms)],
+            [binary("watcher")],
             env={**os.environ, "REDIS_URL": url},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -46,6 +43,9 @@ class Watcher:
         self.child.wait()
         self.reader.join()
         self.child.stdout.close()
+
+    def signal(self, number):
+        self.child.send_signal(number)
 
     def say(self, line):
         self.child.stdin.write(line + "\n")
@@ -79,7 +79,6 @@ class Watcher:
         event = msgpack.unpackb(data)
         assert event["seq"] == seq
         self.events[job].append(data)
-        self.seen(job, data)
         if event["type"] in ENDS:
             self.ended.add(job)
 

@@ -25,6 +25,7 @@ struct follow {
     bool output_shown; /* of cells */
     char call[32];     /* the latest that was started */
     struct buf text;   /* of the latest turn, as it stands on stdout */
+    uint64_t seq;      /* of the latest event */
     int end;           /* enum job_state, and ... */
     struct buf told;   /* ... what the last event says of it */
     time_t away_since; /* 0: Redis is there */
@@ -212,14 +213,17 @@ static void on_pause(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-/* Those that were shown and come again are below those that were. */
 static void on_gap(struct follow *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
 
-    pane_printf(err, YELLOW,
-                "events %" PRIu64 " to %" PRIu64 " are no longer kept\n",
-                event->data.from, event->data.to);
+    if (event->data.from <= follow->seq)
+        pane_printf(err, YELLOW,
+                    "Redis has lost some of it; from the beginning:\n");
+    else
+        pane_printf(err, YELLOW,
+                    "events %" PRIu64 " to %" PRIu64 " are no longer kept\n",
+                    event->data.from, event->data.to);
 }
 
 /* Kept for those who may not read the result. */
@@ -292,6 +296,7 @@ static void show_event(struct follow *follow, const struct quern_event *given)
         if (view_is(event.type, shown[i].type) &&
             wants(follow, shown[i].progress, event.type))
             shown[i].show(follow, &event);
+    follow->seq = event.seq;
 }
 
 /* --- the end -------------------------------------------------------------- */

@@ -12,14 +12,21 @@ import r1
 import r2
 import r4
 import r5
+import subscribers
 from check import report
 from fleet import SERVERS
 from history import History
 from seeded import run_seeded
 
 NAMES = sorted({name for faults in r5.FAULTS_OF.values() for name in faults})
-RUNS = {"R1": (r1, 20000), "R2": (r2, 0), "R4": (r4, 320), "R5": (r5, 384)}
-BY_WIRE = ("R2", "R4")  # they look at commands on a unix socket
+RUNS = {
+    "R1": (r1, 20000),
+    "R2": (r2, 0),
+    "R4": (r4, 320),
+    "R5": (r5, 384),
+    "subscribers": (subscribers, 10000),
+}
+ALONE = ("R2", "R4", "subscribers")  # on a unix socket
 
 
 def read_arguments():
@@ -38,7 +45,7 @@ def read_arguments():
     asked = parser.parse_args()
     if bool(asked.name) == asked.seeded:
         parser.error("either a run or --seeded")
-    if asked.name in BY_WIRE and asked.redis != "single":
+    if asked.name in ALONE and asked.redis != "single":
         parser.error(f"{asked.name} is for a single server")
     if asked.name and asked.jobs is None:
         asked.jobs = RUNS[asked.name][1]

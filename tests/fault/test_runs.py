@@ -7,6 +7,7 @@ import r1
 import r2
 import r4
 import r5
+import subscribers
 from history import History
 
 # A slow machine is not a broken one: how soon is asked of the long runs.
@@ -28,6 +29,7 @@ RUNS = [
     ("without groups", r5, {"faults": ["XGROUP DESTROY"]}),
     ("no writes", r5, {"faults": ["READONLY", "OOM", "MISCONF"]}),
     ("cut off", r5, {"faults": ["CLIENT KILL", "stopped", "killed"]}),
+    ("followed badly", subscribers, {"jobs": 200}),
     ("a cluster", r5, {"redis": "cluster"}),
     ("sentinels", r5, {"redis": "sentinel"}),
 ]

@@ -70,6 +70,15 @@ def test_a_file_that_was_let_go_is_kept_again_by_the_next_job(queue):
     assert queue.blob_ttl(file) == -1
 
 
+def test_what_a_result_names_outlives_the_jobs_that_have_it_as_a_file(queue):
+    """A picture of a failed job, handed to another one."""
+    picture = queue.put(b"png", seconds=7 * DAY_S)
+    for id in (A, B):
+        queue.submit(id, blobs=[picture])
+        queue.finish(id, queue.begin().epoch)
+        assert abs(queue.blob_ttl(picture) - 7 * DAY_S) < 60
+
+
 def test_files_are_let_go_for_a_day_at_least(queue):
     """Somebody may have been told that they are there, and submit now."""
     file = queue.put(b"a,b", seconds=1)

@@ -285,6 +285,16 @@ def test_what_two_sessions_share_stays_until_both_let_it_go(queue):
     assert lives(queue, picture) == 1
 
 
+def test_a_replaced_file_stays_with_the_result_that_was_renewed_since(queue):
+    """A failed job's, which is kept for longer than the session."""
+    epoch = run(queue, A)
+    file = queue.put(b"a", seconds=60)
+    queue.save(A, epoch, 0, b"1", files=[file])
+    queue.client.expire(f"{queue.root}blob:{file}", 30 * DAY_S, gt=True)
+    queue.save(A, epoch, 1, b"2")
+    assert lives(queue, file) == 30 * 24
+
+
 def test_a_file_that_a_job_needs_too_stays_with_both(queue):
     file = queue.put(b"a", seconds=60)
     queue.submit(B, blobs=[file])

@@ -6,13 +6,11 @@
  *   JOB broken CODE         "-" for JOB: all of them
  *   - away                  it has lost Redis
  *
- * watcher [EVERY PAUSE_MS]: after so many events it sleeps. "drop JOB" on stdin
- * drops one. It ends when stdin has and no job is left. */
+ * "drop JOB" on stdin drops one. It ends when stdin has and no job is left. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "producer/client/quern.h"
@@ -76,13 +74,9 @@ static void tell_trouble(const struct quern_watch *watch, bool *away)
     *away = now;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     static struct input input;
-    int every = argc == 3 ? atoi(argv[1]) : 0, count = 0;
-    long pause_ms = argc == 3 ? atol(argv[2]) : 0;
-    const struct timespec pause = { pause_ms / 1000,
-                                    pause_ms % 1000 * 1000000 };
     struct quern *quern = quern_open(NULL, NULL);
     struct quern_watch *watch =
         quern ? quern_watch_open(quern, NULL, 0, NULL) : NULL;
@@ -109,8 +103,6 @@ int main(int argc, char **argv)
             break;
         tell_trouble(watch, &away);
         fflush(stdout);
-        if (next == QUERN_EVENT && every > 0 && ++count % every == 0)
-            nanosleep(&pause, NULL);
     }
     quern_watch_close(watch);
     quern_close(quern);

@@ -10,9 +10,19 @@ local function blob_keys(root, sha256)
     return root .. "blob:" .. sha256, root .. "refs:" .. sha256
 end
 
+-- A longer life than refs knows of is that of a result which names the bytes.
+local function note_expiry(blob, refs)
+    local expires_at = redis.call("PEXPIRETIME", blob)
+    local last = call("ZRANGE", refs, -1, -1, "WITHSCORES")
+    if expires_at > tonumber(last[2] or 0) then
+        call("ZADD", refs, "GT", expires_at, "ended")
+    end
+end
+
 local function keep_blobs(job)
     for sha256 in job.blobs:gmatch("%x+") do
         local blob, refs = blob_keys(job.root, sha256)
+        note_expiry(blob, refs)
         call("ZADD", refs, 0, job.id)
         redis.call("PERSIST", refs)
         redis.call("PERSIST", blob)
@@ -37,6 +47,7 @@ end
 -- who no longer names it: the bytes stay until then, or longer.
 local function let_blob_go(root, sha256, who, until_ms)
     local blob, refs = blob_keys(root, sha256)
+    note_expiry(blob, refs)
     call("ZREM", refs, who)
     call("ZADD", refs, "GT", until_ms, "ended")
     settle_blob(blob, refs)
