@@ -35,6 +35,18 @@ bool consumer_check(const struct consumer *consumer, struct err *err)
                    consumer->name, MAX_NAME_BYTES);
 }
 
+struct view *consumer_queues(const struct consumer *consumer, size_t *count)
+{
+    struct view *queues = calloc(CONSUMER_MAX_QUEUES, sizeof(*queues));
+    if (queues == NULL)
+        abort();
+    const char *rest = consumer->settings.queues;
+    *count = 0;
+    while (next_queue(&rest, &queues[*count]))
+        ++*count;
+    return queues;
+}
+
 struct key *consumer_streams(const struct consumer *consumer,
                              unsigned int partition, size_t *count)
 {

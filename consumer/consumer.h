@@ -59,6 +59,7 @@ struct consumer {
 
     struct attempt **slots; /* settings.slots of them; NULL: free */
     size_t running;
+    size_t coming; /* slots kept for a take that has no answer yet */
     size_t stream_memory_left; /* bytes; whole streams of cells are held so */
     uint64_t serials;          /* of attempts */
     void (*on_ended)(struct consumer *consumer); /* a slot is free */
@@ -66,6 +67,9 @@ struct consumer {
 
 /* Queues and name may be part of a key. Error: bad_setting. */
 bool consumer_check(const struct consumer *consumer, struct err *err);
+
+/* Their names, which the settings hold; count in *count. free() it. */
+struct view *consumer_queues(const struct consumer *consumer, size_t *count);
 
 /* The streams to claim from, the most urgent first: high of every queue, then
  * normal, then low. Each is a key; count in *count. free() it. */

@@ -135,12 +135,16 @@ static bool prepare(struct consumer *consumer, struct err *err)
 static void serve(struct consumer *consumer)
 {
     struct err err;
+    uv_prepare_t turn;
+    log_gather(consumer->loop, &turn);
     if (prepare(consumer, &err)) {
         open_parts(consumer);
     } else {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer->exit_code = EX_USAGE;
     }
+    uv_run(consumer->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&turn, NULL);
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);

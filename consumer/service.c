@@ -118,7 +118,7 @@ static void drain(struct service *service)
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);
-    if (consumer->running == 0)
+    if (consumer->running + consumer->coming == 0)
         service_leave(service);
 }
 
@@ -214,7 +214,8 @@ void service_leave(struct service *service)
 static void on_ended(struct consumer *consumer)
 {
     partitions_wake(consumer->partitions);
-    if (consumer->mode == MODE_DRAINING && consumer->running == 0)
+    if (consumer->mode == MODE_DRAINING &&
+        consumer->running + consumer->coming == 0)
         service_leave(consumer->service);
 }
 

@@ -99,6 +99,8 @@ static const struct setting table[] = {
            "tries of a step that fails for a while"),
     NUMBER("backoff-ms", "QUERN_BACKOFF_MS", backoff_ms, 1, HOUR_MS, "1000",
            "before the second try; doubled for each one after it"),
+    NUMBER("hold-ms", "QUERN_HOLD_MS", hold_ms, 0, HOUR_MS, "10000",
+           "a longer wait for another try gives the job back until then"),
     NUMBER("deadline-ms", "QUERN_DEADLINE_MS", deadline_ms, 1000,
            MAX_DEADLINE_MS, "3600000",
            "of a job that names none, from its start"),

@@ -35,6 +35,7 @@ struct settings {
     uint64_t max_tokens;
     uint64_t max_attempts;
     uint64_t backoff_ms;
+    uint64_t hold_ms;
     uint64_t deadline_ms;
     uint64_t cell_ms;
     uint64_t memory_bytes;

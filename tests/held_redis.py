@@ -1,11 +1,11 @@
 """A way to Redis that can be slow: answers wait until a test lets them go.
 
-    with HeldRedis(server.socket) as way:
-        ... REDIS_URL=way.url ...
-        way.hold(b"quern_v1_journal")   # answers on that connection wait
-        way.held.wait(10)
-        way.lose(b"quern_v1_release")   # this request is lost on the way, once
-        way.let_go()
+with HeldRedis(server.socket) as way:
+    ... REDIS_URL=way.url ...
+    way.hold(b"quern_v1_journal")   # answers on that connection wait
+    way.held.wait(10)
+    way.lose(b"quern_v1_release")   # this request is lost on the way, once
+    way.let_go()
 """
 
 import os
@@ -21,6 +21,7 @@ class HeldRedis:
         self.folder = tempfile.mkdtemp(prefix="quern-way-", dir="/tmp")
         self.url = f"unix://{self.folder}/redis.sock"
         self.marker = self.lost_marker = None
+        self.dropping = False
         self.held = threading.Event()
         self.lost = threading.Event()
         self.open = threading.Event()
@@ -41,9 +42,15 @@ class HeldRedis:
 
     def hold(self, marker):
         """From the next request with these bytes on, on its connection."""
+        self.dropping = False
         self.held.clear()
         self.open.clear()
         self.marker = marker
+
+    def drop(self):
+        """The answers that wait are lost, and their connection with them."""
+        self.dropping = True
+        self.let_go()
 
     def let_go(self):
         self.marker = None
@@ -89,6 +96,8 @@ class HeldRedis:
             if held.is_set():
                 self.open.wait()
                 held.clear()
+                if self.dropping:
+                    break
             if not self.write(client, data):
                 break
         self.hang_up(client, server)

@@ -52,6 +52,7 @@ class Library(Invariants):
     def __init__(self, client, prefix="quern:", partition=0):
         self.client = client
         self.root = f"{prefix}{{{partition:03x}}}:"
+        self.epochs = {}
         with open(LIBRARY, encoding="utf-8") as source:
             self.source = source.read()
 
@@ -91,11 +92,20 @@ class Library(Invariants):
         return [entry for entry, _ in got[0][1]] if got else []
 
     def start(self, entry, consumer="c", lease_ms=60000, max_crashes=2, stream=None):
-        return Started(
-            self.call(
-                "start", stream or self.work(), entry, consumer, lease_ms, max_crashes
-            )
+        got = self.call(
+            "start", stream or self.work(), entry, consumer, lease_ms, max_crashes
         )
+        return self.started(got)
+
+    def started(self, answer):
+        started = Started(answer)
+        if started.run:
+            self.epochs.setdefault(started.id, []).append(started.epoch)
+        return started
+
+    def epoch(self, id, start=1):
+        """That its first start has given it, or a later one."""
+        return self.epochs[id][start - 1]
 
     def begin(self, consumer="c", **options):
         """Takes one entry and starts it."""
@@ -120,7 +130,7 @@ class Library(Invariants):
         for queue in queues:
             words += ["queue", queue]
         got = self.call("take", consumer, lease_ms, max_crashes, count, *words)
-        return [Started(one) for one in got]
+        return [self.started(one) for one in got]
 
     def beat(self, consumer, *holdings):
         args = [part for holding in holdings for part in holding]
@@ -165,15 +175,15 @@ class Library(Invariants):
         )
         return cursor.decode(), jobs
 
-    def wait(self, id, epoch, delay_ms=1, reason="retry", charge=1, data=b""):
-        return self.call("wait", id, epoch, delay_ms, reason, charge, data).decode()
+    def wait(self, id, epoch, delay_ms=1, reason="retry", errors=1, data=b""):
+        return self.call("wait", id, epoch, delay_ms, reason, errors, data).decode()
 
     def approve(self, id, verdict="yes", note=""):
         return self.call("approve", id, verdict, note).decode()
 
     def promote(self, count=100):
         """(moved, ms until the next, schedules that are due)"""
-        moved, next_ms, due = self.call("promote", count)
+        moved, next_ms, due, self.wants_mend = self.call("promote", count)
         due = [due[i : i + 4] for i in range(0, len(due), 4)]
         return (
             moved,
@@ -212,8 +222,8 @@ class Library(Invariants):
         jobs, more = self.call("purge", queue, count, dry)
         return jobs, bool(more)
 
-    def requeue(self, id):
-        return self.call("requeue", id).decode()
+    def requeue(self, id, *how):
+        return self.call("requeue", id, *how).decode()
 
     def forget(self, id, queue="default"):
         return self.call("forget", queue, id).decode()
@@ -318,9 +328,8 @@ class Library(Invariants):
 
     def come_due(self, queues=("default",)):
         """Time passes: whatever waits for one, and every lease, is due."""
-        kinds = ("scheduled", "wakes")
-        times = [f"{kind}:{queue}" for kind in kinds for queue in queues]
-        for name in ["leases", *times]:
+        kinds = ("scheduled", "wakes", "leases")
+        for name in [f"{kind}:{queue}" for kind in kinds for queue in queues]:
             for member in self.ids(name):
                 self.client.zadd(f"{self.root}{name}", {member: 1}, xx=True)
 
@@ -345,7 +354,7 @@ class Library(Invariants):
             jobs = self.take_jobs(count=50, max_crashes=99, queues=queues)
             for job in jobs:
                 self.finish(job.id, job.epoch)
-            if not jobs and not self.ids("leases"):
+            if not jobs and not self.keys("leases"):
                 return
 
 

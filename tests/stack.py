@@ -107,6 +107,7 @@ class Stack:
         }
         redis_url = given.pop("redis_url", self.redis.url)
         executor = given.pop("executor", self.socket)
+        program = given.pop("program", binary("quern-consumer"))
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
         env.update(
             REDIS_URL=redis_url,
@@ -115,7 +116,7 @@ class Stack:
             QUERN_EXECUTOR=executor,
             no_proxy="*",
         )
-        process = Process([binary("quern-consumer")], env=env).start()
+        process = Process([program], env=env).start()
         self.consumers.append(process)
         process.wait_for('"ready"')
         return process
@@ -203,7 +204,9 @@ class Stack:
         return events
 
     def is_quiet(self):
-        """Nothing waits, nothing is pending."""
+        """Nothing waits, nothing runs."""
+        if self.db.exists(f"{ROOT}leases:default"):
+            return False
         for priority in ("high", "normal", "low"):
             stream = f"{ROOT}work:default:{priority}"
             if self.db.exists(stream) and self.db.xlen(stream):

@@ -27,6 +27,7 @@ static enum turn step_ended(struct attempt *attempt)
 
 #define TO(state) (1u << (state))
 #define STOPS (TO(SAVING) | TO(RELEASING) | TO(ENDED))
+#define PAUSES (TO(PAUSING) | TO(PARKING))
 
 static const struct rule {
     const char *name;
@@ -35,34 +36,33 @@ static const struct rule {
     uint64_t limit_ms;
     bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [STARTING] = { "starting", TO(LOADING) | STOPS, step_starting, REDIS_MS,
-                   true },
     [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
                   true },
     [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | TO(ACTING) | STOPS,
                    step_deciding, MINUTE_MS, false },
     [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
-    [ANSWERING] = { "answering", TO(ANSWERED) | TO(PAUSING) | STOPS,
+    [ANSWERING] = { "answering", TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
+    [REFUSED] = { "refused", TO(PARKING) | STOPS, step_refused, REDIS_MS,
+                  true },
     [PAUSING] = { "pausing",
                   TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
                       TO(ACTING) | STOPS,
                   step_pausing, 0, false },
     [PREPARING] = { "preparing",
-                    TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | TO(PAUSING) |
-                        STOPS,
+                    TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | PAUSES | STOPS,
                     step_preparing, OTHERS_MS, false },
     [CALLING] = { "calling", TO(RUNNING) | STOPS, step_calling, REDIS_MS,
                   true },
-    [RUNNING] = { "running", TO(COLLECTING) | TO(PAUSING) | STOPS, step_running,
+    [RUNNING] = { "running", TO(COLLECTING) | PAUSES | STOPS, step_running,
                   OTHERS_MS, false },
     [COLLECTING] = { "collecting", TO(OBSERVED) | STOPS, step_collecting,
                      OTHERS_MS, false },
     [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
                    true },
-    [ACTING] = { "acting", TO(FORKING) | TO(RECORDING) | TO(PAUSING) | STOPS,
+    [ACTING] = { "acting", TO(FORKING) | TO(RECORDING) | PAUSES | STOPS,
                  step_acting, OTHERS_MS, false },
     [FORKING] = { "forking", TO(RECORDING) | STOPS, step_forking, REDIS_MS,
                   true },
@@ -71,6 +71,7 @@ static const struct rule {
                  step_saving, MINUTE_MS, false },
     [FINISHING] = { "finishing", TO(ENDED), step_finishing, FINISH_MS, true },
     [RELEASING] = { "releasing", TO(ENDED), step_releasing, REDIS_MS, true },
+    [PARKING] = { "parking", TO(ENDED), step_parking, REDIS_MS, true },
     [ENDED] = { "ended", 0, step_ended, 0, false },
 };
 
@@ -198,7 +199,7 @@ static void act_on_stop(struct attempt *attempt)
         return;
     }
     bool ends = attempt->state == SAVING && attempt->stop != STOP_RELEASE;
-    if (attempt->state == STARTING || attempt->state >= FINISHING || ends)
+    if (attempt->state >= FINISHING || ends)
         return;
     drop_work(attempt);
     if (attempt->stop == STOP_RELEASE)
@@ -261,34 +262,52 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why)
     return AGAIN; /* and attempt_run() acts on it */
 }
 
-enum turn attempt_retry(struct attempt *attempt, const struct err *why,
-                        uint64_t wait_ms, enum attempt_state resume)
+/* Growing, and not the same for all whom one fault has hit. */
+static uint64_t next_wait(const struct attempt *attempt)
 {
-    const struct settings *settings = &attempt->consumer->settings;
     const struct job_retry *retry = &attempt->job.retry;
-    uint64_t most =
-        retry->max_attempts ? retry->max_attempts : settings->max_attempts;
-    uint64_t wait =
-        retry->backoff_ms ? retry->backoff_ms : settings->backoff_ms;
-    attempt->tries++;
+    uint64_t wait = retry->backoff_ms ? retry->backoff_ms
+                                      : attempt->consumer->settings.backoff_ms;
     for (uint64_t i = 1; i < attempt->tries && wait < MOST_WAIT_MS; i++)
         wait *= 2;
     if (wait > MOST_WAIT_MS)
         wait = MOST_WAIT_MS;
-    wait -= wait / 4 * (uint64_t)(rand() % 256) / 256;
-    if (wait < wait_ms)
-        wait = wait_ms;
-    bool late = attempt->deadline_ms != 0 &&
-                attempt_now_ms(attempt) + wait >= attempt->deadline_ms;
-    if (why->kind != ERR_RETRY || attempt->tries >= most || late)
+    return wait - wait / 4 * (uint64_t)(rand() % 256) / 256;
+}
+
+static bool may_try_again(const struct attempt *attempt, const struct err *why)
+{
+    uint64_t wish = attempt->job.retry.max_attempts;
+    uint64_t most = wish ? wish : attempt->consumer->settings.max_attempts;
+    bool late =
+        attempt->deadline_ms != 0 &&
+        attempt_now_ms(attempt) + attempt->wait_ms >= attempt->deadline_ms;
+    return why->kind == ERR_RETRY && attempt->tries < most && !late;
+}
+
+enum turn attempt_retry(struct attempt *attempt, const struct err *why,
+                        uint64_t wait_ms, enum attempt_state resume)
+{
+    attempt->tries++;
+    attempt->wait_ms = next_wait(attempt);
+    attempt->wait_asked = wait_ms > attempt->wait_ms;
+    if (attempt->wait_asked)
+        attempt->wait_ms = wait_ms;
+    if (!may_try_again(attempt, why))
         return attempt_fail(attempt, why);
-    struct event_data data = { .error = result_error_of(why), .wait_ms = wait };
-    progress_event(&attempt->progress, "job.retrying", &data);
+    bool holds = attempt->wait_ms <= attempt->consumer->settings.hold_ms;
     log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",
-             why->code, "why", why->text, "wait_ms", (json_int_t)wait);
-    attempt->wait_ms = wait;
+             why->code, "why", why->text, "wait_ms",
+             (json_int_t)attempt->wait_ms);
     attempt->resume = resume;
-    return attempt_go(attempt, PAUSING);
+    if (!holds)
+        drop_work(attempt);
+    if (!holds && resume == ANSWERING)
+        return attempt_go(attempt, REFUSED);
+    struct event_data data = { .error = result_error_of(why),
+                               .wait_ms = attempt->wait_ms };
+    progress_event(&attempt->progress, "job.retrying", &data);
+    return attempt_go(attempt, holds ? PAUSING : PARKING);
 }
 
 static struct err why_of_cell(size_t number, const struct cell *cell)
@@ -326,7 +345,6 @@ static enum turn decide_end(struct attempt *attempt)
 static enum turn step_deciding(struct attempt *attempt)
 {
     enum next next = conversation_next(&attempt->conversation);
-    attempt->tries = 0;
     if (attempt->job.kind == JOB_SESSION)
         return attempt_go(attempt, ACTING);
     if (next == NEXT_CALL)
@@ -434,8 +452,8 @@ void attempt_journal(struct attempt *attempt, const char *type,
 
 /* ------------------------------------------------------ beginning and end */
 
-void attempt_new(const struct partition *partition, struct view stream,
-                 struct view entry)
+void attempt_new(const struct partition *partition,
+                 const struct started *started)
 {
     struct consumer *consumer = partition->consumer;
     struct attempt *attempt = calloc(1, sizeof(*attempt));
@@ -449,11 +467,9 @@ void attempt_new(const struct partition *partition, struct view stream,
     attempt->consumer = consumer;
     attempt->partition = partition;
     attempt->serial = ++consumer->serials;
-    attempt->stream = view_dup(stream);
-    attempt->entry = view_dup(entry);
     attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
-    attempt->started_ms = attempt_now_ms(attempt);
     store_init(&attempt->store, partition->control);
+    attempt_begin(attempt, started);
     set_alarm(attempt);
     attempt_run(attempt);
 }
@@ -482,8 +498,6 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->result);
     known_finish(&attempt->fork);
     arena_finish(&attempt->answer);
-    free(attempt->stream);
-    free(attempt->entry);
     free(attempt);
 }
 

@@ -1,6 +1,6 @@
-/* attempt.h - one consumer's work on one job, from the claim to the end.
+/* attempt.h - one consumer's work on one job, from its start to its end.
  *
- *   STARTING -> LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
+ *               LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
  *                           ^ | | ^
  *            .--------------' | | '------------------------------------.
  *            |      .---------' '------------.                         |
@@ -11,16 +11,19 @@
  *                                        OBSERVED <-------- COLLECTING |
  *                                            '-------------------------'
  *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
+ *                                 --> PARKING --> ENDED, when that takes long;
+ *   from ANSWERING by REFUSED
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
  *   any --> RELEASING --> ENDED (drain)      any --> ENDED (lease lost)
  *
  * ASKING, ANSWERED, CALLING and OBSERVED write the journal: model_intent,
- * model_reply, tool_intent, tool_result. What is to be done next is DECIDING's
- * alone, from the conversation, so an attempt that starts with a journal is in
- * no way special. SAVING writes the session that outlives the job, when it has
- * been used: before the end, so that the next job finds it. A callback records
- * what came and runs the machine. */
+ * model_reply, tool_intent, tool_result; REFUSED that an intent came to
+ * nothing. What is to be done next is DECIDING's alone, from the conversation,
+ * so an attempt that starts with a journal is in no way special. SAVING writes
+ * the session that outlives the job, when it has been used: before the end, so
+ * that the next job finds it. A callback records what came and runs the
+ * machine. */
 #ifndef CONSUMER_ATTEMPT_H
 #define CONSUMER_ATTEMPT_H
 
@@ -34,12 +37,12 @@
 #include "consumer/session/session.h"
 
 enum attempt_state {
-    STARTING,
     LOADING,
     DECIDING,
     ASKING,
     ANSWERING,
     ANSWERED,
+    REFUSED,
     PAUSING,
     PREPARING,
     CALLING,
@@ -52,6 +55,7 @@ enum attempt_state {
     SAVING, /* from here on it is decided how the job ends */
     FINISHING,
     RELEASING,
+    PARKING,
     ENDED,
     ATTEMPT_STATES,
 };
@@ -71,7 +75,6 @@ struct attempt {
     const struct partition *partition;
     size_t slot;
     uint64_t serial; /* never used twice */
-    char *stream, *entry;
 
     enum attempt_state state;
     bool begun, landed; /* in this state: asked for; come */
@@ -89,11 +92,9 @@ struct attempt {
     uint64_t started_ms;  /* the loop's clock */
     uint64_t renewed_ms;  /* when blobs were, since the start; 0: not yet */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
-    bool held;            /* the lease is ours: beat it */
     struct buf body;
     struct buf *records; /* of the journal it began with */
     size_t record_count;
-    bool cancelled; /* it was asked for before the start */
 
     struct store store;
     struct progress progress;
@@ -109,8 +110,9 @@ struct attempt {
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
     struct buf said;              /* its text, for the event */
     uint64_t asked_ms;
-    uint64_t tries;
+    uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;
+    bool wait_asked;           /* by who failed, not of our own accord */
     enum attempt_state resume; /* where PAUSING goes back to */
 
     struct session session;
@@ -129,8 +131,8 @@ struct attempt {
 };
 
 /* Takes a place in consumer->slots, which must have one. Copies. */
-void attempt_new(const struct partition *partition, struct view stream,
-                 struct view entry);
+void attempt_new(const struct partition *partition,
+                 const struct started *started);
 
 /* At any time; the machine acts on it from the loop or at once. */
 void attempt_stop(struct attempt *attempt, enum stop stop);
@@ -143,13 +145,15 @@ enum turn { AGAIN, WAIT };
 typedef enum turn attempt_step(struct attempt *attempt);
 
 /* turn.c: the model's side. */
-attempt_step step_asking, step_answering, step_answered, step_pausing;
+attempt_step step_asking, step_answering, step_answered, step_refused,
+    step_pausing;
 /* tool.c: the executor's side. */
 attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;
-/* start.c, finish.c */
-attempt_step step_starting, step_loading, step_saving, step_finishing,
-    step_releasing;
+/* start.c: attempt_begin() keeps what the start has told. finish.c */
+void attempt_begin(struct attempt *attempt, const struct started *started);
+attempt_step step_loading, step_saving, step_finishing, step_releasing,
+    step_parking;
 /* action.c: what is done with a session itself. */
 attempt_step step_acting, step_forking, step_recording;
 
@@ -159,8 +163,9 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next);
 enum turn attempt_complete(struct attempt *attempt);
 /* Ends the job with that error. */
 enum turn attempt_fail(struct attempt *attempt, const struct err *why);
-/* The same step again after a while, or attempt_fail() when the error is not
- * of that kind, or tried often enough. wait_ms: at least. */
+/* The same step again after a while, here or when the queue brings the job
+ * back; or attempt_fail() when the error is not of that kind, or tried often
+ * enough. wait_ms: at least. */
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume);
 

@@ -121,20 +121,45 @@ enum turn step_finishing(struct attempt *attempt)
     return attempt_go(attempt, ENDED);
 }
 
+/* Somebody else's soon, or ours again: the answer ends this attempt. */
+static enum turn hand_back(struct attempt *attempt, struct command *command)
+{
+    attempt->begun = true;
+    progress_flush(&attempt->progress);
+    store_send(&attempt->store, command, attempt_landed, attempt);
+    command_finish(command);
+    return WAIT;
+}
+
 enum turn step_releasing(struct attempt *attempt)
 {
+    struct command command;
     if (attempt->landed) {
         log_line("job.released", "{s:s}", "job", attempt->id);
         return attempt_go(attempt, ENDED);
     }
     if (attempt->begun)
         return WAIT;
-    attempt->begun = true;
-    progress_flush(&attempt->progress);
-    struct command command;
     transition_release(&command, &attempt->consumer->names,
                        attempt_holding(attempt), VIEW("released"));
-    store_send(&attempt->store, &command, attempt_landed, attempt);
-    command_finish(&command);
-    return WAIT;
+    return hand_back(attempt, &command);
+}
+
+enum turn step_parking(struct attempt *attempt)
+{
+    struct wait wait = { .holding = attempt_holding(attempt),
+                         .delay_ms = attempt->wait_ms,
+                         .errors = attempt->tries,
+                         .reason = attempt->wait_asked ? VIEW("retry")
+                                                       : VIEW("backoff") };
+    struct command command;
+    if (attempt->landed) {
+        log_line("job.parked", "{s:s, s:I}", "job", attempt->id, "wait_ms",
+                 (json_int_t)attempt->wait_ms);
+        return attempt_go(attempt, ENDED);
+    }
+    if (attempt->begun)
+        return WAIT;
+    transition_wait(&command, &attempt->consumer->names, &wait);
+    return hand_back(attempt, &command);
 }

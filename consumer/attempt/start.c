@@ -1,5 +1,4 @@
-/* start.c - an attempt's beginning: the claim, the job, what was done before.
- */
+/* start.c - an attempt's beginning: the job, what was done before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +32,13 @@ static uint64_t since(uint64_t now, uint64_t then)
     return then != 0 && now > then ? now - then : 0;
 }
 
-static void keep_start(struct attempt *attempt, const struct started *started)
+void attempt_begin(struct attempt *attempt, const struct started *started)
 {
     struct consumer *consumer = attempt->consumer;
     snprintf(attempt->id, sizeof(attempt->id), "%.*s", VIEW_ARG(started->id));
     attempt->epoch = started->epoch;
     attempt->number = started->attempt;
-    attempt->cancelled = started->cancel;
+    attempt->tries = started->errors;
     attempt->started_ms = attempt_now_ms(attempt);
     attempt->queued_ms = since(started->now, started->submitted_at);
     attempt->age_ms = attempt->queued_ms;
@@ -49,7 +48,6 @@ static void keep_start(struct attempt *attempt, const struct started *started)
     attempt->deadline_ms = attempt->started_ms + left;
     attempt->body = buf_copy(started->body);
     keep_journal(attempt, started);
-    attempt->held = true;
     struct progress_setup setup = {
         .store = &attempt->store,
         .names = &consumer->names,
@@ -64,58 +62,10 @@ static void keep_start(struct attempt *attempt, const struct started *started)
              (json_int_t)attempt->epoch, "records",
              (json_int_t)started->records, "queued_ms",
              (json_int_t)attempt->queued_ms);
-}
-
-static void on_started(void *owner, const redisReply *reply,
-                       const struct err *why)
-{
-    struct attempt *attempt = owner;
-    struct started started;
-    struct err err;
-    attempt->landed = true;
-    if (reply != NULL && transition_started(reply, &started, &err)) {
-        if (started.run)
-            keep_start(attempt, &started);
-        else
-            log_line("entry.dropped", "{s:s, s:s%}", "entry", attempt->entry,
-                     "why", started.reason.data, started.reason.len);
-    } else {
-        log_line("entry.refused", "{s:s, s:s}", "entry", attempt->entry, "why",
-                 reply == NULL ? why->text : err.text);
-    }
-    attempt_run(attempt);
-}
-
-enum turn step_starting(struct attempt *attempt)
-{
-    const struct consumer *consumer = attempt->consumer;
-    if (!attempt->begun) {
-        attempt->begun = true;
-        struct claim claim = {
-            .stream = view_of(attempt->stream),
-            .entry = view_of(attempt->entry),
-        };
-        struct take take = {
-            .consumer = view_of(consumer->name),
-            .lease_ms = consumer->settings.lease_ms,
-            .max_crashes = consumer->settings.max_crashes,
-        };
-        struct command command;
-        transition_start(&command, &consumer->names, attempt->partition->number,
-                         &claim, &take);
-        store_send(&attempt->store, &command, on_started, attempt);
-        command_finish(&command);
-        return WAIT;
-    }
-    if (!attempt->landed)
-        return WAIT;
-    if (!attempt->held)
-        return attempt_go(attempt, ENDED);
-    if (attempt->cancelled && attempt->stop < STOP_CANCEL)
+    if (started->cancel)
         attempt->stop = STOP_CANCEL;
-    if (attempt->consumer->mode != MODE_SERVING && attempt->stop < STOP_RELEASE)
+    else if (consumer->mode != MODE_SERVING)
         attempt->stop = STOP_RELEASE; /* it came just too late */
-    return attempt_go(attempt, LOADING);
 }
 
 /* ---------------------------------------------------------------- loading */

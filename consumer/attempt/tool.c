@@ -212,6 +212,7 @@ enum turn step_observed(struct attempt *attempt)
         if (attempt->output.ended)
             session_forget(&attempt->session, attempt->output.call);
         attempt_renew_blobs(attempt, attempt->consumer->settings.result_ttl_ms);
+        attempt->tries = 0;
         return attempt_go(attempt, DECIDING);
     }
     if (attempt->begun)

@@ -134,14 +134,36 @@ enum turn step_answering(struct attempt *attempt)
 
 enum turn step_answered(struct attempt *attempt)
 {
-    if (attempt->landed)
+    if (attempt->landed) {
+        attempt->tries = 0;
         return attempt_go(attempt, DECIDING);
+    }
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
     struct event_data data = { .turn = next_turn(attempt),
                                .text = buf_view(&attempt->said) };
     attempt_journal(attempt, "message.completed", &data);
+    return WAIT;
+}
+
+/* The next attempt knows then that this request was not paid for. */
+enum turn step_refused(struct attempt *attempt)
+{
+    if (attempt->landed)
+        return attempt_go(attempt, PARKING);
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    struct record refusal = { .kind = RECORD_MODEL_INTENT,
+                              .attempt = attempt->number,
+                              .turn = next_turn(attempt),
+                              .failed = true };
+    if (!attempt_compose(attempt, &refusal))
+        return AGAIN;
+    struct event_data data = { .error = result_error_of(&attempt->failure.why),
+                               .wait_ms = attempt->wait_ms };
+    attempt_journal(attempt, "job.retrying", &data);
     return WAIT;
 }
 

@@ -60,6 +60,7 @@ static void plan_cells(struct conversation *conversation)
 {
     const struct view *cells = conversation->job->cells.items;
     size_t count = conversation->job->cells.count;
+    bool own = conversation->job->session.len == 0;
     conversation->turn = 1;
     clear_calls(conversation, count);
     for (size_t i = 0; i < count; i++) {
@@ -67,6 +68,8 @@ static void plan_cells(struct conversation *conversation)
         call->tool = TOOL_PYTHON;
         call->arguments = cells[i];
         call->call_id = "";
+        /* Nothing to do, in a session that nobody else will see. */
+        call->answered = cells[i].len == 0 && own;
     }
 }
 
@@ -324,8 +327,9 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
     switch (record.kind) {
     case RECORD_MODEL_INTENT:
         /* A second intent: what became of the first one is not known. */
-        conversation->usage.repeated_calls += conversation->asked;
-        conversation->asked = true;
+        if (!record.failed)
+            conversation->usage.repeated_calls += conversation->asked;
+        conversation->asked = !record.failed;
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);

@@ -49,7 +49,7 @@ struct conversation {
     size_t given;       /* of them came with the job */
     size_t records;     /* of the journal: the index of the next one */
     uint64_t turn;      /* replies so far */
-    bool asked;         /* the last record is a model_intent */
+    bool asked;         /* the last record is a model_intent that may be paid */
     bool over;          /* the last reply is the answer */
     bool cut;           /* ... and stopped by its length */
     bool files_there;   /* the session has been given the job's files */

@@ -1,28 +1,38 @@
-/* intake.c - takes entries from the work streams. */
+/* intake.c - takes jobs out of the queues. */
 #include "consumer/queue/intake.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
+#include "schemas/redis/transition.h"
 
 enum {
     BLOCK_MS = 2000,
     SCARCE_BLOCK_MS = 100,
     MARGIN_MS = 5000, /* a server may answer a blocked read late */
     MAX_ENTRY_ID = 48,
+    MOST = 32, /* jobs of one take: Redis serves nobody else meanwhile */
 };
 
-/* An entry for which no slot was offered: a blocking read counts per stream.
- * Its lease does not run; if we are slow others take it. */
-struct spare {
+/* An entry that a blocking read has brought; it counts per stream. Its lease
+ * does not run; if we are slow others take it. */
+struct arrival {
     size_t stream;
     char entry[MAX_ENTRY_ID];
+};
+
+/* What was asked for and has no answer yet. */
+struct asking {
+    uint64_t ticket; /* zero: nothing */
+    size_t count;    /* jobs, at most: slots that are kept for them */
+    size_t arrivals; /* so many of them are named */
 };
 
 struct intake {
@@ -34,29 +44,39 @@ struct intake {
     struct alarm *alarm;
     struct key *streams;
     size_t count;
-    size_t at;                  /* the stream to look at; count: block on all */
+    struct view *queues;
+    size_t queue_count;
     bool asked;                 /* a command is on its way */
-    size_t offered;             /* slots, to the read that is */
-    size_t room;                /* of those, not taken */
+    bool empty;                 /* nothing was left in the queues: block */
+    size_t offered;             /* slots, until turned() */
     uint64_t client;            /* what Redis calls our connection */
     bool healing;               /* the alarm is set */
     size_t groups;              /* still to be made */
     unsigned int heals;         /* in a row */
     uint64_t turns, turns_seen; /* by intake_is_well() */
-    struct spare *spares;
-    size_t spare_count;
+    uint64_t tickets;           /* the last one */
+    struct asking asking;
+    struct arrival *arrivals; /* at most one of each stream */
+    size_t arrival_count;
 };
 
-/* The read is over; also one that needed no slots, when others may need some.
- */
+static bool is_serving(const struct intake *intake)
+{
+    return intake->consumer->mode == MODE_SERVING;
+}
+
+/* What was offered has been used; or nothing was, and others may need some.
+ * Until then nothing else is asked, whatever runs meanwhile. */
 static void turn(struct intake *intake)
 {
     size_t offered = intake->offered;
     intake->asked = false;
-    intake->offered = intake->room = 0;
+    intake->offered = 0;
     if (intake->partition != NULL)
         intake->turned(intake->owner, offered);
 }
+
+static void send_take(struct intake *intake);
 
 /* --------------------------------------------------------------- healing */
 
@@ -74,7 +94,15 @@ static void on_group(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
-    if (reply != NULL && intake->groups > 0 && --intake->groups == 0)
+    if (reply == NULL || intake->groups == 0)
+        return;
+    if (reply->type == REDIS_REPLY_STATUS && intake->partition != NULL)
+        upkeep_mend(intake->partition->upkeep); /* made: who has deleted it? */
+    if (--intake->groups > 0)
+        return;
+    if (intake->asking.ticket != 0)
+        send_take(intake);
+    else
         turn(intake);
 }
 
@@ -105,31 +133,120 @@ static void on_alarm(void *owner)
         make_groups(intake);
 }
 
-/* --------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------- taking */
 
-static void take(struct intake *intake, size_t stream, struct view entry)
+static void forget_arrivals(struct intake *intake, size_t count)
 {
-    if (intake->room > 0) {
-        intake->room--;
-        attempt_new(intake->partition, key_view(&intake->streams[stream]),
-                    entry);
-    } else if (intake->spare_count < intake->count) {
-        struct spare *spare = &intake->spares[intake->spare_count++];
-        spare->stream = stream;
-        snprintf(spare->entry, sizeof(spare->entry), "%.*s", VIEW_ARG(entry));
-    }
+    intake->arrival_count -= count;
+    memmove(intake->arrivals, intake->arrivals + count,
+            intake->arrival_count * sizeof(struct arrival));
 }
 
-static void take_spares(struct intake *intake)
+/* Nothing is on its way any more, nor kept for it. */
+static void end_asking(struct intake *intake)
 {
-    while (intake->spare_count > 0 && intake->room > 0) {
-        struct spare spare = intake->spares[0];
-        intake->spare_count--;
-        memmove(intake->spares, intake->spares + 1,
-                intake->spare_count * sizeof(spare));
-        take(intake, spare.stream, view_of(spare.entry));
-    }
+    intake->consumer->coming -= intake->asking.count;
+    forget_arrivals(intake, intake->asking.arrivals);
+    intake->asking = (struct asking){ 0 };
 }
+
+/* How many jobs it brought. */
+static size_t take_jobs(struct intake *intake, const redisReply *reply,
+                        size_t count)
+{
+    size_t jobs = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct started started;
+        struct err err;
+        bool told = transition_started(reply->element[i], &started, &err);
+        if (told && started.run) {
+            attempt_new(intake->partition, &started);
+            jobs++;
+        } else {
+            log_line("entry.dropped", "{s:s%}", "why",
+                     told ? started.reason.data : err.text,
+                     told ? started.reason.len : strlen(err.text));
+        }
+    }
+    return jobs;
+}
+
+static void on_taken(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct intake *intake = owner;
+    struct consumer *consumer = intake->consumer;
+    size_t wanted = intake->asking.count;
+    size_t count;
+    struct err err;
+    (void)why;
+    intake->turns += reply != NULL;
+    if (reply == NULL || intake->partition == NULL) {
+        intake->asked = false;
+        return; /* it is sent again when the link is back */
+    }
+    if (!transition_taken(reply, &count, &err)) {
+        heal_later(intake, err.text);
+        if (err.kind != ERR_REJECT) {
+            intake->asked = false;
+            return; /* and again when that is over */
+        }
+        end_asking(intake);
+    } else {
+        intake->heals = 0;
+        end_asking(intake);
+        intake->empty = take_jobs(intake, reply, count) < wanted;
+    }
+    turn(intake);
+    if (consumer->running == 0)
+        consumer->on_ended(consumer); /* there was nothing to wait for */
+}
+
+/* The same again, when there is no answer to it yet. */
+static void send_take(struct intake *intake)
+{
+    const struct consumer *consumer = intake->consumer;
+    const struct asking *asking = &intake->asking;
+    struct claim claims[(size_t)CONSUMER_MAX_QUEUES * 3];
+    for (size_t i = 0; i < asking->arrivals; i++)
+        claims[i] = (struct claim){
+            .stream = key_view(&intake->streams[intake->arrivals[i].stream]),
+            .entry = view_of(intake->arrivals[i].entry),
+        };
+    struct take take = {
+        .consumer = view_of(consumer->name),
+        .lease_ms = consumer->settings.lease_ms,
+        .max_crashes = consumer->settings.max_crashes,
+        .count = asking->count,
+        .ticket = asking->ticket,
+        .claims = claims,
+        .claim_count = asking->arrivals,
+        .queues = intake->queues,
+        .queue_count = is_serving(intake) ? intake->queue_count : 0,
+    };
+    struct command command;
+    transition_take(&command, &consumer->names, intake->partition->number,
+                    &take);
+    intake->asked =
+        link_send(intake->link, &command, MARGIN_MS, on_taken, intake);
+    command_finish(&command);
+}
+
+/* Answers how many slots it keeps. */
+static size_t ask_for_jobs(struct intake *intake, size_t room)
+{
+    struct asking *asking = &intake->asking;
+    size_t arrivals = intake->arrival_count;
+    size_t most = is_serving(intake) ? MOST : arrivals;
+    asking->ticket = ++intake->tickets;
+    asking->count = room < most ? room : most;
+    asking->arrivals = arrivals < asking->count ? arrivals : asking->count;
+    intake->consumer->coming += asking->count;
+    send_take(intake);
+    return asking->count;
+}
+
+/* --------------------------------------------------------------- waiting */
 
 static size_t find_stream(const struct intake *intake, const redisReply *name)
 {
@@ -141,28 +258,29 @@ static size_t find_stream(const struct intake *intake, const redisReply *name)
     return at;
 }
 
-/* [[stream, [[entry, fields], ...]], ...]; how many entries. */
-static size_t take_reply(struct intake *intake, const redisReply *reply)
+/* [[stream, [[entry, fields], ...]], ...] */
+static void keep_arrivals(struct intake *intake, const redisReply *reply)
 {
-    size_t taken = 0;
     for (size_t i = 0; i < reply->elements; i++) {
         const redisReply *pair = reply->element[i];
-        if (pair->type != REDIS_REPLY_ARRAY || pair->elements != 2)
+        if (pair->type != REDIS_REPLY_ARRAY || pair->elements != 2 ||
+            pair->element[1]->type != REDIS_REPLY_ARRAY)
             continue;
         size_t stream = find_stream(intake, pair->element[0]);
         const redisReply *entries = pair->element[1];
         for (size_t j = 0; j < entries->elements; j++) {
             const redisReply *entry = entries->element[j];
-            if (stream == intake->count || entry->elements < 1 ||
+            if (stream == intake->count ||
+                intake->arrival_count == intake->count || entry->elements < 1 ||
                 entry->element[0]->type != REDIS_REPLY_STRING)
                 continue;
-            take(intake, stream,
-                 (struct view){ entry->element[0]->str,
-                                entry->element[0]->len });
-            taken++;
+            struct arrival *arrival =
+                &intake->arrivals[intake->arrival_count++];
+            arrival->stream = stream;
+            snprintf(arrival->entry, sizeof(arrival->entry), "%s",
+                     entry->element[0]->str);
         }
     }
-    return taken;
 }
 
 static void on_entries(void *owner, const redisReply *reply,
@@ -171,20 +289,18 @@ static void on_entries(void *owner, const redisReply *reply,
     struct intake *intake = owner;
     (void)why; /* reply NULL: the link says when it is back */
     intake->turns += reply != NULL;
+    intake->empty = false;
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
         heal_later(intake, reply->str);
     } else if (reply != NULL) {
-        bool array = reply->type == REDIS_REPLY_ARRAY;
         intake->heals = 0;
-        if (array && take_reply(intake, reply) > 0)
-            intake->at = 0;
-        else if (intake->at < intake->count)
-            intake->at++;
+        if (reply->type == REDIS_REPLY_ARRAY)
+            keep_arrivals(intake, reply);
     }
     turn(intake);
 }
 
-static bool read_streams(struct intake *intake, bool block, uint64_t block_ms)
+static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
 {
     struct command command;
     command_init(&command, "XREADGROUP");
@@ -192,17 +308,13 @@ static bool read_streams(struct intake *intake, bool block, uint64_t block_ms)
     command_add_text(&command, NAMES_GROUP);
     command_add_text(&command, intake->consumer->name);
     command_add_text(&command, "COUNT");
-    command_add_uint(&command, block ? 1 : intake->room);
-    if (block) {
-        command_add_text(&command, "BLOCK");
-        command_add_uint(&command, block_ms);
-    }
+    command_add_uint(&command, 1);
+    command_add_text(&command, "BLOCK");
+    command_add_uint(&command, block_ms);
     command_add_text(&command, "STREAMS");
-    size_t first = block ? 0 : intake->at;
-    size_t last = block ? intake->count : intake->at + 1;
-    for (size_t i = first; i < last; i++)
+    for (size_t i = 0; i < intake->count; i++)
         command_add(&command, key_view(&intake->streams[i]));
-    for (size_t i = first; i < last; i++)
+    for (size_t i = 0; i < intake->count; i++)
         command_add_text(&command, ">");
     bool sent = link_send(intake->link, &command, block_ms + MARGIN_MS,
                           on_entries, intake);
@@ -210,27 +322,25 @@ static bool read_streams(struct intake *intake, bool block, uint64_t block_ms)
     return sent;
 }
 
+/* What was read is taken also when we take no more: an attempt that comes too
+ * late hands its job back at once. */
 bool intake_is_hungry(const struct intake *intake)
 {
-    return !intake->asked && !intake->healing &&
-           intake->consumer->mode == MODE_SERVING &&
+    return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
+           (is_serving(intake) || intake->arrival_count > 0) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
 }
 
 size_t intake_offer(struct intake *intake, size_t slots, bool scarce)
 {
-    bool block = intake->at == intake->count;
-    intake->room = slots;
-    take_spares(intake);
-    if (block && intake->room > 1)
-        intake->room = 1; /* the others may have more to do */
-    if (intake->room > 0)
+    if (intake->arrival_count > 0 || !intake->empty) {
+        intake->offered = ask_for_jobs(intake, slots);
+    } else {
         intake->asked =
-            read_streams(intake, block, scarce ? SCARCE_BLOCK_MS : BLOCK_MS);
-    if (!intake->asked)
-        intake->room = 0;
-    intake->offered = intake->room;
+            wait_for_entries(intake, scarce ? SCARCE_BLOCK_MS : BLOCK_MS);
+        intake->offered = intake->asked; /* others may have more to do */
+    }
     return intake->offered;
 }
 
@@ -246,7 +356,6 @@ bool intake_is_well(struct intake *intake)
 void intake_stop(struct intake *intake)
 {
     struct command command;
-    intake->spare_count = 0; /* their leases end, nobody is charged */
     if (!intake->asked || intake->client == 0)
         return;
     /* Through the control link: a job that is handed back after this must not
@@ -280,7 +389,7 @@ static void ask_client(struct intake *intake)
 static void on_ready(void *owner)
 {
     struct intake *intake = owner;
-    intake->at = 0;
+    intake->empty = false;
     ask_client(intake);
     make_groups(intake);
 }
@@ -308,7 +417,13 @@ struct intake *intake_new(struct partition *partition,
     intake->owner = owner;
     intake->streams =
         consumer_streams(consumer, partition->number, &intake->count);
-    intake->spares = calloc(intake->count, sizeof(struct spare));
+    intake->queues = consumer_queues(consumer, &intake->queue_count);
+    intake->arrivals = calloc(intake->count, sizeof(struct arrival));
+    if (intake->arrivals == NULL)
+        abort();
+    /* Not one that an earlier consumer of our name may have used. */
+    if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
+        abort();
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);
     struct link_events events = { .on_ready = on_ready, .on_lost = on_lost };
     intake->link = link_new(consumer->loop, address,
@@ -331,7 +446,8 @@ static void on_closed(void *owner)
 {
     struct intake *intake = owner;
     free(intake->streams);
-    free(intake->spares);
+    free(intake->queues);
+    free(intake->arrivals);
     free(intake);
 }
 

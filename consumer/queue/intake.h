@@ -1,13 +1,15 @@
-/* intake.h - takes entries from the work streams, as many as there is room for.
+/* intake.h - takes jobs out of the queues, as many as there is room for.
  *
- *   OFF --> LOOKING --> BLOCKING --> LOOKING ...       HEALING: the groups are
- *    ^         +-----------+--> HEALING --> LOOKING    made, at the beginning
- *    +------ link lost, quiet, no free slot            of the streams
+ *   OFF --> TAKING --> BLOCKING --> TAKING ...       HEALING: the groups are
+ *    ^        +------------+--> HEALING --> TAKING   made, at the beginning
+ *    +------ link lost, quiet, no free slot          of the streams
  *
- * LOOKING reads one stream after the other, the most urgent first, without
- * waiting; BLOCKING waits on all of them. After every entry the most urgent
- * stream is looked at again. Each read needs an offer of free slots, and takes
- * no more than it was offered (partition.h). Its connection is its own: a
+ * TAKING asks Redis to start what stands in the streams, many jobs in one step,
+ * the oldest of all queues first; when that was all, BLOCKING waits on every
+ * stream, and the entries that it brings are named in the next take. A take
+ * whose answer was lost is sent again under its ticket: it answers the same
+ * jobs. Paused queues and tenants at their limits are Redis's affair: take puts
+ * what it may not start back into its lane. The connection is its own: a
  * blocked one serves nobody else. */
 #ifndef CONSUMER_INTAKE_H
 #define CONSUMER_INTAKE_H

@@ -69,7 +69,7 @@ static bool is_beaten(const struct partition *partition,
                       const struct attempt *attempt)
 {
     return attempt != NULL && attempt->partition == partition &&
-           attempt->held && attempt->state != ENDED;
+           attempt->state != ENDED;
 }
 
 static void send_batch(struct batch *batch, const struct holding *holdings)

@@ -143,6 +143,7 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 
 void partitions_stop(struct partitions *partitions)
 {
+    partitions_wake(partitions); /* what they have read is handed back */
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
 }

@@ -21,7 +21,6 @@ enum {
     STEP_KEYS = 200,
     PROMOTE_MS = 1000,
     MEND_STEP_MS = 50,
-    MEND_MS = 600000,
 };
 
 struct chore {
@@ -254,9 +253,13 @@ static void on_promoted(struct chore *chore, const redisReply *reply)
     struct due due[PROMOTED_MAX_DUE];
     struct promoted promoted;
     struct err err;
-    if (!transition_promoted(reply, &promoted, due, &err))
+    if (!transition_promoted(reply, &promoted, due, &err)) {
         refused(chore, &err);
-    else if (promoted.due_count > 0)
+        return;
+    }
+    if (promoted.mend)
+        upkeep_mend(chore->upkeep);
+    if (promoted.due_count > 0)
         fire_due(chore, due, promoted.due_count);
     else if (promoted.moved > 0)
         promote(chore);
@@ -319,7 +322,8 @@ static void on_mended(struct chore *chore, const redisReply *reply)
     if (mended > 0)
         log_line("mend.found", "{s:I}", "keys", (json_int_t)mended);
     copy(upkeep->cursor, sizeof(upkeep->cursor), cursor);
-    rest(chore, view_is(cursor, "0") ? chore->rest_ms : MEND_STEP_MS);
+    if (!view_is(cursor, "0"))
+        rest(chore, MEND_STEP_MS);
 }
 
 static void mend(struct chore *chore)
@@ -330,6 +334,17 @@ static void mend(struct chore *chore)
                     upkeep->partition->number, STEP_KEYS,
                     view_of(upkeep->cursor));
     send_step(chore, &command, on_mended);
+}
+
+/* What has been walked so far is no matter. */
+void upkeep_mend(struct upkeep *upkeep)
+{
+    struct chore *chore = &upkeep->chores[MEND];
+    if (chore->step != NULL)
+        chore->step->chore = NULL;
+    chore->step = NULL;
+    copy(upkeep->cursor, sizeof(upkeep->cursor), view_of("0"));
+    alarm_set(chore->alarm, 0);
 }
 
 /* --- life ----------------------------------------------------------------- */
@@ -351,7 +366,7 @@ struct upkeep *upkeep_new(struct partition *partition)
         [REPORT] = { report, lease_ms / 3 },
         [PROMOTE] = { promote, PROMOTE_MS },
         [LAPSE] = { lapse, lease_ms / 2 },
-        [MEND] = { mend, MEND_MS },
+        [MEND] = { mend, PROMOTE_MS },
     };
     struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
     struct timespec now;
@@ -362,7 +377,6 @@ struct upkeep *upkeep_new(struct partition *partition)
     upkeep->consumer = consumer;
     upkeep->started_at =
         (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    upkeep->cursor[0] = '0';
     for (int i = 0; i < CHORES; i++)
         upkeep->chores[i] = (struct chore){
             .upkeep = upkeep,
@@ -376,7 +390,8 @@ struct upkeep *upkeep_new(struct partition *partition)
 void upkeep_open(struct upkeep *upkeep)
 {
     for (int i = 0; i < CHORES; i++)
-        rest(&upkeep->chores[i], upkeep->chores[i].rest_ms);
+        if (i != MEND)
+            rest(&upkeep->chores[i], upkeep->chores[i].rest_ms);
 }
 
 void upkeep_wake(struct upkeep *upkeep)

@@ -5,7 +5,8 @@
  *   promote   every second, or sooner when something is due: jobs that come
  *             later, lanes, deadlines; schedules go off
  *   lapse     every lease/2: jobs whose leases have ended
- *   mend      seldom: what other hands have destroyed, a walk over all keys
+ *   mend      when promote says that it is our turn, or we had to make a group:
+ *             what other hands have destroyed, a walk over all keys
  *
  * None of it needs a leader (schemas/redis/upkeep.h), and not all consumers do
  * it at the same moment. A chore has one command on its way; what is not
@@ -20,6 +21,8 @@ struct upkeep *upkeep_new(struct partition *partition);
 void upkeep_open(struct upkeep *upkeep);
 /* Redis is there: reports at once. */
 void upkeep_wake(struct upkeep *upkeep);
+/* Something is not there that was: walks from the beginning, at once. */
+void upkeep_mend(struct upkeep *upkeep);
 void upkeep_free(struct upkeep *upkeep);
 
 #endif

@@ -22,7 +22,7 @@ static const struct {
     { "deadline_exceeded", EXIT_AGAIN },
 };
 
-static int exit_of(const struct quern_error *error)
+int app_exit_of(const struct quern_error *error)
 {
     for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
         if (strcmp(exits[i].code, error->code) == 0)
@@ -43,14 +43,14 @@ int app_fail(struct app *app, const struct quern_error *error)
         json_dumpf(object, stderr, JSON_COMPACT);
         fputc('\n', stderr);
         json_decref(object);
-        return exit_of(error);
+        return app_exit_of(error);
     }
     err = term_notice(&app->term);
     pane_printf(err, RED, "quern%s%s: ", app->verb ? " " : "",
                 app->verb ? app->verb->name : "");
     pane_text(err, PLAIN, view_of(error->text));
     pane_printf(err, PLAIN, "\n");
-    return exit_of(error);
+    return app_exit_of(error);
 }
 
 bool error_of(struct quern_error *error, const struct err *err)

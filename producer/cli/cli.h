@@ -50,6 +50,7 @@ bool verb_is_group(const char *name);
 
 int verb_run(struct app *app);
 int verb_submit(struct app *app);
+int submit_lines(struct app *app); /* --jobs */
 int verb_get(struct app *app);
 int verb_wait(struct app *app);
 int verb_watch(struct app *app);
@@ -90,6 +91,7 @@ int verb_help(struct app *app);
  * the exit code that it means. */
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
+int app_exit_of(const struct quern_error *error); /* that code alone */
 /* The same as an error of the client's; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);
 

@@ -212,6 +212,16 @@ static void on_pause(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
+/* Those that were shown and come again are below those that were. */
+static void on_gap(struct follow *follow, const struct event *event)
+{
+    struct pane *err = term_notice(&follow->app->term);
+
+    pane_printf(err, YELLOW,
+                "events %" PRIu64 " to %" PRIu64 " are no longer kept\n",
+                event->data.from, event->data.to);
+}
+
 /* Kept for those who may not read the result. */
 static void on_end(struct follow *follow, const struct event *event)
 {
@@ -246,6 +256,7 @@ static const struct {
     { "job.retrying", true, on_pause },
     { "job.waiting", true, on_pause },
     { "job.lost", true, on_pause },
+    { "gap", true, on_gap },
     { "job.completed", false, on_end },
     { "job.incomplete", false, on_end },
     { "job.failed", false, on_end },
@@ -392,6 +403,7 @@ static int loop(struct follow *follow, struct quern_watch *watch)
     for (;;) {
         switch (quern_watch_next(watch, &event, LOOK_MS, &error)) {
         case QUERN_EVENT:
+        case QUERN_GAP:
             show_event(follow, &event);
             break;
         case QUERN_END:

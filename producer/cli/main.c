@@ -30,7 +30,8 @@ static bool too_much(const struct verb *verb, const char *word, bool asks,
                    word, asks ? ": put the question in quotes" : "");
 }
 
-/* A job's words and --job exclude each other; one of them must be there. */
+/* A job's words, --job and --jobs exclude each other; one of them must be
+ * there. */
 static bool check_words(const struct app *app, struct err *err)
 {
     const struct verb *verb = app->verb;
@@ -38,17 +39,23 @@ static bool check_words(const struct app *app, struct err *err)
     bool scheduled = verb->run == verb_schedule_add;
     bool asks = scheduled || verb->run == verb_run || verb->run == verb_submit;
     int question = scheduled ? 2 : 0; /* its place */
+    const char *job = app->options.job ? "--job" : NULL;
 
+    if (app->options.jobs && job)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--job and --jobs: only one of them");
+    if (app->options.jobs)
+        job = "--jobs";
     if (count > verb->max_words)
         return too_much(verb, app->options.words[verb->max_words], asks, err);
-    if (count < verb->min_words || (asks && count == question &&
-                                    !app->options.job && !app->options.dry_run))
+    if (count < verb->min_words ||
+        (asks && count == question && !job && !app->options.dry_run))
         return err_set(err, ERR_REJECT, "bad_setting", "%.*s is missing%s",
                        VIEW_ARG(word_name(verb->words, count)),
                        asks ? " (or --job FILE)" : "");
-    if (asks && count > question && app->options.job)
+    if (asks && count > question && job)
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "a question and --job: only one of them");
+                       "a question and %s: only one of them", job);
     return true;
 }
 

@@ -35,6 +35,7 @@ struct options {
     const char *system;
     struct texts tools;
     const char *job;
+    const char *jobs;
     const char *queue;
     int priority; /* enum quern_priority */
     const char *tenant;
@@ -56,6 +57,7 @@ struct options {
     uint64_t limit;
     uint64_t skip;
     bool all;
+    bool anew;
     bool dry_run;
     bool yes;
 

@@ -12,6 +12,8 @@ int verb_submit(struct app *app)
     struct quern_id id;
     bool existed = false;
 
+    if (app->options.jobs)
+        return submit_lines(app);
     if (!app_submit(app, app->options.words[0], NULL, &id, &existed, &error))
         return app_fail(app, &error);
     if (app->term.json)

@@ -169,17 +169,26 @@ int verb_dead_show(struct app *app)
 
 /* What is done with each of them. */
 struct deed {
-    bool (*do_one)(struct quern *quern, const char *id,
-                   struct quern_error *error);
+    bool (*do_one)(struct app *app, const char *id, struct quern_error *error);
     const char *word;   /* "requeued" */
     const char *offer;  /* "Put %d back into their queues?" */
     bool skips_entries; /* what was no job cannot be one again */
 };
 
-static const struct deed requeueing = { quern_requeue, "requeued",
+static bool requeue(struct app *app, const char *id, struct quern_error *error)
+{
+    return quern_requeue(app->quern, id, app->options.anew, error);
+}
+
+static bool forget(struct app *app, const char *id, struct quern_error *error)
+{
+    return quern_forget(app->quern, id, error);
+}
+
+static const struct deed requeueing = { requeue, "requeued",
                                         "Put back into the queue", true };
-static const struct deed forgetting = { quern_forget, "forgotten",
-                                        "Forget for good", false };
+static const struct deed forgetting = { forget, "forgotten", "Forget for good",
+                                        false };
 
 static void say_one(struct app *app, const struct deed *deed, const char *id)
 {
@@ -201,7 +210,7 @@ static int say_all(struct app *app, const struct deed *deed, uint64_t count)
 static bool do_one(struct app *app, const struct deed *deed, const char *id,
                    bool *done, struct quern_error *error)
 {
-    *done = app->options.dry_run || deed->do_one(app->quern, id, error);
+    *done = app->options.dry_run || deed->do_one(app, id, error);
     if (*done)
         say_one(app, deed, id);
     return *done || strcmp(error->code, "not_dead") == 0 ||
@@ -306,7 +315,7 @@ static int do_named(struct app *app, const struct deed *deed)
         return code;
     for (int i = 0; i < options->word_count; i++)
         if (options->dry_run ||
-            deed->do_one(app->quern, options->words[i], &error)) {
+            deed->do_one(app, options->words[i], &error)) {
             say_one(app, deed, options->words[i]);
             done++;
         } else {

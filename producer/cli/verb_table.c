@@ -40,7 +40,14 @@ const struct verb verbs[] = {
       .words = "QUESTION",
       .max_words = 1,
       .about = "put a job into the queue and print its id",
-      .details = "Ask for it later with get, wait or watch.\n",
+      .details =
+          "Ask for it later with get, wait or watch. --jobs prints the ids in "
+          "the order\n"
+          "of the lines, and a sentence for each that is refused; with --json "
+          "an object\n"
+          "for each, with its line and its id or error.\n"
+          "\n"
+          "  jq -c '{prompt: .question}' asked.json | quern submit --jobs -\n",
       .run = verb_submit },
     { .name = "get",
       .words = "ID",
@@ -75,8 +82,7 @@ const struct verb verbs[] = {
       .min_words = 1,
       .max_words = MAX_TEXTS,
       .about = "run a job again that failed for good",
-      .details = "The same as dead requeue: under its id, from the "
-                 "beginning.\n",
+      .details = "The same as dead requeue.\n",
       .run = verb_retry },
     { .name = "approve",
       .words = "ID",
@@ -227,8 +233,10 @@ const struct verb verbs[] = {
     { .name = "dead requeue",
       .words = "ID...",
       .max_words = MAX_TEXTS,
-      .about = "run them again, under their ids, from the beginning",
-      .details = "\n"
+      .about = "run them again, under their ids",
+      .details = "They go on where they failed: what is paid for or has run is "
+                 "not repeated,\nnor is a cell that failed. With --anew from "
+                 "the beginning.\n\n"
                  "  quern dead requeue --all --queue default\n",
       .run = verb_dead_requeue },
     { .name = "dead rm",

@@ -224,7 +224,8 @@ static bool not_dead(const char *id, struct err *err)
                    "job %.64s is not among the dead: see quern get", id);
 }
 
-static bool requeue(struct quern *quern, const char *id, struct err *err)
+static bool requeue(struct quern *quern, const char *id, bool anew,
+                    struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -236,19 +237,19 @@ static bool requeue(struct quern *quern, const char *id, struct err *err)
                        "%.64s came in and was no job: it cannot run", id);
     if (!handle_id(&view, id, err))
         return false;
-    transition_requeue(&command, &quern->fleet->names, view);
+    transition_requeue(&command, &quern->fleet->names, view, anew);
     reply = handle_write_job(quern, view, &command, err);
     command_finish(&command);
     return reply && transition_requeued(reply, &late, err) &&
            (!late || not_dead(id, err));
 }
 
-bool quern_requeue(struct quern *quern, const char *id,
+bool quern_requeue(struct quern *quern, const char *id, bool anew,
                    struct quern_error *error)
 {
     struct err err = { 0 };
 
-    return requeue(quern, id, &err) || handle_fail(error, &err);
+    return requeue(quern, id, anew, &err) || handle_fail(error, &err);
 }
 
 static bool forget(struct quern *quern, const char *id, struct err *err)

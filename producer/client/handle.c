@@ -128,6 +128,11 @@ static bool is_async(const struct call *call)
     return !call->durability || call->durability->kind == DURABLE_ASYNC;
 }
 
+uint64_t handle_patience_ms(uint64_t timeout_ms)
+{
+    return timeout_ms / 2 + 1;
+}
+
 /* Both at once: behind a reconnect the question would be another server's. */
 static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
                       struct err *err)
@@ -140,7 +145,7 @@ static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
     call->sent = true;
     if (is_async(call))
         return true;
-    durability_ask(&question, call->durability, timeout_ms / 2 + 1);
+    durability_ask(&question, call->durability, handle_patience_ms(timeout_ms));
     sent = conn_send(conn, &question, timeout_ms, err);
     command_finish(&question);
     return sent;
@@ -168,7 +173,7 @@ static redisReply *exchange(struct conn *conn, struct call *call,
     return given;
 }
 
-static bool load_library(struct conn *conn, uint64_t timeout_ms,
+bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
@@ -193,7 +198,7 @@ static redisReply *call_once(struct conn *conn, struct call *call,
     redisReply *given;
 
     if (reply && reply_cure(reply) == CURE_LOAD) {
-        if (!load_library(conn, timeout_ms, err))
+        if (!handle_load_library(conn, timeout_ms, err))
             return NULL;
         freeReplyObject(reply);
         reply = exchange(conn, call, timeout_ms, err);
@@ -205,25 +210,23 @@ static redisReply *call_once(struct conn *conn, struct call *call,
     return given;
 }
 
-/* The first exchange is not tried again when nobody was there at all: that is
- * more likely a wrong address than a server that is away. */
-static bool meet(struct quern *quern, struct conn *conn, struct err *err)
+bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
+    struct call call = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     if (quern->fleet->met)
         return true;
     command_init(&command, "PING");
-    reply = exchange(conn, &(struct call){ .command = &command },
-                     quern->timeout_ms, err);
+    reply = exchange(conn, &call, quern->timeout_ms, err);
     command_finish(&command);
     quern->fleet->met =
         reply || (err->kind == ERR_RETRY && conn_was_answered(conn));
     return quern->fleet->met;
 }
 
-static bool is_away(const struct err *fault)
+bool handle_may_pass(const struct err *fault)
 {
     return fault->kind == ERR_RETRY &&
            strcmp(fault->code, "redis_unavailable") == 0;
@@ -233,7 +236,7 @@ static bool is_away(const struct err *fault)
 static void tell(const struct call *call, const struct err *fault,
                  struct err *err)
 {
-    if (call->durability && call->sent && is_away(fault))
+    if (call->durability && call->sent && handle_may_pass(fault))
         err_set(err, ERR_RETRY, "unknown_outcome",
                 "sent, but not answered (%s)", fault->text);
     else
@@ -246,7 +249,7 @@ static redisReply *call(struct quern *quern, struct conn *conn,
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!meet(quern, conn, err))
+    if (!handle_meet(quern, conn, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
@@ -256,7 +259,7 @@ static redisReply *call(struct quern *quern, struct conn *conn,
 
         if (reply)
             return reply;
-        if (!is_away(&fault) || clock_ms() + backoff >= end) {
+        if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
             tell(call, &fault, err);
             return NULL;
         }
@@ -267,67 +270,83 @@ static redisReply *call(struct quern *quern, struct conn *conn,
 }
 
 /* Which of the fleet's connections; without a cluster one serves all. */
-static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
-                    struct err *err)
+static size_t conn_index(const struct fleet *fleet, unsigned int partition)
 {
-    *index = fleet->address.kind == ADDRESS_CLUSTER ? partition : 0;
-    if (partition >= NAMES_MAX_PARTITIONS)
-        return err_set(err, ERR_REJECT, "unknown_job",
-                       "its id names partition %u, a fleet has at most %d",
-                       partition, NAMES_MAX_PARTITIONS);
-    if (!fleet->conns[*index])
-        fleet->conns[*index] = conn_new(
-            &fleet->address, names_slot(&fleet->names, partition), fleet->role);
+    return fleet->address.kind == ADDRESS_CLUSTER ? partition : 0;
+}
+
+struct conn *handle_conn(struct quern *quern, unsigned int partition,
+                         struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+
+    if (partition >= NAMES_MAX_PARTITIONS) {
+        err_set(err, ERR_REJECT, "unknown_job",
+                "its id names partition %u, a fleet has at most %d", partition,
+                NAMES_MAX_PARTITIONS);
+        return NULL;
+    }
+    struct conn **conn = &fleet->conns[conn_index(fleet, partition)];
+    if (!*conn)
+        *conn = conn_new(&fleet->address, names_slot(&fleet->names, partition),
+                         fleet->role);
     fleet->latest = partition;
-    return true;
+    return *conn;
 }
 
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err)
 {
+    struct conn *conn = handle_conn(quern, partition, err);
     struct call what = { .command = command };
-    size_t index;
 
-    if (!conn_of(quern->fleet, partition, &index, err))
-        return NULL;
-    return call(quern, quern->fleet->conns[index], &what, err);
+    return conn ? call(quern, conn, &what, err) : NULL;
 }
 
-/* Before anything is written: a server that cannot tell is refused. */
-static bool prove(struct quern *quern, size_t index, struct err *err)
+static redisReply *ask_once(struct quern *quern, struct conn *conn,
+                            struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
     struct command question;
     struct call what = { .command = &question };
+    redisReply *told;
+
+    durability_ask(&question, &quern->fleet->durability, 1);
+    told = exchange(conn, &what, quern->timeout_ms, err);
+    command_finish(&question);
+    return told;
+}
+
+bool handle_prove(struct quern *quern, unsigned int partition, struct err *err)
+{
+    struct fleet *fleet = quern->fleet;
+    struct conn *conn = handle_conn(quern, partition, err);
     CLEANUP(cleanup_reply) redisReply *told = NULL;
     struct err fault = { 0 };
+    bool *proven;
 
-    if (fleet->durability.kind == DURABLE_ASYNC || fleet->proven[index])
+    if (!conn)
+        return false;
+    proven = &fleet->proven[conn_index(fleet, partition)];
+    if (*proven || fleet->durability.kind == DURABLE_ASYNC)
         return true;
-    if (!meet(quern, fleet->conns[index], err))
+    if (!handle_meet(quern, conn, err) || !(told = ask_once(quern, conn, err)))
         return false;
-    durability_ask(&question, &fleet->durability, 1);
-    told = exchange(fleet->conns[index], &what, quern->timeout_ms, err);
-    command_finish(&question);
-    if (!told)
-        return false;
-    fleet->proven[index] = durability_told(&fleet->durability, told, &fault) ||
-                           strcmp(fault.code, "not_durable") == 0;
-    if (!fleet->proven[index])
+    *proven = durability_told(&fleet->durability, told, &fault) ||
+              strcmp(fault.code, "not_durable") == 0;
+    if (!*proven)
         *err = fault;
-    return fleet->proven[index];
+    return *proven;
 }
 
 redisReply *handle_write(struct quern *quern, unsigned int partition,
                          const struct command *command, struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
-    struct call what = { .command = command, .durability = &fleet->durability };
-    size_t index;
+    struct call what = { .command = command,
+                         .durability = &quern->fleet->durability };
 
-    if (!conn_of(fleet, partition, &index, err) || !prove(quern, index, err))
+    if (!handle_prove(quern, partition, err))
         return NULL;
-    return call(quern, fleet->conns[index], &what, err);
+    return call(quern, handle_conn(quern, partition, err), &what, err);
 }
 
 redisReply *handle_call_job(struct quern *quern, struct view id,
@@ -387,12 +406,13 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
     struct conn *conn =
         conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
     struct command command;
+    struct call what = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     command_init(&command, "HGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    reply = call(quern, conn, &(struct call){ .command = &command }, err);
+    reply = call(quern, conn, &what, err);
     command_finish(&command);
     conn_free(conn);
     return reply && read_partitions(reply, count, err);

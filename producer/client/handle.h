@@ -66,6 +66,39 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
 redisReply *handle_write_job(struct quern *quern, struct view id,
                              const struct command *command, struct err *err);
 
+/* handle_write() of many at once. */
+struct pipeline {
+    /* Fills the command of a call, which may borrow until the next one, and the
+     * partition that it is for; again when it has to be sent again. False: this
+     * call has none to send. */
+    bool (*ask)(void *owner, size_t index, struct command *command,
+                unsigned int *partition);
+    /* In the order of the calls; reply: borrowed, may be a refusal. */
+    void (*answer)(void *owner, size_t index, const redisReply *reply);
+    void *owner;
+    size_t count;
+};
+/* Each answer within the handle's timeout. False: calls from *done on have no
+ * answer, or are not durable, err says why; what was sent of them may have been
+ * done. */
+bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
+                     size_t *done, struct err *err);
+
+/* To the server of that partition; NULL: no fleet has it. */
+struct conn *handle_conn(struct quern *quern, unsigned int partition,
+                         struct err *err);
+/* The first exchange, which is not tried again: a server that was never there
+ * is more likely a wrong address than one that is away. */
+bool handle_meet(struct quern *quern, struct conn *conn, struct err *err);
+bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
+                         struct err *err);
+/* Before anything is written there: that server can tell what is durable. */
+bool handle_prove(struct quern *quern, unsigned int partition, struct err *err);
+/* How long it may take to become so, of a call that may take so long. */
+uint64_t handle_patience_ms(uint64_t timeout_ms);
+/* What the same call may not meet again: Redis is away. */
+bool handle_may_pass(const struct err *fault);
+
 /* Fills error (which may be NULL) from err; returns false. */
 bool handle_fail(struct quern_error *error, const struct err *err);
 

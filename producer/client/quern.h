@@ -147,8 +147,8 @@ struct quern_job {
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;
- * *existed (may be NULL) tells that it was there before, by its idempotency key
- * or because the caller gave its id. Errors: missing_field, bad_field,
+ * *existed (may be NULL) tells that it was there before, by one of its keys or
+ * because the caller gave its id. Errors: missing_field, bad_field,
  * too_large, queue_full, redis_unavailable, redis_refused. After
  * redis_unavailable the job may stand: submit again with the id in *id (none is
  * there when Redis was not reached at all). */
@@ -166,6 +166,28 @@ QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
 QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
                                   size_t size, struct quern_id *id,
                                   bool *existed, struct quern_error *error);
+
+/* What became of one of many. */
+struct quern_submitted {
+    struct quern_id id; /* of the job that stands; else to try again with it,
+                           "": it was refused before it had one */
+    bool existed;
+    struct quern_error error; /* kind 0: it stands */
+};
+
+/* The same for many jobs, in their order, none of which waits for the answer to
+ * the one before: several times as fast as one by one. submitted: room for
+ * count of them. A job that is refused does not hold up the others; true when
+ * all of them stand, else *error is that of the first that does not, or may
+ * not. The handle's timeout is for each answer. */
+QUERN_API bool quern_submit_many(struct quern *quern,
+                                 const struct quern_job *jobs, size_t count,
+                                 struct quern_submitted *submitted,
+                                 struct quern_error *error);
+QUERN_API bool quern_submit_many_json(struct quern *quern,
+                                      const char *const *jobs, size_t count,
+                                      struct quern_submitted *submitted,
+                                      struct quern_error *error);
 
 /* --- asking ------------------------------------------------------------- */
 
@@ -209,7 +231,9 @@ QUERN_API bool quern_wait(struct quern *quern, const char *id,
 /* --- following ---------------------------------------------------------- */
 
 struct quern_event { /* borrowed: valid until the next call on the watch */
-    uint64_t seq;    /* 1, 2, 3, ... */
+    const char *job; /* its id */
+    uint64_t seq;    /* 1, 2, 3, ... in each job */
+    uint64_t from;   /* QUERN_GAP: the first that is missing; seq: the last */
     uint64_t at;
     uint64_t attempt;
     const char *type;  /* "Events" in schemas/README.md */
@@ -220,17 +244,22 @@ struct quern_event { /* borrowed: valid until the next call on the watch */
 
 enum quern_next {
     QUERN_EVENT,   /* *event is filled */
+    QUERN_GAP,     /* so it is, of type gap: events from .. seq are missing */
     QUERN_NOTHING, /* none came in time; call again */
-    QUERN_END,     /* the job has ended and its last event was given */
-    QUERN_BROKEN,  /* *error says why; the watch is of no more use */
+    QUERN_END,     /* every job has ended and its last event was given */
+    QUERN_BROKEN,  /* *error says why event->job is no longer followed; where
+                      that is NULL: nor is any other, ever again */
 };
 
 /* Every event after the one numbered after (0: all of them), once each and in
- * order, live when they come; also of a job that has ended. Losing Redis does
- * not end a watch: quern_watch_trouble() tells what it is waiting for, NULL
- * when nothing is wrong. Errors: unknown_job, expired, redis_refused. A user
- * who may read events only is never told the first two: it waits. Close the
- * watch before its handle. */
+ * order, live when they come; also of a job that has ended. Events that are no
+ * longer kept are told as one gap. One that begins with an event that was given
+ * says that Redis has lost some (a failover): forget them, the job's events
+ * come again from the first. The terminal one always comes, as long as the job
+ * is known. Losing Redis does not end a watch: quern_watch_trouble() tells what
+ * it is waiting for, NULL when nothing is wrong. Errors: unknown_job,
+ * redis_refused. A user who may read events only is never told the first, nor
+ * of a gap at the end: it waits. Close the watch before its handle. */
 QUERN_API struct quern_watch *quern_watch_open(struct quern *quern,
                                                const char *id, uint64_t after,
                                                struct quern_error *error);
@@ -239,6 +268,13 @@ QUERN_API enum quern_next quern_watch_next(struct quern_watch *watch,
                                            uint64_t timeout_ms,
                                            struct quern_error *error);
 QUERN_API const char *quern_watch_trouble(const struct quern_watch *watch);
+/* Any number of jobs are followed by one watch, over one connection, whatever
+ * server each is on: open it with id NULL, or that of the first. Errors:
+ * bad_field (also when it is followed already). Drop: one that is not followed
+ * is none's loss. */
+QUERN_API bool quern_watch_add(struct quern_watch *watch, const char *id,
+                               uint64_t after, struct quern_error *error);
+QUERN_API void quern_watch_drop(struct quern_watch *watch, const char *id);
 QUERN_API void quern_watch_close(struct quern_watch *watch);
 
 /* --- sessions ----------------------------------------------------------- */

@@ -80,9 +80,10 @@ QUERN_API bool quern_dead_list(struct quern *quern, const char *queue,
                                struct quern_deads *deads,
                                struct quern_error *error);
 
-/* Back into its queue, as if it had never run: attempts, errors and crashes
- * begin at 0, its events go on. Errors: unknown_job, not_dead. */
-QUERN_API bool quern_requeue(struct quern *quern, const char *id,
+/* Back into its queue: attempts, errors and crashes begin at 0, and it goes on
+ * where it failed, without what it has paid for or run already; anew: from the
+ * beginning. Errors: unknown_job, not_dead. */
+QUERN_API bool quern_requeue(struct quern *quern, const char *id, bool anew,
                              struct quern_error *error);
 
 /* All of it goes, at once. Errors: unknown_job, not_dead. */

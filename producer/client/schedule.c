@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/client/draft.h"
 #include "producer/client/fleet.h"
-#include "producer/client/job.h"
 #include "schemas/message/cron.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/operate.h"
@@ -132,8 +132,12 @@ bool quern_schedule_next(const char *spec, const char *zone, uint64_t after,
 }
 
 /* Each time is a job of its own. */
-static bool check_scheduled(const struct job *job, struct err *err)
+static bool check_scheduled(const struct submit *job, struct err *err)
 {
+    if (!view_is(job->id, SCHEDULE_ID))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "id: a schedule's job can have none: each time has its "
+                       "own");
     if (job->idempotency_key.len > 0)
         return err_set(err, ERR_REJECT, "bad_field",
                        "idempotency_key: a schedule's job can have none: each "
@@ -142,18 +146,6 @@ static bool check_scheduled(const struct job *job, struct err *err)
            err_set(err, ERR_REJECT, "bad_field",
                    "not_before: a schedule's job can have none: the schedule "
                    "says when");
-}
-
-/* What a consumer would refuse each time is told now. */
-static bool encode_job(struct job *job, struct buf *body, struct err *err)
-{
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct job decoded;
-
-    job->id = VIEW(SCHEDULE_ID);
-    return check_scheduled(job, err) &&
-           message_encode(&schema_job, job, body, err) &&
-           job_decode(&decoded, buf_view(body), &arena, err);
 }
 
 /* True also when there was none. */
@@ -210,48 +202,33 @@ static bool check_times(struct schedule *schedule, struct err *err)
            next_time(schedule->spec, schedule->zone, 0, &any, err);
 }
 
-/* asked: what is not in the body; NULL: nothing. */
+static const struct quern_id no_id = { SCHEDULE_ID };
+
 static bool set_schedule(struct quern *quern, struct schedule *schedule,
-                         struct job *job, const struct quern_job *asked,
-                         struct err *err)
+                         const struct draft *draft, struct err *err)
 {
-    CLEANUP(buf_finish) struct buf body;
-    struct submit submit = {
-        .queue = job->queue,
-        .priority = job->priority,
-        .tenant = job->tenant,
-        .session = job->session,
-        .unique_key = view_of(asked ? asked->unique_key : NULL),
-        .deadline_ms = job->limits.deadline_ms,
-        .files = job->files,
-    };
     uint64_t now;
 
-    buf_init(&body, MAX_JOB_BYTES);
-    if (!encode_job(job, &body, err) || !fleet_now(quern, &now, err) ||
-        !next_time(schedule->spec, schedule->zone, now, &schedule->next_at,
-                   err))
-        return false;
-    submit.body = buf_view(&body);
-    schedule->job = &submit;
-    return replace(quern, schedule, err);
+    schedule->job = &draft->submit;
+    return check_scheduled(schedule->job, err) && fleet_now(quern, &now, err) &&
+           next_time(schedule->spec, schedule->zone, now, &schedule->next_at,
+                     err) &&
+           replace(quern, schedule, err);
 }
 
 bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
-                        const char *zone, const struct quern_job *from,
+                        const char *zone, const struct quern_job *job,
                         struct quern_error *error)
 {
     struct schedule schedule = { .name = view_of(name),
                                  .spec = view_of(spec),
                                  .zone = view_of(zone) };
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct files files = { .count = 0 };
+    CLEANUP(draft_finish) struct draft draft = { 0 };
     struct err err = { 0 };
-    struct job job;
 
     return (check_times(&schedule, &err) &&
-            job_of(quern, from, &job, &files, &arena, &err) &&
-            set_schedule(quern, &schedule, &job, from, &err)) ||
+            draft_read(&draft, quern, job, &no_id, &err) &&
+            set_schedule(quern, &schedule, &draft, &err)) ||
            handle_fail(error, &err);
 }
 
@@ -262,13 +239,12 @@ bool quern_schedule_set_json(struct quern *quern, const char *name,
     struct schedule schedule = { .name = view_of(name),
                                  .spec = view_of(spec),
                                  .zone = view_of(zone) };
-    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(draft_finish) struct draft draft = { 0 };
     struct err err = { 0 };
-    struct job job;
 
     return (check_times(&schedule, &err) &&
-            job_of_json(text, &job, &arena, &err) &&
-            set_schedule(quern, &schedule, &job, NULL, &err)) ||
+            draft_read_json(&draft, quern, text, NULL, 0, &no_id, &err) &&
+            set_schedule(quern, &schedule, &draft, &err)) ||
            handle_fail(error, &err);
 }
 

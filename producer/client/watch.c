@@ -1,47 +1,48 @@
-/* watch.c - a job's events, each once and in order, until the last.
+/* watch.c - the events of jobs, each once and in order, until the last.
  *
- *   AWAY --> REPLAYING --> LIVE        any --> ENDED, BROKEN
- *     ^----------+----------'  `--> REPLAYING: a gap, or long silence
+ *   AWAY --> LISTENING        any --> BROKEN
+ *     ^----------'
  *
- * Subscribe first, replay second, live third: what happens in between comes
- * twice and is dropped by its seq. A published message is only a wake-up that
- * carries its bytes; the stream is the truth and fills every gap. */
+ * One connection is subscribed to all of the jobs (a cluster hands what is
+ * published to each of its nodes). Subscribe first, replay second, live third:
+ * a job whose subscription is confirmed is due to be looked for in its stream,
+ * and is quiet when nothing newer is there; what happens in between comes twice
+ * and is dropped by its seq. A published message is only a wake-up that carries
+ * its bytes; the stream is the truth and fills every gap. */
 #include <assert.h>
-#include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/client/handle.h"
-#include "schemas/message/event.h"
+#include "producer/client/followed.h"
 #include "schemas/redis/slot.h"
 
 enum {
-    PAGE = 64,         /* events read at once */
-    SILENCE_MS = 5000, /* then look at the stream all the same */
+    SILENCE_MS = 5000, /* of a job, then its stream is looked at ... */
+    LOOK_EVERY_MS = 5, /* ... but not more jobs than one in so long */
     REPLY_TIMEOUT_MS = 2000,
 };
 
-enum state { AWAY, REPLAYING, LIVE, ENDED, BROKEN, STATES };
+enum state { AWAY, LISTENING, BROKEN, STATES };
 enum turn { AGAIN, WAIT };
+TAILQ_HEAD(followed_list, followed);
 
 struct quern_watch {
     struct quern quern; /* shares the handle's fleet, with less patience */
-    struct conn *conn;  /* the subscriber */
-    struct quern_id id;
-    struct key events; /* stream and channel */
+    struct conn *conn;  /* the subscriber; NULL: nothing was followed yet */
     enum state state;
-    uint64_t last;       /* seq of the last event given */
-    uint64_t give_up_at; /* of this call of quern_watch_next() */
-    uint64_t retry_at;   /* AWAY: next try */
+    void *jobs; /* search tree, by id; each is in one of: */
+    struct followed_list due, quiet; /* the latter by look_at */
+    size_t count;
+    struct followed *last; /* followed no more: its last event is borrowed */
+    redisReply *live;      /* the message that an event borrows from */
+    uint64_t give_up_at;   /* of this call of quern_watch_next() */
+    uint64_t retry_at;     /* AWAY: next try */
     uint64_t backoff_ms;
-    uint64_t look_at; /* LIVE: end of silence */
-    redisReply *page; /* REPLAYING: entries; row is the next one */
-    size_t row;
-    redisReply *live;   /* LIVE: the message that the event borrows from */
-    struct arena arena; /* of the event */
-    char type[64];
     struct err err;            /* AWAY: what it waits for; BROKEN: why */
-    struct quern_event *event; /* to fill; NULL once it is */
+    struct quern_event *event; /* to fill; NULL once ... */
+    enum quern_next given;     /* ... this is there for the caller, */
+    struct err fault;          /* and why it is QUERN_BROKEN */
 };
 
 struct rule {
@@ -56,16 +57,12 @@ static void watch_enter(struct quern_watch *watch, enum state next)
 {
     assert(table[watch->state].next & TO(next));
     watch->state = next;
-    if (next == AWAY) {
-        conn_close(watch->conn);
-        watch->retry_at = clock_ms() + watch->backoff_ms;
-        if (watch->backoff_ms < LAST_BACKOFF_MS)
-            watch->backoff_ms *= 2;
-    } else if (next == LIVE) {
-        watch->backoff_ms = FIRST_BACKOFF_MS;
-        watch->look_at = clock_ms() + SILENCE_MS;
-        watch->err.kind = ERR_NONE;
-    }
+    if (next == LISTENING)
+        return;
+    conn_close(watch->conn);
+    watch->retry_at = clock_ms() + watch->backoff_ms;
+    if (watch->backoff_ms < LAST_BACKOFF_MS)
+        watch->backoff_ms *= 2;
 }
 
 /* A lost connection is waited for; all else ends the watch. */
@@ -75,241 +72,321 @@ static enum turn watch_fail(struct quern_watch *watch)
     return AGAIN;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static enum turn watch_give(struct quern_watch *watch, enum quern_next given)
 {
-    return a < b ? a : b;
-}
-
-static void drop_reply(redisReply **reply)
-{
-    cleanup_reply(reply);
-    *reply = NULL;
-}
-
-static bool watch_decode(struct quern_watch *watch, struct view bytes,
-                         struct event *event)
-{
-    arena_finish(&watch->arena);
-    watch->arena = (struct arena){ 0 };
-    return event_decode(event, bytes, &watch->arena, &watch->err) ||
-           err_prefix(&watch->err, "the event after %" PRIu64, watch->last);
-}
-
-/* Gives the event to the caller, unless it is not newer than the last one. */
-static void watch_give(struct quern_watch *watch, const struct event *event,
-                       struct view bytes)
-{
-    if (event->seq <= watch->last)
-        return;
-    watch->last = event->seq;
-    snprintf(watch->type, sizeof(watch->type), "%.*s", VIEW_ARG(event->type));
-    *watch->event = (struct quern_event){
-        .seq = event->seq,
-        .at = event->at,
-        .attempt = event->attempt,
-        .type = watch->type,
-        .terminal = event_is_terminal(event->type),
-        .bytes = bytes.data,
-        .size = bytes.len,
-    };
-    if (watch->event->terminal)
-        watch_enter(watch, ENDED);
+    watch->given = given;
     watch->event = NULL;
+    return AGAIN;
+}
+
+/* --- the jobs --------------------------------------------------------------
+ */
+
+static int compare(const void *a, const void *b)
+{
+    const struct followed *one = a, *other = b;
+
+    return strcmp(one->id.text, other->id.text);
+}
+
+static struct followed *find(const struct quern_watch *watch, struct view id)
+{
+    struct followed wanted = { 0 };
+    void *found;
+
+    if (id.len >= sizeof(wanted.id.text))
+        return NULL;
+    memcpy(wanted.id.text, id.data, id.len);
+    found = tfind(&wanted, &watch->jobs, compare);
+    return found ? *(struct followed **)found : NULL;
+}
+
+static void leave_list(struct quern_watch *watch, struct followed *job)
+{
+    struct followed_list *list = job->due ? &watch->due : &watch->quiet;
+
+    TAILQ_REMOVE(list, job, link);
+}
+
+static void add_due(struct quern_watch *watch, struct followed *job)
+{
+    leave_list(watch, job);
+    job->due = true;
+    TAILQ_INSERT_TAIL(&watch->due, job, link);
+}
+
+static void add_quiet(struct quern_watch *watch, struct followed *job)
+{
+    uint64_t silence_ms = watch->count * LOOK_EVERY_MS;
+
+    if (silence_ms < SILENCE_MS)
+        silence_ms = SILENCE_MS;
+    job->due = false;
+    job->look_at = clock_ms() + silence_ms;
+    TAILQ_INSERT_TAIL(&watch->quiet, job, link);
+}
+
+static void make_quiet(struct quern_watch *watch, struct followed *job)
+{
+    leave_list(watch, job);
+    add_quiet(watch, job);
+}
+
+static bool send_channel(struct quern_watch *watch, const char *name,
+                         const struct followed *job)
+{
+    struct command command;
+    bool sent;
+
+    command_init(&command, name);
+    command_add(&command, key_view(&job->events));
+    sent = conn_send(watch->conn, &command, REPLY_TIMEOUT_MS, &watch->err);
+    command_finish(&command);
+    return sent;
+}
+
+/* The caller may still read its last event. */
+static void part_with(struct quern_watch *watch, struct followed *job)
+{
+    leave_list(watch, job);
+    tdelete(job, &watch->jobs, compare);
+    watch->count--;
+    followed_free(watch->last);
+    watch->last = job;
+    if (watch->state == LISTENING && !send_channel(watch, "UNSUBSCRIBE", job))
+        watch_fail(watch);
+}
+
+static enum turn give_event(struct quern_watch *watch, struct followed *job)
+{
+    if (watch->event->terminal)
+        part_with(watch, job);
+    return watch_give(watch, QUERN_EVENT);
+}
+
+/* --- what there is of them ------------------------------------------------ */
+
+/* One job less; the others go on. */
+static enum turn give_fault(struct quern_watch *watch, struct followed *job)
+{
+    if (watch->err.kind == ERR_RETRY)
+        return watch_fail(watch);
+    *watch->event = (struct quern_event){ .job = job->id.text };
+    watch->fault = watch->err;
+    part_with(watch, job);
+    return watch_give(watch, QUERN_BROKEN);
+}
+
+static enum turn look(struct quern_watch *watch, struct followed *job)
+{
+    switch (followed_look(job, &watch->quern, watch->event, &watch->err)) {
+    case FOLLOWED_EVENT:
+        return give_event(watch, job);
+    case FOLLOWED_GAP:
+        return watch_give(watch, QUERN_GAP);
+    case FOLLOWED_AGAIN:
+        break;
+    case FOLLOWED_QUIET:
+        watch->backoff_ms = FIRST_BACKOFF_MS;
+        make_quiet(watch, job);
+        break;
+    case FOLLOWED_END:
+        part_with(watch, job);
+        break;
+    case FOLLOWED_FAILED:
+        return give_fault(watch, job);
+    }
+    return AGAIN;
+}
+
+static struct view text_at(const redisReply *reply, size_t i)
+{
+    const redisReply *text = reply->element[i];
+
+    if (text->type != REDIS_REPLY_STRING)
+        return (struct view){ 0 };
+    return (struct view){ text->str, text->len };
+}
+
+/* [kind, channel, its bytes, or how many channels there are by now] */
+static enum turn hear(struct quern_watch *watch)
+{
+    const redisReply *news = watch->live;
+    enum followed_turn turn;
+    struct followed *job;
+    struct view channel;
+
+    if (news->type == REDIS_REPLY_ERROR && !reply_ok(news, &watch->err))
+        return watch_fail(watch);
+    if (news->type != REDIS_REPLY_ARRAY || news->elements != 3)
+        return AGAIN;
+    channel = text_at(news, 1);
+    if (channel.len < ID_LEN)
+        return AGAIN;
+    job = find(watch,
+               (struct view){ channel.data + channel.len - ID_LEN, ID_LEN });
+    if (!job || view_is(text_at(news, 0), "unsubscribe"))
+        return AGAIN;
+    turn = followed_hear(job, text_at(news, 2), watch->event);
+    if (turn == FOLLOWED_AGAIN)
+        add_due(watch, job);
+    if (turn != FOLLOWED_EVENT)
+        return AGAIN;
+    make_quiet(watch, job);
+    return give_event(watch, job);
 }
 
 /* --- AWAY: wait for the next try, then subscribe ------------------------- */
 
-static bool watch_subscribe(struct quern_watch *watch)
+static void add_channels(struct command *command,
+                         const struct followed_list *list)
+{
+    for (const struct followed *job = TAILQ_FIRST(list); job;
+         job = TAILQ_NEXT(job, link))
+        command_add(command, key_view(&job->events));
+}
+
+/* Of every channel there is an answer, which the next state hears. */
+static redisReply *subscribe(struct quern_watch *watch)
 {
     struct command command;
     redisReply *reply;
 
     command_init(&command, "SUBSCRIBE");
-    command_add(&command, key_view(&watch->events));
+    add_channels(&command, &watch->due);
+    add_channels(&command, &watch->quiet);
     reply = conn_call(watch->conn, &command, REPLY_TIMEOUT_MS, &watch->err);
     command_finish(&command);
-    cleanup_reply(&reply);
-    return reply != NULL;
+    return reply;
 }
 
 static enum turn step_away(struct quern_watch *watch)
 {
     uint64_t now = clock_ms();
-    uint64_t until = earlier(watch->retry_at, watch->give_up_at);
+    uint64_t until = watch->retry_at < watch->give_up_at ? watch->retry_at
+                                                         : watch->give_up_at;
 
     if (until > now)
         sleep_ms(until - now);
     if (until < watch->retry_at)
         return WAIT;
-    if (!watch_subscribe(watch))
+    cleanup_reply(&watch->live);
+    watch->live = subscribe(watch);
+    if (!watch->live)
         return watch_fail(watch);
-    watch_enter(watch, REPLAYING);
-    return AGAIN;
+    watch_enter(watch, LISTENING);
+    return hear(watch);
 }
 
-/* --- REPLAYING: the stream after the last seq, page by page --------------- */
+/* --- LISTENING: what is due, then what is published ----------------------- */
 
-static redisReply *read_page(struct quern_watch *watch)
+static enum turn step_listening(struct quern_watch *watch)
 {
-    struct command command;
-    redisReply *reply;
-    char start[32];
+    struct followed *job = TAILQ_FIRST(&watch->due);
+    uint64_t now = clock_ms(), until;
 
-    snprintf(start, sizeof(start), "(%" PRIu64 "-0", watch->last);
-    command_init(&command, "XRANGE");
-    command_add(&command, key_view(&watch->events));
-    command_add_text(&command, start);
-    command_add_text(&command, "+");
-    command_add_text(&command, "COUNT");
-    command_add_uint(&command, PAGE);
-    reply = handle_call_job(&watch->quern, view_of(watch->id.text), &command,
-                            &watch->err);
-    command_finish(&command);
-    return reply;
-}
-
-/* A user who may read no job (a dashboard's) learns from events alone what
- * becomes of it: then this is a job of which nothing is known. */
-static bool read_status(struct quern_watch *watch, struct quern_status *status)
-{
-    if (status_read(&watch->quern, view_of(watch->id.text), false, status,
-                    &watch->err))
-        return true;
-    *status = (struct quern_status){ .state = QUERN_QUEUED };
-    return strcmp(watch->err.code, "redis_refused") == 0;
-}
-
-/* Nothing is newer: is there more to come? The status was read before the
- * stream, so a job that had ended then has all its events in it. */
-static enum turn replayed(struct quern_watch *watch,
-                          const struct quern_status *status)
-{
-    if (!quern_state_is_terminal(status->state)) {
-        watch_enter(watch, LIVE);
-    } else if (status->seq > 0 && status->seq <= watch->last) {
-        watch_enter(watch, ENDED);
-    } else {
-        err_set(&watch->err, ERR_REJECT, "expired",
-                "job %s is %s, its events are no longer kept", watch->id.text,
-                quern_state_name(status->state));
-        watch_enter(watch, BROKEN);
-    }
-    return AGAIN;
-}
-
-static enum turn give_row(struct quern_watch *watch)
-{
-    struct view bytes = entry_event(watch->page->element[watch->row++]);
-    struct event event;
-
-    if (!watch_decode(watch, bytes, &event))
-        return watch_fail(watch);
-    watch_give(watch, &event, bytes);
-    return AGAIN;
-}
-
-static enum turn step_replaying(struct quern_watch *watch)
-{
-    struct quern_status status;
-
-    if (watch->page && watch->row < watch->page->elements)
-        return give_row(watch);
-    drop_reply(&watch->page);
-    watch->row = 0;
-    if (!read_status(watch, &status))
-        return watch_fail(watch);
-    watch->page = read_page(watch);
-    if (!watch->page)
-        return watch_fail(watch);
-    return watch->page->elements > 0 ? AGAIN : replayed(watch, &status);
-}
-
-/* --- LIVE: what is published ---------------------------------------------- */
-
-/* An empty view: a message that is not ours to read. */
-static struct view message_event(const redisReply *message)
-{
-    if (message->type != REDIS_REPLY_ARRAY || message->elements != 3 ||
-        message->element[2]->type != REDIS_REPLY_STRING)
-        return (struct view){ 0 };
-    return (struct view){ message->element[2]->str, message->element[2]->len };
-}
-
-static enum turn step_live(struct quern_watch *watch)
-{
-    uint64_t now = clock_ms();
-    uint64_t until = earlier(watch->look_at, watch->give_up_at);
-    struct event event;
-    struct view bytes;
-
-    drop_reply(&watch->live);
-    watch->live =
-        conn_wait(watch->conn, until > now ? until - now : 0, &watch->err);
-    if (!watch->live && watch->err.kind != ERR_NONE)
-        return watch_fail(watch);
-    if (!watch->live && clock_ms() < watch->look_at)
-        return WAIT;
-    bytes = watch->live ? message_event(watch->live) : (struct view){ 0 };
-    if (bytes.len == 0 || !watch_decode(watch, bytes, &event) ||
-        event.seq > watch->last + 1) {
-        watch_enter(watch, REPLAYING); /* silence, or a gap */
+    if (job)
+        return look(watch, job);
+    job = TAILQ_FIRST(&watch->quiet);
+    if (now >= job->look_at) {
+        add_due(watch, job);
         return AGAIN;
     }
-    watch->look_at = clock_ms() + SILENCE_MS;
-    watch_give(watch, &event, bytes);
-    return AGAIN;
+    until = job->look_at < watch->give_up_at ? job->look_at : watch->give_up_at;
+    cleanup_reply(&watch->live);
+    watch->live =
+        conn_wait(watch->conn, until > now ? until - now : 0, &watch->err);
+    if (watch->live)
+        return hear(watch);
+    if (watch->err.kind != ERR_NONE)
+        return watch_fail(watch);
+    return clock_ms() < job->look_at ? WAIT : AGAIN;
 }
 
-static enum turn step_last(struct quern_watch *watch)
+static enum turn step_broken(struct quern_watch *watch)
 {
-    (void)watch;
-    return WAIT;
+    *watch->event = (struct quern_event){ 0 };
+    watch->fault = watch->err;
+    return watch_give(watch, QUERN_BROKEN);
 }
 
 static const struct rule table[STATES] = {
-    [AWAY] = { "away", TO(AWAY) | TO(REPLAYING) | TO(BROKEN), step_away },
-    [REPLAYING] = { "replaying", TO(AWAY) | TO(LIVE) | TO(ENDED) | TO(BROKEN),
-                    step_replaying },
-    [LIVE] = { "live", TO(AWAY) | TO(REPLAYING) | TO(ENDED) | TO(BROKEN),
-               step_live },
-    [ENDED] = { "ended", 0, step_last },
-    [BROKEN] = { "broken", 0, step_last },
+    [AWAY] = { "away", TO(AWAY) | TO(LISTENING) | TO(BROKEN), step_away },
+    [LISTENING] = { "listening", TO(AWAY) | TO(BROKEN), step_listening },
+    [BROKEN] = { "broken", 0, step_broken },
 };
 
 /* --- the public side ------------------------------------------------------ */
 
-struct quern_watch *quern_watch_open(struct quern *quern, const char *id_text,
+struct quern_watch *quern_watch_open(struct quern *quern, const char *id,
                                      uint64_t after, struct quern_error *error)
 {
-    struct quern_watch *watch;
-    struct err err = { 0 };
-    struct view id;
+    struct quern_watch *watch = calloc(1, sizeof(*watch));
 
-    if (!handle_id(&id, id_text, &err)) {
-        handle_fail(error, &err);
-        return NULL;
-    }
-    watch = calloc(1, sizeof(*watch));
     if (!watch)
         abort();
     watch->quern = *quern;
     watch->quern.timeout_ms = REPLY_TIMEOUT_MS;
-    watch->events = names_events(&quern->fleet->names, id);
-    watch->conn = conn_new(&quern->fleet->address,
-                           slot_of(key_view(&watch->events)), "watch");
-    watch->last = after;
     watch->backoff_ms = FIRST_BACKOFF_MS;
-    memcpy(watch->id.text, id.data, id.len);
+    TAILQ_INIT(&watch->due);
+    TAILQ_INIT(&watch->quiet);
+    if (id && !quern_watch_add(watch, id, after, error)) {
+        quern_watch_close(watch);
+        return NULL;
+    }
     return watch;
+}
+
+bool quern_watch_add(struct quern_watch *watch, const char *id_text,
+                     uint64_t after, struct quern_error *error)
+{
+    const struct fleet *fleet = watch->quern.fleet;
+    struct followed *job;
+    struct err err = { 0 };
+    struct view id;
+
+    if (!handle_id(&id, id_text, &err))
+        return handle_fail(error, &err);
+    if (find(watch, id)) {
+        err_set(&err, ERR_REJECT, "bad_field", "id: %s is followed already",
+                id_text);
+        return handle_fail(error, &err);
+    }
+    job = followed_new(&fleet->names, id, after);
+    if (!tsearch(job, &watch->jobs, compare))
+        abort();
+    watch->count++;
+    add_quiet(watch, job); /* until its subscription is confirmed */
+    if (!watch->conn)
+        watch->conn =
+            conn_new(&fleet->address, slot_of(key_view(&job->events)), "watch");
+    if (watch->state == LISTENING && !send_channel(watch, "SUBSCRIBE", job))
+        watch_fail(watch);
+    return true;
+}
+
+void quern_watch_drop(struct quern_watch *watch, const char *id)
+{
+    struct followed *job = find(watch, view_of(id));
+
+    if (job)
+        part_with(watch, job);
 }
 
 void quern_watch_close(struct quern_watch *watch)
 {
+    struct followed *job;
+
     if (!watch)
         return;
-    drop_reply(&watch->page);
-    drop_reply(&watch->live);
-    arena_finish(&watch->arena);
+    TAILQ_CONCAT(&watch->quiet, &watch->due, link);
+    while ((job = TAILQ_FIRST(&watch->quiet))) {
+        TAILQ_REMOVE(&watch->quiet, job, link);
+        tdelete(job, &watch->jobs, compare);
+        followed_free(job);
+    }
+    followed_free(watch->last);
+    cleanup_reply(&watch->live);
     conn_free(watch->conn);
     free(watch);
 }
@@ -320,16 +397,14 @@ enum quern_next quern_watch_next(struct quern_watch *watch,
 {
     watch->give_up_at = clock_after(timeout_ms);
     watch->event = event;
-    while (watch->event && table[watch->state].step(watch) == AGAIN)
+    while (watch->event && watch->count > 0 &&
+           table[watch->state].step(watch) == AGAIN)
         ;
-    if (!watch->event)
-        return QUERN_EVENT;
-    if (watch->state == ENDED)
-        return QUERN_END;
-    if (watch->state != BROKEN)
-        return QUERN_NOTHING;
-    handle_fail(error, &watch->err);
-    return QUERN_BROKEN;
+    if (watch->event)
+        return watch->count > 0 ? QUERN_NOTHING : QUERN_END;
+    if (watch->given == QUERN_BROKEN)
+        handle_fail(error, &watch->fault);
+    return watch->given;
 }
 
 const char *quern_watch_trouble(const struct quern_watch *watch)

@@ -32,6 +32,8 @@ static const struct field event_data_fields[] = {
     TEXT(event_data, queue, 0, MAX_NAME_BYTES, "Where the job waits"),
     TEXT(event_data, answer, FIELD_RAW, MAX_EVENT_BYTES,
          "The head of the answer"),
+    UINT(event_data, from, 0, MAX_NUMBER, "Of a gap, the first seq"),
+    UINT(event_data, to, 0, MAX_NUMBER, "Of a gap, the last seq"),
 };
 const struct schema schema_event_data = {
     SCHEMA(event_data, "What happened; the members depend on type."),

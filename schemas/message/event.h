@@ -3,7 +3,8 @@
  * seq counts 1, 2, 3, ... without a gap and is also the id of the stream entry
  * (<seq>-0). Redis stamps seq and at; data is one flat map whose members
  * depend on type (the table "Events" in schemas/README.md). The terminal event
- * (job.completed, incomplete, failed, cancelled) is always there, and last. */
+ * (job.completed, incomplete, failed, cancelled) is always there, and last. A
+ * gap is in no stream: clients that follow tell by it what they cannot have. */
 #ifndef SCHEMAS_MESSAGE_EVENT_H
 #define SCHEMAS_MESSAGE_EVENT_H
 
@@ -31,6 +32,7 @@ struct event_data {
     struct view consumer;      /* job.started, job.lost: who */
     struct view queue;         /* job.queued */
     struct view answer;        /* job.completed, incomplete: its first 4 KiB */
+    uint64_t from, to;         /* gap: seq of the first and the last */
 };
 extern const struct schema schema_event_data;
 

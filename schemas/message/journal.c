@@ -23,7 +23,9 @@ static const struct field record_fields[] = {
          "tool_*: unique in the job, \"turn.index\""),
     UINT(record, number, 0, MAX_NUMBER,
          "tool_*: of a call that the code of the call makes"),
-    BOOL(record, failed, 0, "tool_result of such: observation says why"),
+    BOOL(record, failed, 0,
+         "model_intent: refused; tool_result of a call of code: observation "
+         "says why"),
     TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,
          "The model's own tool_call_id"),
     TEXT(record, tool, FIELD_RAW, MAX_SENTENCE_BYTES,

@@ -3,7 +3,8 @@
  * A journal is a Redis list of records, appended by the journal transition at
  * a stated index: a record that is there is never done again.
  *
- *   model_intent  the request with that hash is about to be sent
+ *   model_intent  the request with that hash is about to be sent; failed: it
+ *                 was refused, what has to be paid begins with the next one
  *   model_reply   its reply, whole
  *   tool_intent   that call is about to be run
  *   tool_result   what the model is shown of it, and what it left
@@ -38,8 +39,9 @@ struct record {
     struct view call;        /* tool_*: unique in the job, "turn.index" */
     uint64_t number;         /* tool_*: of a call that the code of that call
                                 makes, from 1; 0: the call itself */
-    bool failed;             /* tool_result of such: observation says why; else
-                                it is the value, JSON */
+    bool failed;             /* model_intent: see above. tool_result of such:
+                                observation says why; else it is the value,
+                                JSON */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */
     struct view arguments;   /* tool_intent: as the model wrote them */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,12 +18,18 @@
 #include "schemas/redis/route.h"
 #include "schemas/redis/wire.h"
 
+enum {
+    ENOUGH_BYTES = 64 << 10, /* for one write of many commands */
+    SEND_MS = 10000,         /* what was gathered, where nobody gave a time */
+};
+
 struct conn {
     struct route route;
     char where[300]; /* the server that was last connected to, for people */
     char *role;
     redisContext *wire; /* NULL: closed */
     size_t owed;        /* replies to what was sent and not yet received */
+    size_t unsent;      /* bytes of commands that conn_send() has gathered */
     bool subscribed;    /* messages come unasked */
 };
 
@@ -66,7 +73,7 @@ static void hang_up(struct conn *conn)
     if (conn->wire)
         redisFree(conn->wire);
     conn->wire = NULL;
-    conn->owed = 0;
+    conn->owed = conn->unsent = 0;
     conn->subscribed = false;
 }
 
@@ -127,10 +134,12 @@ static bool await(struct conn *conn, short events, struct deadline deadline,
 }
 
 /* Reads meanwhile: the server may have answered much already. */
-static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
+static bool write_out(struct conn *conn, struct deadline deadline,
+                      struct err *err)
 {
     bool done = false;
 
+    conn->unsent = 0;
     while (wire_flush(conn->wire, &done, err)) {
         if (done)
             return true;
@@ -139,6 +148,26 @@ static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
             return false;
     }
     return false;
+}
+
+/* A write to what the other side has closed would kill a program that does not
+ * ignore SIGPIPE, and a library cannot ask for that: this thread has it blocked
+ * meanwhile, and takes the one that it has caused. */
+static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t pipe, before, pending;
+    bool sent;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sent = write_out(conn, deadline, err);
+    if (!sent && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return sent;
 }
 
 static redisReply *receive(struct conn *conn, struct deadline deadline,
@@ -226,15 +255,6 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
     return find(conn, deadline, err);
 }
 
-static bool send_command(struct conn *conn, const struct command *command,
-                         struct deadline deadline, struct err *err)
-{
-    if (!connect_wire(conn, deadline, err))
-        return false;
-    wire_put(conn->wire, command);
-    return flush(conn, deadline, err);
-}
-
 /* NULL also for what ends the connection (reply.h): it is no answer. */
 static redisReply *take_answer(struct conn *conn, struct deadline deadline,
                                struct err *err)
@@ -259,8 +279,11 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
     redisReply *reply = NULL;
 
     assert(conn->owed == 0);
-    if (send_command(conn, command, deadline, err))
-        reply = take_answer(conn, deadline, err);
+    if (connect_wire(conn, deadline, err)) {
+        wire_put(conn->wire, command);
+        if (flush(conn, deadline, err))
+            reply = take_answer(conn, deadline, err);
+    }
     if (!reply) {
         fail(conn, err);
         return NULL;
@@ -277,10 +300,16 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
 bool conn_send(struct conn *conn, const struct command *command,
                uint64_t timeout_ms, struct err *err)
 {
-    if (!send_command(conn, command, deadline_in(timeout_ms), err))
+    struct deadline deadline = deadline_in(timeout_ms);
+
+    if (!connect_wire(conn, deadline, err))
         return fail(conn, err);
+    wire_put(conn->wire, command);
     conn->owed++;
-    return true;
+    for (int i = 0; i < command->argc; i++)
+        conn->unsent += command->argvlen[i];
+    return conn->unsent < ENOUGH_BYTES || flush(conn, deadline, err) ||
+           fail(conn, err);
 }
 
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
@@ -292,7 +321,11 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
                 "the connection was lost before this reply");
         return NULL;
     }
-    redisReply *reply = take_answer(conn, deadline_in(timeout_ms), err);
+    struct deadline deadline = deadline_in(timeout_ms);
+    redisReply *reply = NULL;
+
+    if (conn->unsent == 0 || flush(conn, deadline, err))
+        reply = take_answer(conn, deadline, err);
     if (!reply) {
         fail(conn, err);
         return NULL;
@@ -314,6 +347,10 @@ redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
 
     if (!conn->wire) {
         err_set(err, ERR_RETRY, "redis_unavailable", "not subscribed");
+        return NULL;
+    }
+    if (conn->unsent > 0 && !flush(conn, deadline_in(SEND_MS), err)) {
+        fail(conn, err);
         return NULL;
     }
     while (ready > 0 && wire_next(conn->wire, &reply, err)) {

@@ -4,8 +4,10 @@
  * again when it has moved. One thread at a time. A connection that has seen any
  * error is closed and made anew on the next use (a late reply must never answer
  * the next command), with AUTH, SELECT and CLIENT SETNAME sent again. Deadlines
- * are ours: every call ends within its time, whatever the server does. Programs
- * ignore SIGPIPE. After a SUBSCRIBE there is only conn_wait(). */
+ * are ours: every call ends within its time, whatever the server does. No
+ * SIGPIPE comes of it. After a SUBSCRIBE there is only conn_wait(), and
+ * conn_send() of another or an UNSUBSCRIBE, whose answers conn_wait() brings.
+ */
 #ifndef SCHEMAS_REDIS_CONN_H
 #define SCHEMAS_REDIS_CONN_H
 
@@ -28,8 +30,10 @@ void conn_free(struct conn *conn);
 redisReply *conn_call(struct conn *conn, const struct command *command,
                       uint64_t timeout_ms, struct err *err);
 
-/* Pipelining: send, then receive as many replies as were sent. Error replies
- * are returned as replies, but not those that end the connection (reply.h). */
+/* Pipelining: send, then receive as many replies as were sent. Commands are
+ * gathered: they leave 64 KiB at a time, and before anything is waited for.
+ * Error replies are returned as replies, but not those that end the connection
+ * (reply.h). */
 bool conn_send(struct conn *conn, const struct command *command,
                uint64_t timeout_ms, struct err *err);
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,

@@ -33,7 +33,7 @@
  *                                 were not started, by when they came
  *   ROOT running:<queue>/<tenant> set: ids that run; only where a limit is set
  *   ROOT rate:<queue>/<tenant>    string: when the tenant's rate is used up to
- *   ROOT leases                   sorted set: ids that run, by when their lease
+ *   ROOT leases:<queue>           sorted set: ids that run, by when their lease
  *                                 ends
  *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and
  *                                 waiting by when they go on
@@ -108,10 +108,10 @@ struct key names_ready(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant);
 struct key names_running(const struct names *names, unsigned int partition,
                          struct view queue, struct view tenant);
-/* "lanes", "scheduled", "queue": a queue's own. */
+/* "lanes", "scheduled", "leases", "queue": a queue's own. */
 struct key names_of_queue(const struct names *names, unsigned int partition,
                           const char *what, struct view queue);
-/* "leases", "deadlines", "queues", "schedules", "workers": the partition's. */
+/* "deadlines", "queues", "schedules", "workers": the partition's. */
 struct key names_of_root(const struct names *names, unsigned int partition,
                          const char *what);
 struct key names_schedule(const struct names *names, unsigned int partition,

@@ -4,11 +4,16 @@
 
 #include "schemas/redis/transition.h"
 
-/* A failed job of the dead begins anew, under its id: its journal, its result
- * and its events are gone, what is counted is zero; seq goes on. late: it is
- * not among the dead, or its body has expired. */
+/* A failed job of the dead runs again, under its id: what is counted is zero,
+ * its result is gone. Its journal stays, so it goes on behind its last record
+ * and pays nothing twice; a cell that failed is such a record. anew: from the
+ * beginning. late: it is not among the dead, or its body has expired.
+ *
+ * Its events begin again with a job.queued (requeued), counted on from its
+ * job.failed: who saw that has seen the end of what he followed, and who
+ * follows it from now on sees it as a job whose first events have gone. */
 void transition_requeue(struct command *command, const struct names *names,
-                        struct view id);
+                        struct view id, bool anew);
 bool transition_requeued(const redisReply *reply, bool *late, struct err *err);
 
 /* One of the dead, also an entry-..., goes for good. late: it is not there. */

@@ -213,17 +213,41 @@ void transition_event(struct command *command, const struct names *names,
 
 /* -------------------------------------------------- the ways out of it */
 
-void transition_finish(struct command *command, const struct names *names,
-                       const struct finish *finish)
+/* All but the id. */
+static void add_finish(struct command *command, const struct finish *finish)
 {
     assert(job_state_is_terminal(finish->state));
-    step_begin_held(command, "quern_v1_finish", names, finish->holding);
+    command_add_uint(command, finish->holding.epoch);
     command_add_text(command, job_state_names[finish->state]);
     command_add(command, finish->result);
     command_add(command, finish->event_data);
     command_add(command, finish->error_code);
     command_add_uint(command, finish->result_ttl_ms);
     command_add_uint(command, finish->dead_ttl_ms);
+}
+
+void transition_finish(struct command *command, const struct names *names,
+                       const struct finish *finish)
+{
+    step_begin_job(command, "quern_v1_finish", names, finish->holding.id);
+    add_finish(command, finish);
+}
+
+void transition_finish_many(struct command *command, const struct names *names,
+                            unsigned int partition,
+                            const struct finish *finishes, size_t count)
+{
+    step_begin(command, "quern_v1_finish_many", names, partition);
+    for (size_t i = 0; i < count; i++) {
+        command_add(command, finishes[i].holding.id);
+        add_finish(command, &finishes[i]);
+    }
+}
+
+bool transition_finished_many(const redisReply *reply, size_t count,
+                              struct err *err)
+{
+    return step_expect(reply, "finish_many", count, err) != NULL;
 }
 
 void transition_release(struct command *command, const struct names *names,
@@ -239,7 +263,7 @@ void transition_wait(struct command *command, const struct names *names,
     step_begin_held(command, "quern_v1_wait", names, wait->holding);
     command_add_uint(command, wait->delay_ms);
     command_add(command, wait->reason);
-    command_add_text(command, wait->charge ? "1" : "0");
+    command_add_uint(command, wait->errors);
     command_add(command, wait->event_data);
 }
 

@@ -2,8 +2,9 @@
  *
  * The steps are functions of the library quern_v1 (library/, loaded by
  * consumers and by producers that may). KEYS[1] is the partition's root
- * (names.h). Each is fenced: a consumer names the epoch that take gave it, and
- * is refused (STALE) once the job has moved on. Each may be sent again after a
+ * (names.h). Each is fenced: a consumer names the epoch that take gave it (up
+ * to 53 bits: the server's time, in ms, or more), and is refused (STALE) once
+ * the job has moved on. Each may be sent again after a
  * lost reply: the second time changes nothing and answers as the first.
  *
  *   submit -> take -> { beat | journal | event } ... -> finish
@@ -88,7 +89,7 @@ struct started {
     struct view id;
     uint64_t epoch;
     uint64_t attempt; /* starts so far, those that were handed back not */
-    uint64_t errors;  /* attempts that failed and were tried again */
+    uint64_t errors;  /* in a row, when it last waited because of one */
     uint64_t crashes;
     bool cancel;
     uint64_t now;         /* ms since 1970, the server's clock */
@@ -154,6 +155,14 @@ struct finish {
 };
 void transition_finish(struct command *command, const struct names *names,
                        const struct finish *finish);
+/* Up to 512 jobs of one partition in one step, which is less work for Redis.
+ * Each is answered in reply->element[...] as finish would have been: one that
+ * is refused holds up no other. */
+void transition_finish_many(struct command *command, const struct names *names,
+                            unsigned int partition,
+                            const struct finish *finishes, size_t count);
+bool transition_finished_many(const redisReply *reply, size_t count,
+                              struct err *err);
 
 /* Back to the queue, the attempt not counted: a drain is not a failure. */
 void transition_release(struct command *command, const struct names *names,
@@ -163,7 +172,8 @@ void transition_release(struct command *command, const struct names *names,
 struct wait {
     struct holding holding;
     uint64_t delay_ms; /* zero: until approve, for a week at most */
-    bool charge; /* an error is counted; otherwise the attempt is not counted */
+    uint64_t errors;   /* in a row, the one that it waits for included; zero: it
+                          waits for something else, the attempt is not counted */
     struct view reason;     /* retry, backoff, approval */
     struct view event_data; /* of job.waiting; empty: reason and until */
 };

@@ -18,7 +18,7 @@ bool transition_promoted(const redisReply *reply, struct promoted *promoted,
                          struct due due[PROMOTED_MAX_DUE], struct err *err)
 {
     enum { NAME, SPEC, ZONE, AT, PARTS };
-    redisReply **part = step_expect(reply, "promote", 3, err);
+    redisReply **part = step_expect(reply, "promote", 4, err);
 
     if (!part)
         return false;
@@ -30,6 +30,7 @@ bool transition_promoted(const redisReply *reply, struct promoted *promoted,
         .more = part[1]->type == REDIS_REPLY_INTEGER && part[1]->integer >= 0,
         .wait_ms = step_uint(part[1]),
         .due_count = part[2]->elements / PARTS,
+        .mend = step_uint(part[3]) == 1,
     };
     for (size_t i = 0; i < promoted->due_count; i++) {
         redisReply **facts = part[2]->element + i * PARTS;

@@ -20,6 +20,7 @@ struct promoted {
     bool more;        /* something will be due ... */
     uint64_t wait_ms; /* ... in so long */
     size_t due_count;
+    bool mend; /* it is the caller's to walk with mend */
 };
 enum { PROMOTED_MAX_DUE = 16 };
 void transition_promote(struct command *command, const struct names *names,
@@ -70,7 +71,9 @@ bool transition_reclaimed(const redisReply *reply, struct view *cursor,
 
 /* What other hands have destroyed: every key of the partition is looked at, and
  * jobs that stand nowhere are put back. A walk like reclaim's, from "0" until
- * it is "0" again; of the whole keyspace, so seldom. */
+ * it is "0" again; of the whole keyspace, so for one consumer at a time: who is
+ * told so by promote. That is seldom, or soon after a step has missed a stream
+ * or its group. */
 void transition_mend(struct command *command, const struct names *names,
                      unsigned int partition, uint64_t count,
                      struct view cursor);

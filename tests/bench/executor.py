@@ -21,6 +21,7 @@ import time
 
 from executor_client import Executor
 from harness import Runner, first_line, measure, percentile, report
+from memory import descendants, memory_of
 from peers import (
     ENDER,
     FORKER,
@@ -99,29 +100,6 @@ def kernel_plots(count):
 
 
 # --- memory ----------------------------------------------------------------------
-
-
-def memory_of(pid):
-    """{Pss, Private} in KiB."""
-    with open(f"/proc/{pid}/smaps_rollup") as rollup:
-        found = dict(re.findall(r"^(\w+): +(\d+) kB", rollup.read(), re.M))
-    private = int(found["Private_Clean"]) + int(found["Private_Dirty"])
-    return collections.Counter(Pss=int(found["Pss"]), Private=private)
-
-
-def descendants(pid):
-    children = collections.defaultdict(list)
-    for task in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{task}/stat") as stat:
-                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
-        children[parent].append(int(task))
-    found = [pid]
-    for one in found:
-        found += children[one]
-    return found
 
 
 def memory_of_all(executor):

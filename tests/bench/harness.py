@@ -28,13 +28,19 @@ def percentile(times, share):
     return times[max(0, -(-len(times) * share // 100) - 1)]
 
 
+def take_turns(things, rounds=5):
+    """Gives each of things, which have a name, once a round."""
+    for number in range(rounds):
+        for thing in things[:: -1 if number % 2 else 1]:
+            print(f"round {number + 1}: {thing.name}", file=sys.stderr)
+            yield thing
+
+
 def measure(runners, rounds=5):
     """Gives {name: {p50, p99, samples}} in ms."""
     taken = {runner.name: [] for runner in runners}
-    for number in range(rounds):
-        for runner in runners[:: -1 if number % 2 else 1]:
-            print(f"round {number + 1}: {runner.name}", file=sys.stderr)
-            taken[runner.name].append(runner.run(runner.count))
+    for runner in take_turns(runners, rounds):
+        taken[runner.name].append(runner.run(runner.count))
     return {
         name: {
             "p50": statistics.median(percentile(t, 50) for t in times),
@@ -78,17 +84,27 @@ def print_table(title, rows, facts, versions):
             + (row["peer_name"], f"{peer['p50']:.2f}", f"{peer['p99']:.2f}")
             + (f"{row['ratio']['p50']:.3f}", f"{row['ratio']['p99']:.3f}")
         )
-    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     print(title)
+    width = print_columns(table, (0, 3))
+    for fact in facts:
+        peer = f"  (peer {fact['peer']:.2f})" if fact["peer"] is not None else ""
+        print(f"{fact['what'].ljust(width)}  {fact['quern']:.2f}{peer}")
+    print_where(versions)
+
+
+def print_columns(table, left=(0,)):
+    """left: the columns of words. Gives the width of the first."""
+    widths = [max(map(len, column)) for column in zip(*table)]
     for line in table:
         cells = [
-            cell.ljust(width) if i in (0, 3) else cell.rjust(width)
+            cell.ljust(width) if i in left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths))
         ]
         print("  ".join(cells).rstrip())
-    for fact in facts:
-        peer = f"  (peer {fact['peer']:.2f})" if fact["peer"] is not None else ""
-        print(f"{fact['what'].ljust(widths[0])}  {fact['quern']:.2f}{peer}")
+    return widths[0]
+
+
+def print_where(versions):
     print("machine: " + ", ".join(f"{k} {v}" for k, v in machine().items()))
     print("versions: " + ", ".join(f"{k} {v}" for k, v in versions.items()))
 

@@ -115,11 +115,15 @@ def follow(me, job):
         assert ears.get_message(timeout=5)["type"] == "unsubscribe"
 
 
+def epoch_of(user, job):
+    return int(user.call("HGET", f"{ROOT}job:{job}", "epoch"))
+
+
 def begin(admin):
     """A job that runs; its id and epoch."""
     job, _ = admin.submit("queue", "other")
-    assert admin.transition("take", "c", 60000, 3, 1, "queue", "other")
-    return job, int(admin.call("HGET", f"{ROOT}job:{job}", "epoch"))
+    assert admin.transition("take", "c", 60000, 3, 9, "queue", "other")
+    return job, epoch_of(admin, job)
 
 
 def bury(admin):
@@ -127,6 +131,17 @@ def bury(admin):
     job, epoch = begin(admin)
     admin.transition("finish", job, epoch, "failed", "r", "", "x", 1000, 60000)
     return job
+
+
+def approve_held_back(me, admin):
+    """One that goes before the others of its lane."""
+    waits, epoch = begin(admin)
+    admin.transition("wait", waits, epoch, 0, "approval", 0, "")
+    admin.transition("queue_set", "other", "paused", 1)
+    assert me.transition("approve", waits, "yes") == b"queued"
+    admin.transition("queue_set", "other", "paused", 0)
+    admin.transition("promote", 100)
+    admin.transition("take", "c", 60000, 3, 9, "queue", "other")
 
 
 def produce(me, admin):
@@ -157,6 +172,12 @@ def produce(me, admin):
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     assert me.transition("approve", waits, "yes") == b"queued"
+    approve_held_back(me, admin)
+    late, _ = admin.submit("queue", "other", "deadline_ms", 1)
+    approval = ("state", "waiting", "reason", "approval")
+    admin.call("HSET", f"{ROOT}job:{late}", *approval)
+    time.sleep(0.01)
+    assert me.transition("approve", late, "yes") == b"late"
     limit = ("tenant_rate:lim", 1, "tenant_running:lim", 1)
     admin.transition("queue_set", "default", *limit)
     for _ in range(3):
@@ -201,24 +222,51 @@ def consume(me, admin):
     me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 1, "STREAMS", WORK, ">")
     entry = me.call("HGET", f"{ROOT}job:{job}", "entry")
     assert me.transition(*take, "ticket", 1, "entry", WORK, entry)[0][0] == 1
-    me.transition("beat", "c", job, 1)
-    me.transition("journal", job, 1, 0, "record", "turn.started", b"\x80")
-    me.transition("event", job, 1, 1, "turn.started", b"\x80")
-    me.transition("session_claim", job, 1, "t/s", 60000)
-    save = ("session_save", job, 1, "t/s")
+    epoch = epoch_of(me, job)
+    me.transition("beat", "c", job, epoch)
+    for _ in range(2):  # its reply was lost
+        me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
+    me.transition("event", job, epoch, 1, "turn.started", b"\x80")
+    me.transition("session_claim", job, epoch, "t/s", 60000)
+    save = ("session_save", job, epoch, "t/s")
     me.transition(*save, 0, 1, 60000, 0, "r1", "", BLOB[-64:])
     me.transition(*save, 1, 1, 60000, 0, "r2", "")
-    me.transition("finish", job, 1, "completed", "r", "", "", 60000, 60000)
+    me.transition("finish", job, epoch, "completed", "r", "", "", 60000, 60000)
     me.transition(*take, "ticket", 2, "queue", "default")
-    me.transition("finish", other, 1, "failed", "r", "", "x", 60000, 60000)
+    me.transition(
+        "finish", other, epoch_of(me, other), "failed", "r", "", "x", 60000, 60000
+    )
+
+    # many at once
+    job, _ = admin.submit()
+    me.transition(*take, "ticket", 7, "queue", "default")
+    many = ("finish_many", job, epoch_of(me, job), "completed", "r", "", "", 1, 1)
+    assert me.transition(*many) == [b"completed"]
+    for _ in range(80):  # the last of them straight from their lane
+        admin.submit("tenant", "many")
+    for ticket in (8, 9):
+        me.transition("take", "c", 60000, 3, 50, "ticket", ticket, "queue", "default")
+
+    # of two priorities; one that is read while its queue is paused
+    admin.submit("priority", "high")
+    admin.submit("queue", "default")
+    me.transition("take", "c", 60000, 3, 2, "ticket", 10, "queue", "default")
+    admin.submit()
+    me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 1, "STREAMS", WORK, ">")
+    (read,) = me.client.xpending_range(WORK, "consumers", "-", "+", 1)
+    admin.transition("queue_set", "default", "paused", 1)
+    paused = me.transition(*take, "ticket", 11, "entry", WORK, read["message_id"])
+    assert paused[0][1] == b"paused"
+    admin.transition("queue_set", "default", "paused", 0)
+    me.transition("promote", 100)
+    me.transition("take", "c", 60000, 3, 2, "ticket", 12, "queue", "default")
 
     # handed back, waiting, lost, overdue, taken by start
     job, _ = admin.submit()
     me.transition(*take, "ticket", 3, "queue", "default")
-    me.transition("release", job, 1, "drain")
+    me.transition("release", job, epoch_of(me, job), "drain")
     me.transition(*take, "ticket", 4, "queue", "default")
-    epoch = int(me.call("HGET", f"{ROOT}job:{job}", "epoch"))
-    me.transition("wait", job, epoch, 1, "retry", 1, "")
+    me.transition("wait", job, epoch_of(me, job), 1, "retry", 1, "")
     time.sleep(0.01)
     me.transition("promote", 100)
     me.transition("take", "c", 1, 3, 9, "ticket", 5, "queue", "default")
@@ -241,10 +289,13 @@ def consume(me, admin):
     # what the clock brings; what other hands have destroyed
     at = int(time.time() * 1000)
     admin.transition("schedule_set", "n", "every 1s", "UTC", at, "job", "x")
+    admin.transition("queue_set", "default", "max_depth", 1000)
     time.sleep(0.01)
     due = me.transition("promote", 100)[2]
     me.transition("fire", "n", due[3], at + 60000, new_id())
-    admin.call("DEL", WORK, f"{ROOT}leases", f"{ROOT}schedules")
+    for _ in range(40):
+        admin.submit("tenant", "many")
+    admin.call("DEL", WORK, f"{ROOT}leases:default", f"{ROOT}schedules")
     cursor = b"0"
     while True:
         cursor, _ = me.transition("mend", 500, cursor)
@@ -285,6 +336,7 @@ def operate(me, admin):
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     run(me, "approve", waits)
+    approve_held_back(me, admin)
     admin.call("XADD", WORK, "*", "no", "job")
     admin.transition("take", "c", 60000, 3, 9, "queue", "default")
     admin.transition("report", "c", 60000, "host", "h", "queues", "default")
@@ -292,6 +344,7 @@ def operate(me, admin):
     run(me, "queue", "pause", "default")
     run(me, "queue", "set", "default", "tenant_running=3", "max_depth=")
     run(me, "queue", "set", "other", "tenant_running=3")
+    admin.call("DEL", f"{ROOT}work:other:normal")
     run(me, "retry", dead[1])
     run(me, "queue", "pause", "other")
     run(me, "dead", "requeue", dead[0])

@@ -6,7 +6,7 @@ import sys
 
 import redis
 from history import read_history
-from invariants import INVARIANTS
+from fleet_invariants import INVARIANTS
 from seen import Seen
 from state import read_state
 from verdict import judge, summary

@@ -1,5 +1,6 @@
 """Submits jobs and takes them back, as a careful service does."""
 
+import hashlib
 import time
 
 import msgpack
@@ -32,22 +33,30 @@ class Client:
 
     def submit_one(self, made, root=ROOT):
         id = job_id()
-        pairs = {"id": id, "job": body_of(id, made), **made.pairs}
-        if made.key:
-            pairs["idempotency_key"] = made.key
-        if made.session:
-            pairs["session"] = made.session
+        files = [self.put(made.file, root)] if made.file else []
+        pairs = pairs_of(id, made, files)
         self.follower.follow(root, id)
         self.history.note(
             "submit",
             job=id,
             token=made.token,
             expect=made.expect,
+            tenant=made.tenant,
             session=made.session,
             key=made.key,
+            failures=made.failures,
         )
-        args = [part for pair in pairs.items() for part in pair]
+        args = [part for pair in pairs for part in pair]
         return self.until_told("answer", id, lambda: self.say_submit(id, args, root))
+
+    def put(self, data, root):
+        """Its bytes, before the job that names them."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        blob = f"{root}blob:{sha256}"
+        self.until_told(
+            "put", sha256, lambda: self.db.set(blob, data, ex=86400, nx=True) or True
+        )
+        return {"name": "a.txt", "blob": sha256, "bytes": len(data)}
 
     def say_submit(self, id, args, root):
         stands, verdict = self.call("submit", *args, root=root)
@@ -66,6 +75,19 @@ class Client:
 
         return self.until_told("cancel", id, say)
 
+    def approve(self, id, yes, root=ROOT):
+        verdict = "yes" if yes else "no"
+        return self.until_told(
+            "approve", id, lambda: self.call("approve", id, verdict, root=root)
+        )
+
+    def requeue(self, id, root=ROOT):
+        self.history.note("requeue", job=id)
+        self.follower.revive(root, id)
+        return self.until_told(
+            "requeued", id, lambda: self.call("requeue", id, root=root)
+        )
+
     def until_told(self, what, id, say):
         """None when the fleet did not take it in all that time."""
         end = time.monotonic() + PATIENCE_S
@@ -83,8 +105,28 @@ class Client:
         return None
 
 
-def body_of(id, made):
+def body_of(id, made, files=()):
     if made.raw is not None:
         return made.raw
-    metadata = {"token": made.token}
-    return msgpack.packb({"v": 1, "id": id, "metadata": metadata, **made.members})
+    job = {"v": 1, "id": id, "metadata": {"token": made.token}, **made.members}
+    if made.tenant:
+        job["tenant"] = made.tenant
+    if files:
+        job["files"] = files
+    return msgpack.packb(job)
+
+
+def pairs_of(id, made, files):
+    """What submit is told."""
+    pairs = {
+        "id": id,
+        "job": body_of(id, made, files),
+        "priority": made.priority,
+        "tenant": made.tenant,
+        "session": made.session,
+        "idempotency_key": made.key,
+        "unique_key": made.unique,
+        **made.pairs,
+    }
+    told = [(name, value) for name, value in pairs.items() if value is not None]
+    return told + [("blob", file["blob"]) for file in files]

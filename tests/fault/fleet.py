@@ -11,6 +11,7 @@ with Fleet(history) as fleet:
 import itertools
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -23,6 +24,7 @@ from servers import (
     RedisSentinels,
     RedisServer,
     answers,
+    binary,
     wait_until,
 )
 from stack import Stack
@@ -81,6 +83,14 @@ class Fleet(Stack):
             except (AssertionError, TimeoutError):
                 if left == 0:
                     raise
+
+    def limit(self, name, tenant, value, **more):
+        """Of the queue default, from now on."""
+        settings = {f"{name}:{tenant}": value}
+        settings.update({f"{name}_{k}:{tenant}": v for k, v in more.items()})
+        pairs = [part for pair in settings.items() for part in pair]
+        self.client.call("queue_set", "default", *pairs)
+        self.history.note("limit", name=name, tenant=tenant, value=value, **more)
 
     # -- workers
 
@@ -152,6 +162,7 @@ class Fleet(Stack):
         self.wait_done(stuck_s)
         time.sleep(2 * self.settings["lease_ms"] / 1000)
         self.follower.stop()
+        self.check()
         for token, times in self.called().items():
             self.history.note("called", token=token, times=times)
         counts = self.model.counts()
@@ -163,6 +174,22 @@ class Fleet(Stack):
     def called(self):
         tokens = [json.loads(asked.body)["token"] for asked in self.web.asked]
         return {token: tokens.count(token) for token in set(tokens)}
+
+    def check(self, prefix="quern:"):
+        """What quern check has to say."""
+        done = subprocess.run(
+            [binary("quern"), "check", "--json", "--prefix", prefix],
+            env={"REDIS_URL": self.redis.url, "HOME": self.folder},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SLOW_S,
+        )
+        for line in map(json.loads, done.stdout.splitlines()):
+            if line["type"] == "fault":
+                self.history.note("checked", text=f"{line['key']}: {line['text']}")
+        if done.returncode not in (0, 1):
+            self.history.note("checked", text=done.stderr)
 
     def verdicts(self, within_ms):
         clients = [self.redis.client(encoding="latin-1")]

@@ -4,6 +4,7 @@ What it hears it writes down, each event once; when a job has ended it reads the
 result, as a client would.
 """
 
+import collections
 import threading
 
 import msgpack
@@ -26,6 +27,7 @@ class Follower(threading.Thread):
         self.ended = set()
         self.excused = set()
         self.unread = []
+        self.asking = collections.deque()  # ids that wait for approval
         self.stopped = threading.Event()
 
     def __enter__(self):
@@ -45,6 +47,11 @@ class Follower(threading.Thread):
             self.open.pop(job, None)
             self.last.pop(job, None)
             self.excused.add(job)
+
+    def revive(self, root, job):
+        """It is about to be taken back from the dead."""
+        self.ended.discard(job)
+        self.open[job] = root
 
     def stop(self):
         """Once more looks for what it has not heard."""
@@ -117,6 +124,8 @@ class Follower(threading.Thread):
             reason=told.get("reason"),
         )
         self.last[job] = event["seq"]
+        if event["type"] == "job.waiting" and told.get("reason") == "approval":
+            self.asking.append(job)
         if is_end(event["type"]):
             self.ended.add(job)
             root = self.open.pop(job, None)

@@ -3,9 +3,13 @@
 A history is a file of JSON objects, one a line, only ever appended to. Every
 line has at (ms since 1970, of the onlooker), and what:
 
-    submit    job, tenant, session, key, expect, token: a client is about to
+    submit    job, tenant, session, key, expect, token, failures (of the model,
+              before it answers): a client is about to
     answer    job, verdict (created, exists, refused, unknown), stands
     cancel    job, verdict (cancelled, asked, late, refused, unknown)
+    requeue   job: a client is about to take it back from the dead
+    schedule  name: makes jobs of its own
+    checked   text: what quern check had to say, when all was quiet
     event     job, seq, type, attempt, server_at, sha, consumer, reason: as one
               saw it who follows live
     result    job, sha: as a client read it when it was told of the end
@@ -19,7 +23,7 @@ line has at (ms since 1970, of the onlooker), and what:
     fault     kind, from here on; healed: kind, from here on not any more
     away      Redis does not answer; back: it does
     loss      what was accepted before may be gone, and that is known
-    limit     name, value: what the fleet was told to keep to
+    limit     name, value, and tenant, ms: what the fleet was told to keep to
     sample    process, rss_kib, fds
     secret    value: must be nowhere
 

@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 ROOT = "quern:{000}:"
+NO_ID = "00000000-0000-7000-8000-000000000000"  # a schedule's job: in its place
 PER_SESSION = 50  # jobs of all kinds
 # What becomes of a cell whose executor is killed twice in it.
 HIT_TWICE = "failed:cell_failed"
@@ -33,10 +34,17 @@ class Made:
     expect: tuple = ("completed",)
     pairs: dict = field(default_factory=dict)
     raw: bytes | None = None
+    tenant: str | None = None
+    priority: str = "normal"
     session: str | None = None
     key: str | None = None
+    unique: str | None = None
+    file: bytes | None = None  # a.txt in its folder
     copies: int = 1  # submitted so often under its key, as other jobs
+    failures: int | None = None  # of the model, before it answers
     cancel: bool = False
+    cancel_late: bool = False  # while it runs, as like as not
+    requeue: bool = False  # once it has failed
 
 
 def fenced(code):
@@ -84,28 +92,105 @@ def late(token, _):
     return Made(token, {"prompt": f"say {token}"}, expect, {"deadline_ms": 50})
 
 
-def broken(token, _):
+def broken(token, number):
     raw = b"\xc1" + token.encode()
-    return Made(token, expect=("failed:bad_message",), raw=raw)
+    dead = ("failed:bad_message",)
+    return Made(token, expect=dead, raw=raw, requeue=number % 2 == 0)
+
+
+def put_off(token, number):
+    delay_ms = 50 * (number % 40)
+    return Made(token, {"prompt": f"say {token}"}, pairs={"delay_ms": delay_ms})
+
+
+def lonely(token, number):
+    """Of those that come one after the other only one at a time."""
+    made = Made(token, {"prompt": f"say {token}"})
+    made.unique, made.copies = f"u{number // PER_SESSION}", 2
+    return made
+
+
+def crowded(token, _):
+    return Made(token, {"prompt": fenced(f"print('{token}')")}, tenant="crowd")
+
+
+def paced(token, _):
+    return Made(token, {"prompt": f"say {token}"}, tenant="paced")
+
+
+def endless(token, _):
+    """It runs when it is cancelled, if it is not killed."""
+    members = {"kind": "code", "cells": ["import time", "time.sleep(600)"]}
+    return Made(token, members, ("cancelled", HIT_TWICE), cancel_late=True)
+
+
+def with_a_file(token, _):
+    cells = ["print(open('a.txt').read())"]
+    made = Made(token, {"kind": "code", "cells": cells}, ("completed", HIT_TWICE))
+    made.file = token.encode()
+    return made
+
+
+def flaky(token, _):
+    """The model fails twice before it answers: FLAKY."""
+    return Made(token, {"prompt": f"flaky {token}"}, failures=2)
+
+
+def by_hand(what):
+    """For the workers of hand.py."""
+
+    def made(token, _):
+        return Made(token, {"prompt": what}, pairs={"queue": "hands"})
+
+    return made
 
 
 KINDS = {
-    talk: 60,
-    ask: 10,
-    code: 5,
-    session: 10,
+    talk: 40,
+    ask: 8,
+    code: 4,
+    session: 8,
     effect: 3,
-    twice: 4,
+    twice: 3,
     unwanted: 3,
     late: 3,
     broken: 2,
+    put_off: 4,
+    lonely: 3,
+    crowded: 5,
+    paced: 2,
+    endless: 2,
+    with_a_file: 2,
+    flaky: 2,
+    by_hand("finish"): 2,
+    by_hand("retry"): 2,
+    by_hand("approval"): 2,
+}
+# What a library without lanes knows as well.
+OLD_KINDS = {
+    kind: KINDS[kind]
+    for kind in (talk, ask, code, session, effect, twice, unwanted, late)
+}
+TENANTS = ("default", "ant", "bee")
+PRIORITIES = ("high", "normal", "low")
+LIMITS = (  # of queue default
+    ("tenant_running", "crowd", 4, {}),
+    ("tenant_rate", "paced", 3, {"ms": 1000}),
+)
+FLAKY = {
+    "match": "flaky",
+    "replies": [[{"status": 503}, {"status": 503}, {"text": "at last"}]],
 }
 
 
 def jobs(count, dice, kinds=KINDS):
     for number in range(count):
         (kind,) = dice.choices(list(kinds), list(kinds.values()))
-        yield kind(f"t{number}-{dice.randrange(1 << 32):08x}", number)
+        made = kind(f"t{number}-{dice.randrange(1 << 32):08x}", number)
+        # Those that belong together are of one tenant.
+        made.tenant = made.tenant or TENANTS[number // PER_SESSION % len(TENANTS)]
+        made.priority = dice.choice(PRIORITIES)
+        yield made
 
 
 def dice_of(seed):

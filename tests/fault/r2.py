@@ -17,8 +17,12 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import hand
+import msgpack
+import redis
+from client import Client
 from fleet import SLOW_S, Fleet, Progress
-from jobs import Made, dice_of, fenced
+from jobs import NO_ID, Made, dice_of, fenced
 from servers import binary, die_with_parent, wait_until
 from stack import job_id
 from wire import Loss, Wire
@@ -37,6 +41,10 @@ TIMED = {
     "sweep",
     "promote",
     "session_claim",
+    "report",
+    "mend",
+    "TIME",
+    "fire",
 }
 OF_TIMED = 3
 # When a worker begins: the same in every scenario.
@@ -63,6 +71,31 @@ class World:
         (id,) = self.fleet.client.submit(made, self.root)
         self.jobs.append(id)
         return id
+
+    def call(self, step, *args):
+        return self.fleet.client.call(step, *args, root=self.root)
+
+    def connect(self):
+        return redis.Redis.from_url(self.wire.url)
+
+    def quern(self, *words, stdin=b""):
+        """The command, by the wire; again without it when it came to grief. What
+        it prints, in the end."""
+        args = [binary("quern"), *words, "--prefix", f"w{self.number}:"]
+        for url in (self.wire.url, self.fleet.redis.url):
+            child = subprocess.Popen(
+                args,
+                env={"REDIS_URL": url, "HOME": self.fleet.folder},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                preexec_fn=die_with_parent,
+            )
+            self.victim = child.kill
+            out, _ = child.communicate(stdin, timeout=SLOW_S)
+            yield child.returncode, out.decode()
+            if child.returncode == 0:
+                break
 
     def hire(self):
         self.worker = self.fleet.hire(**self.settings)
@@ -100,13 +133,14 @@ class World:
         self.fleet.history.note("gone", consumer=self.worker.name)
         self.worker.kill()
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=60, meanwhile=lambda: None):
         """Until all has ended."""
         end = time.monotonic() + timeout
         while not self.fleet.follower.ended.issuperset(self.jobs):
             if time.monotonic() > end:
                 return  # the checker says what is wrong
             self.man()
+            meanwhile()
             time.sleep(0.02)
 
     def leave(self):
@@ -175,25 +209,107 @@ def by_command(world):
     history = world.fleet.history
     world.fleet.follower.follow(world.root, id)
     history.note("submit", job=id, token=token, key=token, expect=("completed",))
-    args = [binary("quern"), "submit", "--job", "-", "--prefix", f"w{world.number}:"]
-    for url in (world.wire.url, world.fleet.redis.url):
-        child = subprocess.Popen(
-            args,
-            env={"REDIS_URL": url, "HOME": world.fleet.folder},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=die_with_parent,
-        )
-        world.victim = child.kill
-        out, _ = child.communicate(json.dumps(job).encode(), timeout=60)
-        if child.returncode == 0:
-            stands = out.decode().strip()
-            history.note("answer", job=id, verdict="created", stands=stands)
-            world.fleet.client.accepted.add(stands)
-            break
-        history.note("answer", job=id, verdict="unknown")
+    for code, out in world.quern("submit", "--job", "-", stdin=json.dumps(job).encode()):
+        if code == 0:
+            history.note("answer", job=id, verdict="created", stands=out.strip())
+            world.fleet.client.accepted.add(out.strip())
+        else:
+            history.note("answer", job=id, verdict="unknown")
     world.jobs.append(id)
+
+
+def put_off(world):
+    for n in range(2):
+        world.submit({"prompt": f"say {world.number} {n}"}, pairs={"delay_ms": 300})
+
+
+def in_a_lane(world):
+    """One at a time: each end lets in the next."""
+    world.call("queue_set", "default", "tenant_running", 1)
+    for n in range(3):
+        world.submit({"prompt": f"say {world.number} {n}"})
+
+
+def a_stream_that_is_gone(world):
+    in_a_lane(world)
+    world.fleet.db.delete(f"{world.root}work:default:normal")
+
+
+def a_schedule(world):
+    name = f"tick{world.number}"
+    world.fleet.history.note("schedule", name=name)
+    body = msgpack.packb({"v": 1, "id": NO_ID, "kind": "code", "cells": ["1"]})
+    about = (name, "every 1s", "", int(time.time() * 1000))
+    world.call("schedule_set", *about, "job", body)
+
+    def fired():
+        world.man()
+        keys = world.fleet.db.keys(f"{world.root}idem:default:schedule:{name}:*")
+        return keys if len(keys) >= 2 else None
+
+    wait_until(fired, SLOW_S, f"{name} has fired twice")
+    world.call("schedule_rm", name)
+    world.jobs += [id.decode() for id in world.fleet.db.mget(fired())]
+
+
+def by_hand(world):
+    """All that a worker may do with a job; a client approves by the wire, too."""
+    acts = ("finish", "retry", "approval", "release")
+    ids = {
+        act: world.submit({"prompt": act}, pairs={"queue": hand.QUEUE}) for act in acts
+    }
+    client = Client(world.fleet.history, world.fleet.follower, world.connect)
+    facts = f"{world.root}job:{ids['approval']}"
+
+    def hire():
+        world.hand = hand.Hand(
+            world.connect, world.fleet.new_name(), LEASE_MS, world.root, 50
+        )
+
+    def kill():
+        world.fleet.history.note("gone", consumer=world.hand.name)
+        world.hand.dead.set()
+
+    def work():
+        if world.hand.dead.is_set():
+            hire()
+        try:
+            for job in world.hand.take():
+                world.hand.work(job)
+        except hand.Died:
+            return
+        if world.fleet.db.hmget(facts, "state", "reason") == [b"waiting", b"approval"]:
+            client.approve(ids["approval"], True, world.root)
+
+    hire()
+    world.victim = kill
+    world.wait(meanwhile=work)
+
+
+def operators(world):
+    """Of a queue that nobody serves, and of a job that is dead."""
+    for number in range(3):
+        pairs = {"queue": "aside", "delay_ms": number * 100000}
+        world.submit({"prompt": "x"}, ("cancelled",), pairs=pairs)
+    for words in (
+        ("queue", "pause", "aside"),
+        ("queue", "set", "aside", "tenant_running=1"),
+        ("queue", "resume", "aside"),
+        ("cancel", world.jobs[0]),
+        ("queue", "purge", "aside", "--yes"),
+    ):
+        list(world.quern(*words))
+    dead = world.submit({}, ("failed:bad_message",), raw=b"\xc1")
+    world.wait()
+
+    def announce():
+        world.fleet.history.note("requeue", job=dead)
+        world.fleet.follower.revive(world.root, dead)
+
+    announce()
+    for code, _ in world.quern("dead", "requeue", dead):
+        if code != 0:
+            announce()
 
 
 Scenario = collections.namedtuple(
@@ -208,6 +324,12 @@ SCENARIOS = [
     Scenario(nothing, before=one_that_dies),
     Scenario(nothing, before=too_many_crashes),
     Scenario(by_command, wired=False),
+    Scenario(put_off),
+    Scenario(in_a_lane),
+    Scenario(nothing, before=a_stream_that_is_gone),
+    Scenario(a_schedule),
+    Scenario(by_hand, wired=False),
+    Scenario(operators, wired=False),
 ]
 
 
@@ -233,6 +355,7 @@ def play(fleet, number, scenario, point=None):
             scenario.act(world)
             world.wait()
             time.sleep(LEASE_MS / 1000)  # two rounds of what sweeps
+            fleet.check(f"w{number}:")
             return list(wire.steps), wire.cut.is_set()
         finally:
             world.leave()

@@ -30,6 +30,7 @@ def read_arguments():
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--redis", choices=SERVERS, default="single")
     parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")
+    parser.add_argument("--upgrade", nargs="?", const="", metavar="BUILD")
     parser.add_argument("--only", action="append", choices=NAMES, dest="faults")
     parser.add_argument("--within-s", type=float, default=5, metavar="N")
     parser.add_argument("--period-s", type=float, default=1, metavar="N")

@@ -74,12 +74,18 @@ def ack_first(source):
 
 
 def walk_from_the_beginning(source):
-    """Every walk over the leases begins anew, and is over after one step."""
-    body = """
+    """A lease that has ended is forgotten; and every walk that would find the job
+    begins anew, and is over after one step."""
+    lapse = """
+    local time = redis.call("TIME")
+    redis.call("ZREMRANGEBYSCORE", keys[1] .. "leases", "-inf",
+        time[1] * 1000)
+    return { 0, 0 }"""
+    reclaim = """
     args[5] = "-"
     local answer = inner(keys, args)
     return answer.err and answer or { "-", answer[2] }"""
-    return sow(source, reclaim=body)
+    return sow(source, lapse=lapse, reclaim=reclaim)
 
 
 def groups_at_the_end(source):
@@ -190,7 +196,7 @@ SEEDS = [
     Seed("the fence is removed", no_fence, zombies, "fenced"),
     Seed("acknowledged before the result", ack_first, a_death, "no_loss"),
     Seed(
-        "leases are walked from the beginning each time",
+        "what lapses is forgotten, the walk begins anew each time",
         walk_from_the_beginning,
         a_death_behind_long_leases,
         "no_loss",

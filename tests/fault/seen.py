@@ -1,6 +1,6 @@
 """A history, sorted by what it is about."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from state import TERMINAL
@@ -44,6 +44,7 @@ class Seen:
         self.cancels = defaultdict(list)
         self.grants = defaultdict(list)  # (epoch, number)
         self.writes = defaultdict(list)
+        self.revived = Counter()  # requeued from the dead, and how often
         self.of = defaultdict(list)  # all other lines, by what
         self.aways = []  # [from, until]: Redis was not there
         for number, line in enumerate(lines, 1):
@@ -78,6 +79,10 @@ class Seen:
 
     def see_cancel(self, line):
         self.cancels[line["job"]].append(line)
+
+    def see_requeue(self, line):
+        """Said before it is asked for: it may have happened unheard."""
+        self.revived[line["job"]] += 1
 
     def see_grant(self, line):
         self.grants[line["job"]].append(line)

@@ -16,7 +16,7 @@ KEY = re.compile(r"^(.*\{[0-9a-f]{3}\}:)([a-z]+)(?::(.*))?$", re.DOTALL)
 BATCH = 1000
 OF_JOBS = ("job", "body", "journal", "events", "result")
 # What holds ids of jobs, one key or many.
-SETS = ("ready", "running", "leases", "scheduled", "deadlines", "lane", "line")
+SETS = ("ready", "running", "leases", "scheduled", "deadlines", "line")
 
 
 @dataclass
@@ -45,6 +45,10 @@ class Job:
         """Its events, decoded."""
         return [msgpack.unpackb(event) for _, event in self.events]
 
+    def starts(self):
+        """When, by Redis's clock."""
+        return [e["at"] for e in self.told() if e["type"] == "job.started"]
+
 
 @dataclass
 class Stream:
@@ -60,11 +64,17 @@ class State:
     streams: dict = field(default_factory=dict)
     members: dict = field(default_factory=dict)  # key: (kind, ids)
     unique: dict = field(default_factory=dict)  # key: id
+    idem: dict = field(default_factory=dict)  # key: id
     needs: dict = field(default_factory=dict)  # (root, sha256): who
     spilled: list = field(default_factory=list)  # (key, secret)
 
     def is_ongoing(self, id):
         return id in self.jobs and self.jobs[id].state in ONGOING
+
+    def fired(self, schedule):
+        """Ids of the jobs that it has made."""
+        of_it = f":schedule:{schedule}:"
+        return {id for key, id in self.idem.items() if of_it in key}
 
 
 def batches(items):
@@ -118,18 +128,23 @@ def read_members(client, key):
         b"set": lambda: client.smembers(key),
         b"zset": lambda: client.zrange(key, 0, -1),
     }[client.type(key)]
-    # An element of a lane says its place before the id.
-    return [member.decode("latin-1").rpartition(":")[2] for member in read()]
+    return [member.decode("latin-1") for member in read()]
 
 
 def read_rest(client, state, found):
     for key, root, kind, name in found:
         if kind == "work":
             state.streams[key] = read_stream(client, key)
+        elif kind == "lane":
+            # An element is "<place>:<id>:<body>".
+            rows = read_members(client, key)
+            state.members[key] = kind, [row.split(":", 2)[1] for row in rows]
         elif kind in SETS:
             state.members[key] = kind, read_members(client, key)
         elif kind == "unique":
             state.unique[key] = (client.get(key) or b"").decode("latin-1")
+        elif kind == "idem":
+            state.idem[key] = (client.get(key) or b"").decode("latin-1")
         elif kind == "refs":
             found = client.zrange(key, 0, -1)
             state.needs[root, name] = [who.decode("latin-1") for who in found]

@@ -3,8 +3,8 @@ wrong in it."""
 
 import msgpack
 import pytest
+from fleet_invariants import INVARIANTS
 from history import History, read_history, sha_of
-from invariants import INVARIANTS
 from seen import Seen
 from state import Job, State, Stream
 from verdict import judge, summary
@@ -97,6 +97,29 @@ class Tale:
         return {name: breaches for name, breaches in found.items() if breaches}
 
 
+def retell(tale, id, between):
+    """As it was from its first event on, but for what comes between."""
+    job = tale.state.jobs[id]
+    job.events.clear()
+    tale.lines[:] = [line for line in tale.lines if line.get("job") != id]
+    tale.submit(id)
+    tale.job(id)
+    between(tale, id)
+    tale.start(id)
+    tale.end(id)
+
+
+def wait_for_somebody(tale, id):
+    tale.start(id)
+    tale.event(id, "job.waiting", reason="approval")
+    tale.event(id, "job.queued", 0)
+
+
+def span_of(tale, id):
+    told = tale.state.jobs[id].told()
+    return {"submitted_at": str(told[0]["at"]), "finished_at": str(told[-1]["at"])}
+
+
 def sound():
     """One of everything that may well happen."""
     tale = Tale()
@@ -120,6 +143,18 @@ def sound():
     tale.say("grant", job="plain", epoch=1)
     tale.say("write", job="plain", epoch=1, name="finish", since=3, ok=True)
     tale.say("limit", name="tenant_running", tenant="t", value=1)
+    tale.say("limit", name="tenant_rate", tenant="r", value=2, ms=1000)
+    tale.whole("approved")
+    retell(tale, "approved", wait_for_somebody)
+    for id in ("fast", "faster"):
+        tale.whole(id)
+        tale.state.jobs[id].facts.update(tenant="r", unique="u")
+        tale.state.jobs[id].facts.update(span_of(tale, id))
+    tale.job("ticked")
+    tale.start("ticked")
+    tale.end("ticked")
+    tale.say("schedule", name="tick")
+    tale.state.idem[f"{ROOT}idem:default:schedule:tick:1"] = "ticked"
     tale.say("called", token="of plain", times=1)
     tale.say("asked", total=5, different=5)
     return tale
@@ -130,7 +165,7 @@ def test_a_sound_story_is_believed():
     assert tale.broken() == {}
     seen = Seen(tale.lines)
     told = summary(seen, tale.state, judge(seen, tale.state, WITHIN_MS))
-    assert (told["jobs"], told["lost"], told["second_terminals"]) == (5, 0, 0)
+    assert (told["jobs"], told["lost"], told["second_terminals"]) == (8, 0, 0)
     assert (told["duplicates_suppressed"], told["unknown"]) == (1, 1)
 
 
@@ -363,6 +398,38 @@ def two_at_once(tale):
         tale.end(id)
 
 
+def an_approval_that_is_charged(tale):
+    tale.state.jobs["approved"].facts["attempts"] = "2"
+
+
+def a_third_start_at_once(tale):
+    tale.whole("fastest")
+    tale.state.jobs["fastest"].facts["tenant"] = "r"
+
+
+def too_soon(tale):
+    tale.state.jobs["plain"].facts["not_before"] = str(tale.at)
+
+
+def two_of_a_unique_key(tale):
+    begun = tale.state.jobs["fast"].facts["submitted_at"]
+    tale.state.jobs["faster"].facts["submitted_at"] = begun
+
+
+def what_quern_check_finds(tale):
+    tale.say("checked", text=f"{WORK}: 1 entry too many")
+
+
+def of_no_schedule(tale):
+    tale.state.idem.clear()
+
+
+def an_end_after_requeue_too_many(tale):
+    tale.say("requeue", job="plain")
+    for seq in (90, 91):
+        tale.say("event", job="plain", seq=seq, type="job.failed", sha="x")
+
+
 def a_tool_twice(tale):
     tale.say("called", token="of plain", times=2)
 
@@ -394,13 +461,16 @@ WRONG = [
     (without_terminal_event, "one_end"),
     (a_result_that_changed, "one_end"),
     (an_end_seen_and_taken_back, "one_end"),
+    (an_end_after_requeue_too_many, "one_end"),
     (nobodys, "nothing_unexpected"),
+    (of_no_schedule, "nothing_unexpected"),
     (anothers_token, "nothing_unexpected"),
     (the_wrong_end, "nothing_unexpected"),
     (refused_and_there, "nothing_unexpected"),
     (an_attempt_too_many, "bounded_attempts"),
     (two_holders, "bounded_attempts"),
     (a_drain_that_is_charged, "bounded_attempts"),
+    (an_approval_that_is_charged, "bounded_attempts"),
     (more_crashes_than_allowed, "bounded_attempts"),
     (a_late_write, "fenced"),
     (an_event_of_nobody, "fenced"),
@@ -413,13 +483,17 @@ WRONG = [
     (a_unique_key_left, "conservation"),
     (events_of_nobody, "conservation"),
     (out_of_turn, "in_order"),
+    (what_quern_check_finds, "conservation"),
     (a_gap, "whole_progress"),
     (unheard, "whole_progress"),
     (heard_otherwise, "whole_progress"),
     (a_key_for_two, "idempotent"),
+    (two_of_a_unique_key, "idempotent"),
     (cancelled_and_completed, "cancelled"),
     (asked_and_started, "cancelled"),
     (two_at_once, "isolated"),
+    (a_third_start_at_once, "isolated"),
+    (too_soon, "in_time"),
     (a_tool_twice, "done_once"),
     (a_reply_twice, "done_once"),
     (for_ever, "frugal"),

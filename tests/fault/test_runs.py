@@ -14,6 +14,7 @@ NORMAL = {
     "jobs": 0,
     "seed": 1,
     "redis": "single",
+    "upgrade": None,
     "fsync": "everysec",
     "faults": None,
     "within_s": 60,

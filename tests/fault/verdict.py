@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from invariants import INVARIANTS
+from fleet_invariants import INVARIANTS
 from seen import is_end, recoveries
 
 
@@ -23,8 +23,9 @@ def summary(seen, state, breaches):
     )
     late = [ms for _, ms in recoveries(seen) if ms is not None]
     ends = sum(
-        len({(e["seq"], e["type"]) for e in events if is_end(e["type"])}) > 1
-        for events in seen.events.values()
+        len({(e["seq"], e["type"]) for e in events if is_end(e["type"])})
+        > 1 + seen.revived[id]
+        for id, events in seen.events.items()
     )
     kept = sum(
         sum(is_end(event["type"]) for event in job.told()) > 1

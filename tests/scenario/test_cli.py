@@ -79,6 +79,55 @@ def test_a_job_as_json(quern, consumer):
     assert consumer.take().job["messages"] == messages
 
 
+LINES = """{"prompt": "one"}
+
+{"prompt": }
+{"kind": "code"}
+{"prompt": "four"}
+"""
+
+
+def test_many_jobs_one_a_line(quern, consumer):
+    out, err, code = quern.run("submit", "--jobs", "-", stdin=LINES)
+    ids = out.split()
+    assert [consumer.take().job["prompt"] for _ in ids] == ["one", "four"]
+    assert code == 65 and len(set(ids)) == 2
+    first, second = err.splitlines()
+    assert "line 3: job: not JSON: line 1, column 12" in first
+    assert "line 4: cells is required for kind code" in second
+
+
+def test_many_jobs_for_programs(quern, tmp_path):
+    (tmp_path / "jobs.json").write_text(LINES)
+    out, err, code = quern.run("submit", "--jobs", "jobs.json", "--json")
+    said = [json.loads(line) for line in out.splitlines()]
+    assert [one["line"] for one in said] == [1, 3, 4, 5]
+    assert [one.get("existed") for one in said] == [False, None, None, False]
+    assert [one.get("error", {}).get("code") for one in said[1:3]] == [
+        "bad_field",
+        "missing_field",
+    ]
+    assert (err, code) == ("", 65)
+
+
+def test_many_jobs_up_to_a_line_that_cannot_be_read(quern, redis):
+    out, err, code = quern.run("submit", "--jobs", "-", stdin='{"prompt": "1"}\nx\0y\n')
+    assert len(out.split()) == 1 and code == 65
+    assert "line 2 is not text" in err
+
+
+def test_more_jobs_than_go_at_once(quern, redis):
+    out = quern("submit", "--jobs", "-", stdin='{"prompt": "q"}\n' * 2500)
+    assert len(set(out.split())) == 2500
+    assert len(redis.keys(f"{ROOT}job:*")) == 2500
+
+
+def test_many_jobs_without_redis_stop_at_once(quern):
+    url = "unix:///nowhere.sock"
+    out, err, code = quern.run("submit", "--jobs", "-", stdin=LINES, REDIS_URL=url)
+    assert (out, code) == ("", 69)
+
+
 def test_a_question_from_standard_input(quern, consumer):
     child = quern.start("run", "-", stdin="long\nquestion")
     job = consumer.take()
@@ -234,7 +283,7 @@ def test_an_expired_job_is_not_an_unknown_one(quern, consumer, redis):
     redis.delete(f"{ROOT}result:{id}")
     assert "no longer kept" in quern("get", id, code=1)
     redis.delete(f"{ROOT}events:{id}")
-    assert "events are no longer kept" in quern("watch", id, code=65)
+    assert "no longer kept" in quern("watch", id, code=1)
     assert f"no job {UNKNOWN}" in quern("get", UNKNOWN, code=65)
     assert f"no job {UNKNOWN}" in quern("watch", UNKNOWN, code=65)
     assert f"no job {UNKNOWN}" in quern("wait", UNKNOWN, code=65)
@@ -268,6 +317,9 @@ USAGE = [
     ("run", "QUESTION is missing (or --job FILE)"),
     ("run a b", '"b" is too much: put the question in quotes'),
     ("run a --job b", "a question and --job: only one of them"),
+    ("submit a --jobs b", "a question and --jobs: only one of them"),
+    ("submit --job a --jobs b", "--job and --jobs: only one of them"),
+    ("run --jobs a", "there is no option --jobs"),
     ("get", "ID is missing"),
     ("get --nonsense", "there is no option --nonsense"),
     ("get -z", "there is no option -z"),

@@ -42,7 +42,7 @@ class World:
 
     def ended(self, state="completed"):
         id = self.running()
-        self.jobs.finish(id, 1, state)
+        self.jobs.finish(id, self.jobs.epoch(id), state)
         return id
 
     def laned(self):
@@ -64,6 +64,9 @@ class World:
     def with_blob(self):
         name = self.jobs.put(f"bytes {self.number}".encode())
         return self.submit(queue="q", blobs=[name]), name
+
+    def queue_of(self, id):
+        return self.jobs.facts(id)["queue"]
 
     def entry(self, id):
         return self.jobs.facts(id)["entry"]
@@ -99,13 +102,13 @@ def an_entry_is_deleted(world):
 
 def a_running_job_has_no_lease(world):
     id = world.running()
-    world.redis.zrem(world.key("leases"), id)
+    world.redis.zrem(world.key(f"leases:{world.queue_of(id)}"), id)
     return job_key(id), "it runs, but has no lease"
 
 
 def a_running_jobs_entry_was_acknowledged(world):
     id = world.running()
-    stream = world.jobs.work(world.jobs.facts(id)["queue"])
+    stream = world.jobs.work(world.queue_of(id))
     world.redis.xack(stream, "consumers", world.entry(id))
     return job_key(id), "it runs, but nobody has taken its entry"
 
@@ -243,7 +246,7 @@ def an_ended_job_holds_a_unique_key(world):
 
 def an_ended_job_has_a_lease(world):
     id = world.ended()
-    world.redis.zadd(world.key("leases"), {id: 1})
+    world.redis.zadd(world.key("leases:q"), {id: 1})
     return job_key(id), "it is completed, but it has a lease"
 
 
@@ -259,8 +262,8 @@ def a_state_that_is_none(world):
 
 
 def no_job_id_in_a_set(world):
-    world.redis.zadd(world.key("leases"), {"me": 1})
-    return "leases", 'names "me", which is no job id'
+    world.redis.zadd(world.key("leases:q"), {"me": 1})
+    return "leases:q", 'names "me", which is no job id'
 
 
 BREAKS = [
@@ -309,11 +312,13 @@ def sound():
         world.ended("failed")
         world.submit(queue="q", deadline_ms=600000, unique_key="u")
         waits = world.running()
-        world.jobs.wait(waits, 1, 0, "approval", 0)
+        world.jobs.wait(waits, world.jobs.epoch(waits), 0, "approval", 0)
         session = world.running(session="s")
-        world.jobs.claim(session, 1, "default/s")
+        world.jobs.claim(session, world.jobs.epoch(session), "default/s")
         blob = world.jobs.put(b"x = 1")
-        world.jobs.save(session, 1, 0, session="default/s", files=[blob])
+        world.jobs.save(
+            session, world.jobs.epoch(session), 0, session="default/s", files=[blob]
+        )
         world.redis.xadd(world.jobs.work("q"), {"no": "job"})
         world.jobs.take_jobs(queues=["q"], count=50)
         yield world

@@ -28,7 +28,7 @@ def bury(jobs, number, queue="default", code="model_unavailable", **pairs):
     jobs.begin(stream=jobs.work(queue))
     error = {"kind": "retry", "code": code, "message": "nobody answered"}
     result = pack(v=1, id=id, status="failed", error=error)
-    jobs.finish(id, 1, "failed", result, error_code=code)
+    jobs.finish(id, jobs.epoch(id), "failed", result, error_code=code)
     return id
 
 
@@ -200,6 +200,18 @@ def test_what_was_no_job_is_shown_and_forgotten_but_never_run(quern, jobs):
 
 
 @pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)
+def test_a_dead_job_goes_on_where_it_failed_or_begins_anew(quern, jobs, verb):
+    jobs.submit(A, pack(v=1, id=A, prompt="?"))
+    for how, records in (([], [b"paid"]), (["--anew"], [])):
+        job = jobs.begin()
+        if not job.journal:
+            jobs.journal(A, job.epoch, 0, b"paid")
+        jobs.finish(A, job.epoch, "failed")
+        quern(*verb, A, *how)
+        assert jobs.records(A) == records
+
+
+@pytest.mark.parametrize("verb", [["dead", "requeue"], ["retry"]], ids=" ".join)
 def test_a_dead_job_runs_again_under_its_id(quern, jobs, verb):
     bury(jobs, 1)
     assert quern.json(*verb, A) == [{"id": A, "outcome": "requeued", "dry_run": False}]
@@ -332,6 +344,7 @@ def test_a_schedule_submits_its_job(quern, jobs):
     said = quern(
         *("schedule", "add", "report", "every 1s", "how much?"),
         *"--queue night --tenant acme --model big --session lab".split(),
+        *"--unique u --priority high".split(),
     )
     assert said.count("\n") == 5 and said.startswith("next       20")
     time.sleep(1.01)
@@ -343,6 +356,7 @@ def test_a_schedule_submits_its_job(quern, jobs):
         "acme",
         "lab",
     )
+    assert (facts["unique"], facts["priority"]) == ("u", "high")
     body = msgpack.unpackb(jobs.body(job_id(900)))
     assert body["prompt"] == "how much?" and body["model"] == "big"
     assert body["id"] == job_id(900)
@@ -399,9 +413,10 @@ def test_a_schedules_job_as_json(quern, jobs):
     job = json.dumps({"kind": "code", "cells": ["1 + 1"]})
     quern("schedule", "add", "n", "@daily", "--job", "-", stdin=job)
     assert quern.json("schedule", "show", "n")[0]["job"]["cells"] == ["1 + 1"]
-    job = json.dumps({"prompt": "q", "idempotency_key": "k"})
-    said = quern("schedule", "add", "m", "@daily", "--job", "-", stdin=job, code=65)
-    assert "each time has its own" in said
+    for name, value in (("id", A), ("idempotency_key", "k"), ("not_before", 1)):
+        job = json.dumps({"prompt": "q", name: value})
+        said = quern("schedule", "add", "m", "@daily", "--job", "-", stdin=job, code=65)
+        assert f"{name}: a schedule's job can have none" in said
 
 
 # --- words ----------------------------------------------------------------------

@@ -15,6 +15,7 @@ from servers import (
     wait_until,
 )
 from stack import Stack
+from watcher import Watcher
 
 PARTITIONS = 8
 TENANTS = ("default", "acme", "bolt", "core", "dune", "echo", "fern", "gale")
@@ -202,3 +203,19 @@ def test_a_password_is_that_of_all_nodes(tmp_path):
             quern = Command(cluster.url, tmp_path)
             for tenant in TENANTS:
                 done(quern, submit(quern, tenant))
+
+
+def test_one_connection_follows_jobs_of_all_nodes(cluster, stack, quern):
+    """What is published on one node is heard on every other."""
+    with Watcher(cluster.url) as watcher:
+        jobs = [submit(quern, tenant) for tenant in TENANTS]
+        for job in jobs:
+            watcher.follow(job)
+        stack.consumer()
+        assert watcher.end(60) == 0
+    for job in jobs:
+        root = f"quern:{{{job[15:18]}}}:"
+        with cluster.master(root).client() as client:
+            kept = client.xrange(f"{root}events:{job}")
+        assert watcher.events[job] == [fields[b"event"] for _, fields in kept]
+        assert job in watcher.ended and not watcher.gaps[job]

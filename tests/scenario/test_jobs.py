@@ -43,6 +43,13 @@ def cells(code, **job):
     return {"kind": "code", "cells": [code] if isinstance(code, str) else code, **job}
 
 
+def test_a_cell_without_code_needs_no_session(stack):
+    job = stack.submit(**cells([""]))
+    result = stack.result(job)
+    assert (result["status"], result.get("cells", [])) == ("completed", [])
+    assert stack.types(job) == ["job.queued", "job.started", "job.completed"]
+
+
 def test_answer_and_chart(stack):
     job = stack.submit(prompt=PLOT, files=[stack.file("sales.csv", CSV)])
     result = stack.result(job)

@@ -88,7 +88,7 @@ def test_work_that_comes_in_a_drain_goes_back(stack):
         way.hold(b"XREADGROUP")
         assert way.held.wait(10)
         late = stack.submit(prompt="y")
-        wait_until(lambda: pending(stack) == 2, what="it is claimed")
+        wait_until(lambda: pending(stack) == 1, what="it is claimed")
         consumer.signal(signal.SIGTERM)
         consumer.wait_for('"drain"')
         way.let_go()
@@ -99,6 +99,23 @@ def test_work_that_comes_in_a_drain_goes_back(stack):
     assert stack.types(late)[-1] == "job.queued"
     assert pending(stack) == 0, "nobody has to wait for a lease to end"
     assert stack.model.counts()["total"] == 1
+
+
+def test_a_lost_answer_is_no_crash(stack):
+    """Jobs have started, and nobody heard of it: whoever asked asks again, long
+    before their leases end."""
+    with HeldRedis(stack.redis.socket) as way:
+        stack.consumer(redis_url=way.url, lease_ms=600000)
+        way.hold(b"quern_v1_take")
+        jobs = [stack.submit(prompt="x") for _ in range(3)]
+        assert way.held.wait(10)
+        stack.wait_event(jobs[0], "job.started")
+        way.drop()
+        results = [stack.result(job) for job in jobs]
+    assert [result["status"] for result in results] == ["completed"] * 3
+    assert [result["attempts"] for result in results] == [1] * 3
+    assert stack.types(jobs[0]).count("job.started") == 1
+    assert stack.model.counts()["total"] == 3
 
 
 @one_way
@@ -128,6 +145,28 @@ def test_quiet_claims_nothing(stack):
     time.sleep(0.5)
     assert stack.state(job) == "queued"
     assert consumer.alive()
+
+
+def asked(stack):
+    """How often it was asked for jobs: a take reads its ticket, once."""
+    stats = stack.db.info("commandstats")
+    return stats["cmdstat_get"]["calls"] + stats["cmdstat_xreadgroup"]["calls"]
+
+
+def test_a_paused_queue_is_left_alone_until_it_goes_on(stack):
+    stack.model.script([{"text": "ok", "delay_ms": 300}])
+    jobs = [stack.submit(prompt="x") for _ in range(5)]
+    stack.consumer(slots=1)
+    stack.wait_event(jobs[0], "job.started")
+    stack.call("queue_set", "default", "paused", "1")
+    stack.result(jobs[0])
+    wait_until(stack.is_quiet, what="the others stand in their lane")
+    before = asked(stack)
+    time.sleep(1)
+    assert asked(stack) - before < 20
+    assert [stack.state(job) for job in jobs[1:]] == ["queued"] * 4
+    stack.call("queue_set", "default", "paused", "")
+    assert [stack.result(job)["attempts"] for job in jobs] == [1] * 5
 
 
 def test_the_state_is_dumped(stack):

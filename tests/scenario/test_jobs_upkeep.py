@@ -104,6 +104,23 @@ def test_a_lane_is_let_in_at_its_rate(stack):
     quern(stack, "queue", "set", "default", "tenant_rate:slow=", "tenant_rate_ms=")
 
 
+def test_a_stream_that_was_deleted_behind_a_busy_worker_comes_back(stack):
+    busy = stack.consumer(name="busy", queues="mended", slots=1)
+    lasting = "import time; time.sleep(4)"
+    jobs = [
+        stack.submit(kind="code", cells=[cell], queue="mended")
+        for cell in (lasting, "1", "2")
+    ]
+    stack.wait_event(jobs[0], "tool.started")
+    walked = f"{ROOT}mended"
+    wait_until(lambda: stack.db.pttl(walked) > 60000, what="nobody walks")
+    stack.db.delete(f"{ROOT}work:mended:normal")
+    jobs.append(stack.submit(kind="code", cells=["3"], queue="mended"))
+    for job in jobs:
+        assert stack.result(job, 60)["status"] == "completed"
+    busy.kill()
+
+
 def test_a_worker_reports_what_it_does(stack):
     wait_until(lambda: "first" in workers(stack), what="its report")
     line = workers(stack)["first"]

@@ -19,13 +19,16 @@ def test_a_job_goes_its_way(queue):
     assert queue.submit(A, b"body", queue="default") == (A, "created")
     assert queue.state(A) == "queued"
     job = queue.begin()
-    assert (job.run, job.id, job.epoch, job.attempt, job.crashes) == (True, A, 1, 1, 0)
+    assert (job.run, job.id, job.attempt, job.crashes) == (True, A, 1, 0)
     assert (job.body, job.journal, job.deadline_at) == (b"body", [], 0)
     assert job.submitted_at <= job.now
-    assert queue.beat("c", (A, 1)) == [(1, 0)]
-    assert queue.journal(A, 1, 0, b"r0", "turn.started", pack(turn=1)) == 1
-    assert queue.event(A, 1, "message.delta", pack(turn=1, text="hé")) == 4
-    assert queue.finish(A, 1, result=pack(v=1), data=pack(ms=7)) == "completed"
+    assert queue.beat("c", (A, queue.epoch(A))) == [(1, 0)]
+    assert queue.journal(A, queue.epoch(A), 0, b"r0", "turn.started", pack(turn=1)) == 1
+    assert queue.event(A, queue.epoch(A), "message.delta", pack(turn=1, text="hé")) == 4
+    assert (
+        queue.finish(A, queue.epoch(A), result=pack(v=1), data=pack(ms=7))
+        == "completed"
+    )
 
     assert queue.types(A) == [
         "job.queued",
@@ -63,7 +66,7 @@ def test_what_is_published_is_what_is_in_the_stream(queue):
         assert reader.get_message(timeout=5)["type"] == "subscribe"
         queue.submit(A)
         queue.begin()
-        queue.finish(A, 1)
+        queue.finish(A, queue.epoch(A))
         heard = [reader.get_message(timeout=5)["data"] for _ in range(3)]
     stored = [fields[b"event"] for _, fields in queue.client.xrange(channel)]
     assert heard == stored
@@ -123,7 +126,7 @@ def test_the_same_id_again_is_the_same_job(queue):
     assert queue.submit(A, b"one") == (A, "exists")
     refused("BADARG", queue.submit, A, b"two")
     queue.begin()
-    queue.finish(A, 1)
+    queue.finish(A, queue.epoch(A))
     assert queue.submit(A, b"one") == (A, "exists")
     assert queue.client.xlen(queue.work()) == 0
 
@@ -143,7 +146,7 @@ def test_the_same_key_of_the_same_tenant_is_the_same_job(queue):
 def test_an_id_whose_facts_were_deleted_can_be_used_again(queue):
     queue.submit(A)
     queue.begin()
-    queue.event(A, 1, "turn.started", b"")
+    queue.event(A, queue.epoch(A), "turn.started", b"")
     queue.client.delete(f"{queue.root}job:{A}", queue.work())
     assert queue.submit(A) == (A, "created")
     assert queue.types(A) == []
@@ -174,7 +177,7 @@ def test_the_depth_counts_what_waits_and_runs_in_all_priorities(queue):
     refused("QUEUEFULL", queue.submit, job_id(4), max_depth=3)
     assert queue.submit(job_id(3), max_depth=3)[1] == "exists"
     assert queue.submit(job_id(4), queue="other", max_depth=3)[1] == "created"
-    queue.finish(job.id, 1)
+    queue.finish(job.id, queue.epoch(job.id))
     assert queue.submit(job_id(5), max_depth=3)[1] == "created"
 
 
@@ -193,21 +196,21 @@ def test_what_was_submitted_before_the_first_consumer_is_not_lost(queue):
 def test_start_again_is_the_same_attempt_under_a_new_epoch(queue):
     queue.submit(A)
     (entry,) = queue.take()
-    assert queue.start(entry).epoch == 1
+    epoch = queue.start(entry).epoch
     again = queue.start(entry)
-    assert (again.epoch, again.attempt, again.crashes) == (2, 1, 0)
-    refused("STALE", queue.event, A, 1, "turn.started", b"")
+    assert again.epoch > epoch and (again.attempt, again.crashes) == (1, 0)
+    refused("STALE", queue.event, A, queue.epoch(A), "turn.started", b"")
     assert queue.types(A) == ["job.queued", "job.started"]
 
 
 def test_a_record_again_is_no_change(queue):
     queue.submit(A)
     queue.begin()
-    assert queue.journal(A, 1, 0, b"r0", "turn.started", b"") == 1
-    assert queue.journal(A, 1, 1, b"r1") == 2
-    assert queue.journal(A, 1, 0, b"r0", "turn.started", b"") == 2
-    refused("MISPLACED", queue.journal, A, 1, 0, b"other")
-    refused("MISPLACED", queue.journal, A, 1, 3, b"r3")
+    assert queue.journal(A, queue.epoch(A), 0, b"r0", "turn.started", b"") == 1
+    assert queue.journal(A, queue.epoch(A), 1, b"r1") == 2
+    assert queue.journal(A, queue.epoch(A), 0, b"r0", "turn.started", b"") == 2
+    refused("MISPLACED", queue.journal, A, queue.epoch(A), 0, b"other")
+    refused("MISPLACED", queue.journal, A, queue.epoch(A), 3, b"r3")
     assert queue.records(A) == [b"r0", b"r1"]
     assert queue.types(A).count("turn.started") == 1
 
@@ -215,9 +218,9 @@ def test_a_record_again_is_no_change(queue):
 def test_finish_again_is_the_same_answer(queue):
     queue.submit(A)
     queue.begin()
-    assert queue.finish(A, 1, "incomplete", pack(n=1)) == "incomplete"
-    assert queue.finish(A, 1, "incomplete", pack(n=2)) == "incomplete"
-    refused("STALE", queue.finish, A, 1, "completed", pack(n=3))
+    assert queue.finish(A, queue.epoch(A), "incomplete", pack(n=1)) == "incomplete"
+    assert queue.finish(A, queue.epoch(A), "incomplete", pack(n=2)) == "incomplete"
+    refused("STALE", queue.finish, A, queue.epoch(A), "completed", pack(n=3))
     assert queue.result(A) == {"n": 1}
     assert queue.types(A)[-1] == "job.incomplete"
 
@@ -225,16 +228,16 @@ def test_finish_again_is_the_same_answer(queue):
 def test_release_again_is_no_change(queue):
     queue.submit(A)
     queue.begin()
-    assert queue.release(A, 1, "drain") == "queued"
-    assert queue.release(A, 1, "drain") == "queued"
+    assert queue.release(A, queue.epoch(A), "drain") == "queued"
+    assert queue.release(A, queue.epoch(A), "drain") == "queued"
     assert queue.client.xlen(queue.work()) == 1
     assert queue.begin().attempt == 1
-    refused("STALE", queue.release, A, 1)
+    refused("STALE", queue.release, A, queue.epoch(A))
     queue.submit(B)
     queue.begin()
     queue.cancel(B)
-    assert queue.release(B, 1) == "cancelled"
-    assert queue.release(B, 1) == "cancelled"
+    assert queue.release(B, queue.epoch(B)) == "cancelled"
+    assert queue.release(B, queue.epoch(B)) == "cancelled"
 
 
 def test_cancel_again_is_the_same_answer(queue):
@@ -253,9 +256,9 @@ def test_cancel_again_is_the_same_answer(queue):
 def test_no_write_of_an_epoch_that_is_over_is_taken(queue):
     queue.submit(A)
     queue.begin("zombie")
-    queue.release(A, 1)
-    job = queue.begin("heir")
-    assert job.epoch == 3
+    queue.release(A, queue.epoch(A))
+    mine, over = queue.begin("heir").epoch, queue.epoch(A)
+    assert mine > over + 1
     writes = {
         "journal": lambda epoch: queue.journal(A, epoch, 0, b"r"),
         "event": lambda epoch: queue.event(A, epoch, "turn.started", b""),
@@ -264,21 +267,43 @@ def test_no_write_of_an_epoch_that_is_over_is_taken(queue):
     }
     before = queue.facts(A)
     for write in writes.values():
-        for epoch in (0, 1, 2, 4, "x", "", "3.0", "-3"):
+        for epoch in (0, over, over + 1, mine + 1, "x", "", f"{mine}.0", f"-{mine}"):
             refused("STALE", write, epoch)
-    assert queue.beat("zombie", (A, 1), (A, 3)) == [(0, 0), (0, 0)]
-    assert queue.beat("heir", (A, 1), (A, 3)) == [(0, 0), (1, 0)]
+    assert queue.beat("zombie", (A, over), (A, mine)) == [(0, 0), (0, 0)]
+    assert queue.beat("heir", (A, over), (A, mine)) == [(0, 0), (1, 0)]
     assert queue.facts(A) == before and queue.records(A) == []
+
+
+def test_an_epoch_does_not_come_again_when_a_failover_has_lost_its_start(queue):
+    queue.submit(A)
+    replica = {key: queue.client.dump(key) for key in queue.client.keys()}
+    lost = queue.begin("zombie").epoch
+    queue.wait_idle(2)
+    queue.client.flushdb()
+    for key, bytes in replica.items():
+        queue.client.restore(key, 0, bytes)
+    heir = queue.begin("heir")
+    assert (heir.attempt, heir.epoch > lost) == (1, True)
+    refused("STALE", queue.finish, A, lost)
+
+
+def test_an_epoch_rises_also_when_the_clock_stands_behind_it(queue):
+    """The clock of the server before was ahead."""
+    queue.submit(A)
+    ahead = queue.begin().epoch + 3600 * 1000
+    queue.client.hset(f"{queue.root}job:{A}", "epoch", ahead)
+    queue.release(A, ahead)
+    assert queue.begin().epoch == ahead + 2
 
 
 def test_nothing_is_written_after_the_end(queue):
     queue.submit(A)
     queue.begin()
-    queue.finish(A, 1)
-    refused("STALE", queue.journal, A, 1, 0, b"r")
-    refused("STALE", queue.event, A, 1, "turn.started", b"")
-    refused("STALE", queue.release, A, 1)
-    assert queue.beat("c", (A, 1)) == [(0, 0)]
+    queue.finish(A, queue.epoch(A))
+    refused("STALE", queue.journal, A, queue.epoch(A), 0, b"r")
+    refused("STALE", queue.event, A, queue.epoch(A), "turn.started", b"")
+    refused("STALE", queue.release, A, queue.epoch(A))
+    assert queue.beat("c", (A, queue.epoch(A))) == [(0, 0)]
     assert queue.cancel(A) == "late"
 
 
@@ -320,29 +345,39 @@ def test_only_the_consumer_that_holds_the_entry_may_start_it(queue):
 def test_bad_events_change_nothing(queue, word, events):
     queue.submit(A)
     queue.begin()
-    refused(word, queue.event, A, 1, *events)
-    refused(word, queue.journal, A, 1, 0, b"r", *events)
+    refused(word, queue.event, A, queue.epoch(A), *events)
+    refused(word, queue.journal, A, queue.epoch(A), 0, b"r", *events)
     assert queue.records(A) == [] and len(queue.events(A)) == 2
 
 
 def test_events_of_the_consumer_about_the_job_are_two(queue):
     queue.submit(A)
     queue.begin()
-    assert queue.event(A, 1, "job.retrying", b"", "job.waiting", pack(wait_ms=5)) == 4
-    assert queue.event(A, 1) == 4
+    assert (
+        queue.event(
+            A, queue.epoch(A), "job.retrying", b"", "job.waiting", pack(wait_ms=5)
+        )
+        == 4
+    )
+    assert queue.event(A, queue.epoch(A)) == 4
 
 
 def test_bounds_of_records_and_results(queue):
     queue.submit(A)
     queue.begin()
-    refused("TOOBIG", queue.journal, A, 1, 0, b"x" * (1024 * 1024 + 1))
-    refused("TOOBIG", queue.finish, A, 1, "completed", b"x" * (1024 * 1024 + 1))
-    refused("TOOBIG", queue.finish, A, 1, data=b"\x81" + b"x" * 65536)
-    refused("BADARG", queue.finish, A, 1, data=b"\x90")
-    refused("BADARG", queue.finish, A, 1, state="queued")
-    refused("BADARG", queue.finish, A, 1, result_ttl_ms="x")
-    assert queue.journal(A, 1, 0, b"x" * (1024 * 1024)) == 1
-    assert queue.finish(A, 1, "completed", b"x" * (1024 * 1024)) == "completed"
+    refused("TOOBIG", queue.journal, A, queue.epoch(A), 0, b"x" * (1024 * 1024 + 1))
+    refused(
+        "TOOBIG", queue.finish, A, queue.epoch(A), "completed", b"x" * (1024 * 1024 + 1)
+    )
+    refused("TOOBIG", queue.finish, A, queue.epoch(A), data=b"\x81" + b"x" * 65536)
+    refused("BADARG", queue.finish, A, queue.epoch(A), data=b"\x90")
+    refused("BADARG", queue.finish, A, queue.epoch(A), state="queued")
+    refused("BADARG", queue.finish, A, queue.epoch(A), result_ttl_ms="x")
+    assert queue.journal(A, queue.epoch(A), 0, b"x" * (1024 * 1024)) == 1
+    assert (
+        queue.finish(A, queue.epoch(A), "completed", b"x" * (1024 * 1024))
+        == "completed"
+    )
 
 
 def test_many_events_are_capped_and_the_terminal_one_is_there(queue):
@@ -350,8 +385,8 @@ def test_many_events_are_capped_and_the_terminal_one_is_there(queue):
     queue.begin()
     pairs = ["message.delta", pack(text="x")] * 1000
     for _ in range(12):
-        queue.event(A, 1, *pairs)
-    queue.finish(A, 1)
+        queue.event(A, queue.epoch(A), *pairs)
+    queue.finish(A, queue.epoch(A))
     assert 10000 <= len(queue.events(A)) < 10300
     assert queue.types(A)[-1] == "job.completed"
 
@@ -362,7 +397,7 @@ def test_many_events_are_capped_and_the_terminal_one_is_there(queue):
 def test_a_failed_job_is_kept_with_its_bytes_among_the_dead(queue):
     queue.submit(A, b"body")
     queue.begin()
-    queue.finish(A, 1, "failed", error_code="bad_field", dead_ttl_ms=1000)
+    queue.finish(A, queue.epoch(A), "failed", error_code="bad_field", dead_ttl_ms=1000)
     facts = queue.facts(A)
     assert (queue.body(A), facts["error_code"]) == (b"body", "bad_field")
     assert queue.dead() == [A]
@@ -383,8 +418,8 @@ def test_a_drain_costs_no_attempt(queue):
 def test_a_released_job_keeps_its_journal_and_goes_on(queue):
     queue.submit(A)
     queue.begin()
-    queue.journal(A, 1, 0, b"r0")
-    queue.release(A, 1)
+    queue.journal(A, queue.epoch(A), 0, b"r0")
+    queue.release(A, queue.epoch(A))
     assert queue.begin("c2").journal == [b"r0"]
     assert queue.client.ttl(f"{queue.root}journal:{A}") == -1
 
@@ -393,7 +428,7 @@ def test_the_first_start_is_remembered(queue):
     queue.submit(A)
     queue.begin()
     first = queue.facts(A)["started_at"]
-    queue.release(A, 1)
+    queue.release(A, queue.epoch(A))
     queue.wait_idle(5)
     queue.begin()
     assert queue.facts(A)["started_at"] == first
@@ -404,7 +439,7 @@ def test_the_dead_are_forgotten_with_their_facts(queue):
     queue.client.expire(f"{queue.root}dead:default", 100)
     queue.submit(A)
     queue.begin()
-    queue.finish(A, 1, "failed")
+    queue.finish(A, queue.epoch(A), "failed")
     assert queue.dead() == [A]
     assert queue.client.pttl(f"{queue.root}dead:default") > WEEK_MS
 
@@ -412,12 +447,12 @@ def test_the_dead_are_forgotten_with_their_facts(queue):
 def test_each_of_the_dead_is_kept_for_its_own_time(queue):
     queue.submit(A)
     queue.begin()
-    queue.finish(A, 1, "failed", dead_ttl_ms=9 * WEEK_MS)
+    queue.finish(A, queue.epoch(A), "failed", dead_ttl_ms=9 * WEEK_MS)
     # One that is kept for a shorter time, when the first is old already.
     queue.client.zadd(f"{queue.root}dead:default", {A: 1})
     queue.submit(B)
     queue.begin()
-    queue.finish(B, 1, "failed", dead_ttl_ms=1000)
+    queue.finish(B, queue.epoch(B), "failed", dead_ttl_ms=1000)
     assert queue.dead() == [A, B]
     assert queue.client.pttl(f"{queue.root}dead:default") > 9 * WEEK_MS
 
@@ -468,9 +503,9 @@ def test_cancel_while_it_runs(queue):
         queue.begin()
         assert queue.cancel(A, "enough") == "asked"
         assert reader.get_message(timeout=5)["data"] == f"cancel {A}".encode()
-    assert queue.beat("c", (A, 1)) == [(1, 1)]
+    assert queue.beat("c", (A, queue.epoch(A))) == [(1, 1)]
     assert queue.state(A) == "in_progress"
-    assert queue.finish(A, 1, "cancelled") == "cancelled"
+    assert queue.finish(A, queue.epoch(A), "cancelled") == "cancelled"
 
 
 def test_names_of_consumers_long_gone_are_forgotten(queue):
@@ -483,7 +518,7 @@ def test_names_of_consumers_long_gone_are_forgotten(queue):
     for name in ("idle", "busy"):
         (entry,) = queue.take(name)
         queue.start(entry, name)
-    queue.finish(A, 1)
+    queue.finish(A, queue.epoch(A))
     time.sleep(0.11)
     queue.reclaim(lease_ms=60000)
     assert names() == [b"busy", b"idle"], "not heard of for a while"
@@ -496,7 +531,7 @@ def test_what_was_asked_to_cancel_does_not_come_back(queue):
     queue.submit(A)
     queue.begin()
     queue.cancel(A, "enough")
-    assert queue.release(A, 1) == "cancelled"
+    assert queue.release(A, queue.epoch(A)) == "cancelled"
     assert queue.state(A) == "cancelled"
     queue.submit(B)
     (entry,) = queue.take()
@@ -513,22 +548,31 @@ def test_reasons_are_short_text(queue, reason):
     queue.submit(A)
     refused("BADARG", queue.cancel, A, raw)
     queue.begin()
-    refused("BADARG", queue.release, A, 1, raw)
-    assert queue.release(A, 1, "ä€😀".encode()) == "queued"
+    refused("BADARG", queue.release, A, queue.epoch(A), raw)
+    assert queue.release(A, queue.epoch(A), "ä€😀".encode()) == "queued"
 
 
 def test_an_event_that_comes_again_is_known_by_its_number(queue):
     queue.submit(A)
     queue.begin()
-    assert queue.event(A, 1, 1, "message.delta", pack(text="ha")) == 3
-    assert queue.event(A, 1, 2, "message.delta", pack(text="ha")) == 4
+    assert queue.event(A, queue.epoch(A), 1, "message.delta", pack(text="ha")) == 3
+    assert queue.event(A, queue.epoch(A), 2, "message.delta", pack(text="ha")) == 4
     for number in (2, 1):
-        assert queue.event(A, 1, number, "message.delta", pack(text="ha")) == 4
+        assert (
+            queue.event(A, queue.epoch(A), number, "message.delta", pack(text="ha"))
+            == 4
+        )
     assert queue.types(A).count("message.delta") == 2
-    assert queue.release(A, 1, "released") == "queued"
+    assert queue.release(A, queue.epoch(A), "released") == "queued"
     queue.begin()
     before = len(queue.types(A))
-    queue.event(A, 3, 1, "message.delta", pack(text="another attempt counts anew"))
+    queue.event(
+        A,
+        queue.epoch(A, 2),
+        1,
+        "message.delta",
+        pack(text="another attempt counts anew"),
+    )
     assert len(queue.types(A)) == before + 1
 
 

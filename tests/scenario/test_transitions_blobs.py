@@ -19,7 +19,7 @@ def test_a_job_that_runs_keeps_its_files_and_lets_them_go_at_its_end(queue):
     files = [queue.put(b"%d" % number, seconds=1) for number in range(64)]
     queue.submit(A, blobs=files)
     queue.begin()
-    queue.release(A, 1)
+    queue.release(A, queue.epoch(A))
     epoch = queue.begin().epoch
     assert {queue.blob_ttl(file) for file in files} == {-1}
     queue.finish(A, epoch, result_ttl_ms=3 * DAY_S * 1000)

@@ -146,16 +146,16 @@ def test_no_more_of_a_tenant_run_than_it_may(queue):
     assert taken(queue, count=99) == []
     finish(queue, job_id(1))
     assert taken(queue, count=99) == [job_id(3)]
-    queue.release(job_id(0), 1)
+    queue.release(job_id(0), queue.epoch(job_id(0)))
     assert taken(queue, count=99) == [job_id(0)]
 
 
 # how a job that counts ends
 LEAVES = [
-    ("finish", lambda q: q.finish(A, 1)),
-    ("release and cancel", lambda q: (q.cancel(A), q.release(A, 1))),
-    ("wait for a retry", lambda q: q.wait(A, 1, 60000)),
-    ("wait for approval", lambda q: q.wait(A, 1, 0, "approval", 0)),
+    ("finish", lambda q: q.finish(A, q.epoch(A))),
+    ("release and cancel", lambda q: (q.cancel(A), q.release(A, q.epoch(A)))),
+    ("wait for a retry", lambda q: q.wait(A, q.epoch(A), 60000)),
+    ("wait for approval", lambda q: q.wait(A, q.epoch(A), 0, "approval", 0)),
     ("lapse, out of crashes", lambda q: q.lapse(max_crashes=0)),
 ]
 
@@ -197,7 +197,7 @@ def test_a_limit_that_is_lowered_holds_for_what_stands_in_the_streams(queue):
     queue.queue_set(tenant_running=2)
     assert taken(queue) == [job_id(0), job_id(1)]
     assert sorted(queue.lane()) == [job_id(2), job_id(3), job_id(4)]
-    queue.finish(job_id(0), 1)
+    queue.finish(job_id(0), queue.epoch(job_id(0)))
     assert len(taken(queue)) == 1
 
 
@@ -296,8 +296,8 @@ def test_what_runs_in_a_paused_queue_ends_and_what_comes_back_waits(queue):
     queue.submit(B)
     queue.take_jobs(count=2)
     queue.queue_set(paused=1)
-    queue.finish(A, 1)
-    queue.release(B, 1)
+    queue.finish(A, queue.epoch(A))
+    queue.release(B, queue.epoch(B))
     assert taken(queue) == []
     queue.queue_set(paused=0)
     queue.promote()
@@ -391,7 +391,7 @@ def test_figures_of_a_queue(queue):
     queue.submit(job_id(50), delay_ms=60000)
     queue.wait_idle(3)
     job, *_ = queue.take_jobs(count=10)
-    queue.finish(job.id, 1, "failed")
+    queue.finish(job.id, queue.epoch(job.id), "failed")
     stats = queue.stats()
     assert stats.pop("oldest_ms") >= 3
     assert stats == {

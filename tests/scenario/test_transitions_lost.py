@@ -16,7 +16,7 @@ A, B = job_id(1), job_id(2)
 def test_a_job_whose_consumer_died_runs_again(queue):
     queue.submit(A)
     queue.begin("dead", lease_ms=5)
-    queue.journal(A, 1, 0, b"r0")
+    queue.journal(A, queue.epoch(A), 0, b"r0")
     queue.wait_idle(10)
     assert queue.reclaim(lease_ms=5) == ("-", 1)
     facts = queue.facts(A)
@@ -34,20 +34,23 @@ def test_a_zombie_is_refused_whatever_it_tries(queue):
     queue.begin("zombie", lease_ms=0)
     queue.reclaim()
     zombie = {
-        "journal": (A, 1, 0, b"late"),
-        "event": (A, 1, "message.delta", pack(text="late")),
-        "finish": (A, 1, "completed", b"late", b"", "", 0, 0),
+        "journal": (A, queue.epoch(A), 0, b"late"),
+        "event": (A, queue.epoch(A), "message.delta", pack(text="late")),
+        "finish": (A, queue.epoch(A), "completed", b"late", b"", "", 0, 0),
     }
     for name, args in zombie.items():
         refused("STALE", queue.call, name, *args)
-    assert queue.beat("zombie", (A, 1)) == [(0, 0)]
-    assert queue.release(A, 1) == "queued"  # which it is, but not by this
+    assert queue.beat("zombie", (A, queue.epoch(A))) == [(0, 0)]
+    assert queue.release(A, queue.epoch(A)) == "queued"  # which it is, but not by this
     assert queue.types(A).count("job.queued") == 2
     heir = queue.begin("heir")
     for name, args in zombie.items():
         refused("STALE", queue.call, name, *args)
-    refused("STALE", queue.release, A, 1)
-    assert queue.beat("zombie", (A, 1), (A, heir.epoch)) == [(0, 0), (0, 0)]
+    refused("STALE", queue.release, A, queue.epoch(A))
+    assert queue.beat("zombie", (A, queue.epoch(A)), (A, heir.epoch)) == [
+        (0, 0),
+        (0, 0),
+    ]
     queue.finish(A, heir.epoch, result=pack(by="heir"))
     for name, args in zombie.items():
         refused("STALE", queue.call, name, *args)
@@ -60,7 +63,7 @@ def test_a_zombie_cannot_finish_what_ended_without_it(queue):
     queue.begin(lease_ms=0)
     queue.reclaim(max_crashes=0)
     assert queue.state(A) == "failed"
-    refused("STALE", queue.finish, A, 1, "failed")
+    refused("STALE", queue.finish, A, queue.epoch(A), "failed")
 
 
 def test_a_lease_that_is_kept_is_not_reclaimed(queue):
@@ -68,7 +71,7 @@ def test_a_lease_that_is_kept_is_not_reclaimed(queue):
     queue.begin(lease_ms=1500)
     for _ in range(4):
         queue.wait_idle(500)
-        assert queue.beat("c", (A, 1)) == [(1, 0)]
+        assert queue.beat("c", (A, queue.epoch(A))) == [(1, 0)]
         assert queue.reclaim(lease_ms=1500) == ("-", 0)
     assert queue.state(A) == "in_progress"
 
@@ -118,10 +121,10 @@ def test_a_consumer_with_a_lower_bound_judges_before_it_decodes(queue):
 def test_ten_dead_among_three_hundred_are_found_by_walking(queue):
     """As a consumer of build 10 does, and in one step, by their leases."""
     for number in range(300):
-        queue.submit(job_id(number))
-    for job in queue.take_jobs("alive", 145) + queue.take_jobs("alive", 145):
-        assert job.run
-    dead = [job.id for job in queue.take_jobs("dead", 10, lease_ms=5)]
+        queue.submit(job_id(number), tenant=f"t{number}")
+    for entry in queue.take("alive", 290):
+        assert queue.start(entry, "alive").run
+    dead = [queue.start(e, "dead", lease_ms=5).id for e in queue.take("dead", 10)]
     assert len(dead) == 10
     queue.wait_idle(20)
     cursor, found, steps = "-", 0, 0
@@ -152,12 +155,14 @@ def test_a_group_that_was_destroyed_costs_no_attempt(queue):
     queue.submit(B)
     queue.begin("c1")
     queue.client.xgroup_destroy(queue.work(), GROUP)
-    assert queue.beat("c1", (A, 1)) == [(1, 0)], "the lease is not in the group"
+    assert queue.beat("c1", (A, queue.epoch(A))) == [
+        (1, 0)
+    ], "the lease is not in the group"
     assert queue.reclaim() == ("-", 0)  # makes it
     first, second = queue.take("c2", 10)
     assert queue.start(first, "c2").reason == "taken"
     assert queue.start(second, "c2").crashes == 0
-    assert queue.finish(A, 1) == "completed"
+    assert queue.finish(A, queue.epoch(A)) == "completed"
 
 
 def test_what_somebody_claimed_past_us_is_ours_while_the_lease_lasts(queue):
@@ -166,10 +171,10 @@ def test_what_somebody_claimed_past_us_is_ours_while_the_lease_lasts(queue):
     queue.start(entry, "c1")
     queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
     assert queue.start(entry, "thief").reason == "taken"
-    assert queue.beat("c1", (A, 1)) == [(1, 0)]
+    assert queue.beat("c1", (A, queue.epoch(A))) == [(1, 0)]
     owner = queue.client.xpending_range(queue.work(), GROUP, "-", "+", 1)[0]["consumer"]
     assert owner == b"thief", "a beat takes nothing back"
-    assert queue.finish(A, 1) == "completed"
+    assert queue.finish(A, queue.epoch(A)) == "completed"
 
 
 def test_what_somebody_claimed_past_us_is_theirs_when_the_lease_is_over(queue):
@@ -179,8 +184,8 @@ def test_what_somebody_claimed_past_us_is_theirs_when_the_lease_is_over(queue):
     queue.client.xclaim(queue.work(), GROUP, "thief", 0, [entry])
     job = queue.start(entry, "thief")
     assert (job.run, job.crashes, job.attempt) == (True, 1, 2)
-    assert queue.beat("c1", (A, 1)) == [(0, 0)]
-    refused("STALE", queue.finish, A, 1)
+    assert queue.beat("c1", (A, queue.epoch(A))) == [(0, 0)]
+    refused("STALE", queue.finish, A, queue.epoch(A))
 
 
 def test_who_takes_over_a_job_that_was_cancelled_ends_it(queue):
@@ -197,7 +202,7 @@ def test_a_beat_does_not_count_as_a_delivery(queue):
     queue.submit(A)
     queue.begin()
     for _ in range(5):
-        queue.beat("c", (A, 1))
+        queue.beat("c", (A, queue.epoch(A)))
     row = queue.client.xpending_range(queue.work(), GROUP, "-", "+", 1)[0]
     assert row["times_delivered"] == 1
 
@@ -205,10 +210,10 @@ def test_a_beat_does_not_count_as_a_delivery(queue):
 def test_one_beat_carries_many_jobs(queue):
     for number in range(512):
         queue.submit(job_id(number))
-    assert len(queue.take_jobs(count=512)) == 512
-    holdings = [(job_id(number), 1) for number in range(512)]
+    holdings = [(job.id, job.epoch) for job in queue.take_jobs(count=512)]
+    assert len(holdings) == 512
     assert queue.beat("c", *holdings) == [(1, 0)] * 512
-    refused("BADARG", queue.beat, "c", *holdings, (A, 1))
+    refused("BADARG", queue.beat, "c", *holdings, (A, queue.epoch(A)))
     refused("BADARG", queue.call, "beat")
     refused("BADARG", queue.call, "beat", "c", A)
 
@@ -255,7 +260,7 @@ def test_a_second_entry_for_a_job_is_dropped(queue):
     queue.client.xadd(queue.work(), {"id": A})
     (third,) = queue.take("other")
     assert queue.start(third, "other").reason == "duplicate"
-    queue.finish(A, 1)
+    queue.finish(A, queue.epoch(A))
     queue.client.xadd(queue.work(), {"id": A})
     (fourth,) = queue.take("other")
     assert queue.start(fourth, "other").reason == "terminal"
@@ -294,9 +299,9 @@ def test_when_memory_is_out_running_jobs_end_and_new_ones_are_refused(queue):
     queue.client.config_set("maxmemory", "1")
     try:
         refused("OOM", queue.submit, B)
-        assert queue.beat("c", (A, 1)) == [(1, 0)]
-        assert queue.journal(A, 1, 0, b"r", "turn.started", b"") == 1
-        assert queue.finish(A, 1) == "completed"
+        assert queue.beat("c", (A, queue.epoch(A))) == [(1, 0)]
+        assert queue.journal(A, queue.epoch(A), 0, b"r", "turn.started", b"") == 1
+        assert queue.finish(A, queue.epoch(A)) == "completed"
     finally:
         queue.client.config_set("maxmemory", "0")
 
@@ -317,10 +322,10 @@ def test_the_functions_and_the_jobs_survive_a_crash_of_redis():
         queue = Library(server.client()).load()
         queue.submit(A, b"body")
         queue.begin()
-        queue.journal(A, 1, 0, b"r0")
+        queue.journal(A, queue.epoch(A), 0, b"r0")
         server.restart()
         queue.client = server.client()
-        assert queue.beat("c", (A, 1)) == [(1, 0)]
+        assert queue.beat("c", (A, queue.epoch(A))) == [(1, 0)]
         assert queue.records(A) == [b"r0"]
-        assert queue.finish(A, 1) == "completed"
+        assert queue.finish(A, queue.epoch(A)) == "completed"
         queue.check()

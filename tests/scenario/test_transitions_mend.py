@@ -151,3 +151,48 @@ def test_files_and_parts_of_jobs_that_are_no_more_expire(server):
         assert client.pttl(f"{queue.root}{kind}:{id}") > 0, kind
     assert queue.take_jobs() == []
     queue.lapse()
+
+
+def walk_is_wanted(queue):
+    queue.promote()
+    return queue.wants_mend == 1
+
+
+def test_one_of_those_who_ask_is_to_walk_and_nobody_soon_after(server):
+    client = server.client()
+    client.flushall()
+    queue = Library(client).load()
+    assert walk_is_wanted(queue), "nobody ever has"
+    assert not walk_is_wanted(queue), "somebody does"
+    assert client.pttl(f"{queue.root}mended") <= 15000, "and may die"
+    queue.mend()
+    assert client.pttl(f"{queue.root}mended") > 590000
+    assert not walk_is_wanted(queue)
+    client.set(f"{queue.root}mended", "of somebody else")
+    assert walk_is_wanted(queue), "what lives for ever stops nobody"
+
+
+def destroy_group(client, key):
+    client.xgroup_destroy(key, "consumers")
+
+
+@pytest.mark.parametrize(
+    "harm, look",
+    [
+        (delete, lambda queue: queue.submit(job_id(2))),
+        (delete, lambda queue: queue.reclaim()),
+        (destroy_group, lambda queue: queue.take_jobs()),
+        (destroy_group, lambda queue: queue.reclaim()),
+    ],
+    ids=["a submit", "a walk", "a take of no group", "a walk of no group"],
+)
+def test_who_misses_a_stream_or_its_group_wants_a_walk(server, harm, look):
+    client = server.client()
+    client.flushall()
+    queue = Library(client).load()
+    queue.submit(job_id(1))
+    assert walk_is_wanted(queue)
+    queue.mend()
+    harm(client, queue.work())
+    look(queue)
+    assert walk_is_wanted(queue)

@@ -26,7 +26,8 @@ def test_never_more_than_were_asked_for(queue):
 def test_what_it_answers_is_what_start_answers(queue):
     queue.submit(A, b"body", deadline_ms=60000)
     (job,) = queue.take_jobs()
-    assert (job.run, job.id, job.epoch, job.attempt, job.crashes) == (True, A, 1, 1, 0)
+    assert (job.run, job.id, job.attempt, job.crashes) == (True, A, 1, 0)
+    assert job.epoch == job.now
     assert (job.body, job.journal, job.errors, job.approval) == (b"body", [], 0, "")
     assert job.deadline_at == job.submitted_at + 60000
     assert queue.types(A) == ["job.queued", "job.started"]
@@ -196,7 +197,7 @@ def test_a_stream_that_is_none_and_a_group_that_is_gone_heal(queue):
     queue.submit(A)
     queue.client.xgroup_destroy(queue.work(), GROUP)
     assert taken(queue) == [A]
-    queue.finish(A, 1)
+    queue.finish(A, queue.epoch(A))
     queue.client.set(queue.work(priority="high"), "not a stream")
     queue.submit(B, priority="high")
     assert taken(queue) == [B]

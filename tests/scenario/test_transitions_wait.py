@@ -51,7 +51,7 @@ def test_a_retry_waits_and_counts_an_error(queue):
     assert queue.facts(A).get("reason", "") == ""
 
 
-def test_a_wait_that_is_not_charged_is_no_attempt(queue):
+def test_a_wait_without_an_error_is_no_attempt(queue):
     queue.wait(A, begun(queue), 1, "backoff", 0)
     facts = queue.facts(A)
     assert "errors" not in facts and facts["attempts"] == "0"
@@ -75,7 +75,7 @@ def test_a_wait_again_is_no_change(queue):
 def test_a_waiting_job_holds_no_lease_and_no_entry(queue):
     epoch = begun(queue)
     queue.wait(A, epoch, 60000)
-    assert queue.ids("leases") == [] and queue.client.xlen(queue.work()) == 0
+    assert queue.ids("leases:default") == [] and queue.client.xlen(queue.work()) == 0
     refused("STALE", queue.event, A, epoch, "turn.started", b"")
     assert queue.beat("c", (A, epoch)) == [(0, 0)]
 
@@ -91,7 +91,7 @@ def test_the_caller_says_what_its_event_tells(queue):
         (0, "retry", 1),
         ("x", "retry", 1),
         (1, "mood", 1),
-        (1, "retry", 2),
+        (1, "retry", "many"),
         (1, "retry", 1, b"\x90"),
         (1, "retry", 1, b"\x81" + b"x" * 65536),
     ],
@@ -217,7 +217,7 @@ def test_a_scheduled_job_stands_in_line_when_its_time_has_come(queue):
     queue.wait_idle(25)
     queue.promote()
     assert taken(queue) == []
-    queue.finish(B, 1)
+    queue.finish(B, queue.epoch(B))
     assert taken(queue) == [A]
 
 
@@ -241,7 +241,7 @@ def test_of_a_unique_key_there_is_one_until_it_has_ended(queue):
     assert queue.submit(A, unique_key="k") == (A, "exists")
     assert taken(queue) == [A, B]
     assert queue.submit(C, unique_key="k") == (A, "exists")
-    queue.finish(A, 1)
+    queue.finish(A, queue.epoch(A))
     assert queue.submit(C, unique_key="k") == (C, "created")
     refused("TOOBIG", queue.submit, job_id(4), unique_key="k" * 257)
 
@@ -270,7 +270,15 @@ def dead(queue, id=A, **given):
     queue.finish(id, queue.take_jobs()[0].epoch, "failed", error_code="bad_field")
 
 
-def test_a_dead_job_begins_anew(queue):
+# how it is brought back, the journal that it then has
+WAYS_BACK = [
+    ("it goes on where it failed", [], [b"r0"]),
+    ("it begins anew", ["anew"], []),
+]
+
+
+@pytest.mark.parametrize("what, how, records", WAYS_BACK, ids=[r[0] for r in WAYS_BACK])
+def test_a_dead_job_comes_back(queue, what, how, records):
     file = queue.put(b"file", seconds=60)
     dead(
         queue, job=b"body", blobs=[file], session="s", deadline_ms=60000, unique_key="k"
@@ -278,15 +286,17 @@ def test_a_dead_job_begins_anew(queue):
     seq = int(queue.facts(A)["seq"])
     before = queue.facts(A)["submitted_at"]
     queue.wait_idle(2)
-    assert queue.requeue(A) == "queued"
-    assert queue.requeue(A) == "queued", "sent again"
+    assert queue.client.pttl(f"{queue.root}journal:{A}") > WEEK_MS - 60000
+    assert queue.requeue(A, *how) == "queued"
+    assert queue.requeue(A, *how) == "queued", "sent again"
     assert queue.dead() == [] and queue.result(A) is None
     assert queue.blob_ttl(file) == -1
     (event,) = queue.events(A)
     assert (event["type"], event["seq"]) == ("job.queued", seq + 1)
     assert event["data"]["reason"] == "requeued"
     (job,) = queue.take_jobs()
-    assert (job.id, job.body, job.journal) == (A, b"body", [])
+    assert (job.id, job.body, job.journal) == (A, b"body", records)
+    assert queue.client.pttl(f"{queue.root}journal:{A}") == (-1 if records else -2)
     assert (job.attempt, job.errors, job.crashes) == (1, 0, 0)
     assert job.deadline_at == job.submitted_at + 60000 and job.submitted_at > int(
         before
@@ -308,6 +318,7 @@ def test_a_late_writer_of_the_life_before_is_refused(queue):
 def test_what_is_not_dead_cannot_be_brought_back(queue):
     refused("GONE", queue.requeue, A)
     refused("BADARG", queue.requeue, "entry-1-0")
+    refused("BADARG", queue.requeue, A, "again")
     queue.submit(A)
     assert queue.requeue(A) == "late"
     queue.finish(A, queue.begin().epoch)

@@ -9,3 +9,8 @@ endforeach()
 # Bytes to JSON and back, for test_vectors.py.
 add_executable(translate scenario/translate.c)
 target_link_libraries(translate PRIVATE schemas_json quern_flags quern_sanitize)
+
+# Follows any number of jobs, for watcher.py.
+add_executable(watcher scenario/watcher.c)
+target_link_libraries(watcher PRIVATE producer_client quern_flags
+  quern_sanitize)

@@ -16,6 +16,8 @@ key begins with it and is in its slot. The clock is the server's.
 Who may change a job that runs is decided by its epoch: its start gives it, and
 whatever takes the job from its holder (release, wait, lapse, an end from
 outside) raises it, so a late write names an epoch that is over and is refused.
+It is the time of the start, in ms, or one more than it was, if that is greater:
+a count alone would come again after a failover that has lost a start.
 A terminal job whose epoch is still the caller's was ended by that caller. Until
 when the holder has it stands in the sorted set leases.
 
@@ -23,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 12 -- raise with every change; transition.c reads it from here
+local BUILD = 13 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -47,6 +49,8 @@ local MAX_FACTS = 32 -- that a worker says of itself
 local MAX_DUE = 16 -- schedules that one promote tells of
 local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
 local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
+-- When nobody has come for the entry that a lane has out: its reader has died.
+local LOOK_AGAIN_MS = 1000
 local MAX_FILES = 64 -- of one job
 local MAX_SESSION_BYTES = 256 * KIB
 local MAX_SESSION_FILES = 512
@@ -54,6 +58,9 @@ local MAX_SESSION_FILES = 512
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS
 local WEEK_MS = 7 * DAY_MS
+-- Between two walks of mend, and between two steps of one at the most.
+local MEND_MS = 600 * 1000
+local MEND_STEP_MS = 15 * 1000
 
 local EMPTY_MAP = "\128" -- MessagePack
 

@@ -19,18 +19,20 @@ local function unique_key(root, tenant, key)
 end
 
 -- The one way into a terminal state. end_: state, result, data (of the
--- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms.
-local function finish_job(job, now, end_)
+-- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms. ends: where
+-- several end in one step, what they have in common, for settle_ends().
+local function finish_job(job, now, end_, ends)
     local root, failed = job.root, end_.state == "failed"
     local ttl_ms = failed and end_.dead_ttl_ms or end_.result_ttl_ms
     -- The facts stay a week longer than the result: expired is not unknown.
     local facts_ttl_ms = ttl_ms + WEEK_MS
 
-    redis.call("SET", root .. "result:" .. job.id, end_.result, "PX", ttl_ms)
+    redis.call("SET", root .. "result:" .. job.id, end_.result, "PX",
+        text(ttl_ms))
     local body = failed and job.place ~= "" and body_in_lane(job)
     if body and body ~= "" then redis.call("SET", body_key(job), body) end
     let_blobs_go(job, now, ttl_ms)
-    local made_room = pull(job)
+    local made_room = pull(job, ends)
     if job.deadline_at > 0 then call("ZREM", root .. "deadlines", job.id) end
     set(job, "state", end_.state)
     set(job, "finished_at", now)
@@ -38,12 +40,17 @@ local function finish_job(job, now, end_)
     emit(job, now, "job." .. end_.state, end_.data)
     save(job)
 
-    redis.call("PEXPIRE", job.key, facts_ttl_ms)
-    redis.call("PEXPIRE", root .. "events:" .. job.id, DAY_MS)
-    redis.call("PEXPIRE", root .. "journal:" .. job.id, HOUR_MS)
+    redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
+    redis.call("PEXPIRE", root .. "events:" .. job.id, text(DAY_MS))
+    if has_journal(job) then
+        redis.call("PEXPIRE", root .. "journal:" .. job.id,
+            text(failed and ttl_ms or HOUR_MS))
+    end
     if failed then
-        redis.call("PEXPIRE", body_key(job), ttl_ms)
+        redis.call("PEXPIRE", body_key(job), text(ttl_ms))
         bury(root, job.queue, job.id, now, facts_ttl_ms)
+    elseif ends then
+        ends.bodies[#ends.bodies + 1] = body_key(job)
     else
         redis.call("DEL", body_key(job))
     end
@@ -54,6 +61,11 @@ local function finish_job(job, now, end_)
     -- Room first: what was let into the lane long ago goes before the line.
     if made_room then refill(root, job.queue, job.tenant, now) end
     leave_lines(job, now)
+end
+
+local function settle_ends(ends)
+    for leases, ids in pairs(ends.leases) do call("ZREM", leases, unpack(ids)) end
+    if #ends.bodies > 0 then redis.call("DEL", unpack(ends.bodies)) end
 end
 
 -- An end that no consumer wrote: its result is made here.
@@ -128,11 +140,15 @@ local function lose(job, now, reason, max_crashes)
     return false
 end
 
+local function queue_of(stream)
+    return stream:match("work:([%w._-]+):%a+$") or "default"
+end
+
 -- An entry that names no job of ours: kept under an id of its own, so that
 -- somebody may look at it, and out of the way.
 local function bury_entry(root, stream, entry, fields, now)
     local id = "entry-" .. entry
-    local queue = stream:match("work:([%w._-]+):%a+$") or "default"
+    local queue = queue_of(stream)
     call("HSET", root .. "job:" .. id, "state", "failed",
         "error_code", "bad_entry", "queue", queue, "finished_at", now)
     redis.call("PEXPIRE", root .. "job:" .. id, WEEK_MS)

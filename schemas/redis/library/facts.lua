@@ -16,8 +16,13 @@ local ABSENT = {
 }
 local OF_JOB = { __index = ABSENT }
 -- What is asked for while it runs, most often by far.
-local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel" }
-local RUNNING = { "state", "epoch", "attempts", "seq", "told" }
+local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel", "queue" }
+local RUNNING = { "state", "epoch", "attempts", "seq", "told", "journal" }
+
+-- Build 10 wrote its journals without a fact, and a fact stream.
+local function has_journal(job)
+    return job.journal ~= nil or job.stream ~= nil
+end
 
 -- The bytes of submit have a key of their own: the facts stay small enough for
 -- Redis to keep them in one piece of memory.
@@ -64,15 +69,27 @@ local function new_job(root, id)
     }, OF_JOB)
 end
 
+-- Redis takes a text much quicker than a number.
+local function text(value)
+    return type(value) == "number" and ("%d"):format(value) or value
+end
+
 local function set(job, name, value)
+    local changes = job.changes
     job[name] = value
-    job.changes[#job.changes + 1] = name
-    job.changes[#job.changes + 1] = value
+    changes[#changes + 1] = name
+    changes[#changes + 1] = text(value)
 end
 
 -- If it is not that already: what is absent stays so.
 local function reset(job, name)
     if job[name] ~= ABSENT[name] then set(job, name, ABSENT[name]) end
+end
+
+-- A number that no start of this job has had, also where a failover has lost
+-- starts: those that it has lost were before now.
+local function new_epoch(job, now)
+    set(job, "epoch", math.max(job.epoch + 1, now))
 end
 
 -- Whoever holds it holds it no more: once in a step.
@@ -112,9 +129,14 @@ local function event_bytes(seq, at, attempt, type, data)
         "attempt", attempt, "type", type, "data") .. data
 end
 
+-- A node of a stream holds a hundred entries: to look now and then is enough.
 local function append(stream, seq, event)
-    return redis.pcall("XADD", stream, "MAXLEN", "~", MAX_EVENTS,
-        string.format("%d-0", seq), "event", event)
+    local entry = ("%d-0"):format(seq)
+    if seq % 100 == 0 then
+        return redis.pcall("XADD", stream, "MAXLEN", "~", MAX_EVENTS, entry,
+            "event", event)
+    end
+    return redis.pcall("XADD", stream, entry, "event", event)
 end
 
 -- Appended for those who replay, published for those who follow.
@@ -124,14 +146,6 @@ local function tell(stream, seq, event)
         append(stream, seq, event)
     end
     redis.call("PUBLISH", stream, event)
-end
-
--- A new stream takes 4 KiB in advance, for which most jobs have no use; a copy
--- takes what it needs.
-local function shrink_events(root, stream)
-    local copy = root .. "copy"
-    redis.call("COPY", stream, copy)
-    redis.call("RENAME", copy, stream)
 end
 
 -- The first event of every job: that it was accepted, as its facts tell.
@@ -145,13 +159,35 @@ local function first_event(job)
 end
 
 -- A stream takes more memory than all the rest of a job that waits: so it
--- begins with the second event.
+-- begins with the second event. It is written beside and copied: a new stream
+-- takes 4 KiB in advance, for which most jobs have no use, a copy what it needs.
+-- pair: what is beside already; for jobs submitted in the same millisecond whose
+-- second events are the same it is written once.
+local function begin_events(job, now, type, data, pair)
+    local beside, stream = job.root .. "copy", job.root .. "events:" .. job.id
+    local mark = job.queue .. " " .. job.submitted_at .. " " .. job.not_before
+    if pair.mark ~= mark then
+        pair.mark, pair[1] = mark, first_event(job)
+        pair[2] = event_bytes(2, now, job.attempts, type, data)
+        redis.call("DEL", beside)
+        append(beside, 1, pair[1])
+        append(beside, 2, pair[2])
+    end
+    redis.call("COPY", beside, stream, "REPLACE")
+    redis.call("PUBLISH", stream, pair[1])
+    redis.call("PUBLISH", stream, pair[2])
+    set(job, "seq", 2)
+end
+
 local function emit(job, now, type, data)
-    local stream, first = job.root .. "events:" .. job.id, job.seq == 0
-    if first then tell(stream, 1, first_event(job)) end
-    set(job, "seq", first and 2 or job.seq + 1)
-    tell(stream, job.seq, event_bytes(job.seq, now, job.attempts, type, data))
-    if first then shrink_events(job.root, stream) end
+    if job.seq == 0 then
+        begin_events(job, now, type, data, {})
+        redis.call("DEL", job.root .. "copy")
+        return
+    end
+    set(job, "seq", job.seq + 1)
+    tell(job.root .. "events:" .. job.id, job.seq,
+        event_bytes(job.seq, now, job.attempts, type, data))
 end
 
 local function emit_map(job, now, type, map)

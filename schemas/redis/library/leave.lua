@@ -1,18 +1,20 @@
 -- leave.lua - the ways out of a consumer's hands, and cancel.
 
--- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms
-local function finish(keys, args)
-    local state, result, data = args[3], args[4], args[5]
-    local result_ttl_ms, dead_ttl_ms = number(args[7]), number(args[8])
+-- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms; first:
+-- the argument before them. Answers the state, or the refusal.
+local function finish_one(root, args, first, now, ends)
+    local id, epoch, state, result, data, error_code, result_ttl, dead_ttl =
+        unpack(args, first + 1, first + 8)
+    local result_ttl_ms, dead_ttl_ms = number(result_ttl), number(dead_ttl)
     if not (TERMINAL[state] and result_ttl_ms and dead_ttl_ms) then
         return refuse("BADARG", "finish: state '%s', ttl '%s', '%s'",
-            state or "", args[7] or "", args[8] or "")
+            state or "", result_ttl or "", dead_ttl or "")
     end
-    local job, refusal, other = held(keys[1], args[1], args[2])
+    local job, refusal, other = held(root, id, epoch)
     if not job then
         -- Sent again: this caller has ended it.
         local again = other and other.state == state
-            and other.epoch == number(args[2])
+            and other.epoch == number(epoch)
         return again and state or refusal
     end
     if #result > MAX_RESULT_BYTES then
@@ -24,15 +26,36 @@ local function finish(keys, args)
             "data of the terminal event: %d bytes, at most %d, a map",
             #data, MAX_EVENT_BYTES)
     end
-    finish_job(job, now_ms(), {
+    finish_job(job, now, {
         state = state,
         result = result,
         data = data ~= "" and data or EMPTY_MAP,
-        error_code = args[6],
+        error_code = error_code,
         result_ttl_ms = result_ttl_ms > 0 and result_ttl_ms or DAY_MS,
         dead_ttl_ms = dead_ttl_ms > 0 and dead_ttl_ms or WEEK_MS,
-    })
+    }, ends)
     return state
+end
+
+local FINISH_ARGS = 8
+
+local function finish(keys, args)
+    return finish_one(keys[1], args, 0, now_ms())
+end
+
+-- The arguments of finish, for one job after the other. Answers for each what
+-- finish does.
+local function finish_many(keys, args)
+    local count, now = #args / FINISH_ARGS, now_ms()
+    if count < 1 or count > MAX_BATCH or count % 1 ~= 0 then
+        return refuse("BADARG", "finish_many: %d arguments", #args)
+    end
+    local answers, ends = {}, { leases = {}, bodies = {} }
+    for i = 1, count do
+        answers[i] = finish_one(keys[1], args, (i - 1) * FINISH_ARGS, now, ends)
+    end
+    settle_ends(ends)
+    return answers
 end
 
 -- Sent again: it is where the first time left it.
@@ -60,16 +83,16 @@ end
 
 local WAITS = { retry = true, backoff = true, approval = true }
 
--- id epoch delay_ms reason charge event_data. For delay_ms, or until approve.
--- An error that is tried again is charged as one; a wait for something else is
--- no attempt.
+-- id epoch delay_ms reason errors event_data. For delay_ms, or until approve.
+-- errors: in a row, the one that it waits for included; zero: it waits for
+-- something else, which is no attempt.
 local function wait(keys, args)
-    local delay_ms, reason, charge = number(args[3]), args[4], args[5]
+    local delay_ms, reason, errors = number(args[3]), args[4], number(args[5])
     local data = args[6] or ""
-    if not (delay_ms and WAITS[reason] and (charge == "0" or charge == "1")
+    if not (delay_ms and WAITS[reason] and errors
         and (delay_ms > 0 or reason == "approval")) then
-        return refuse("BADARG", "wait: delay '%s', reason '%s', charge '%s'",
-            args[3] or "", reason or "", charge or "")
+        return refuse("BADARG", "wait: delay '%s', reason '%s', errors '%s'",
+            args[3] or "", reason or "", args[5] or "")
     end
     if #data > MAX_EVENT_BYTES or data ~= "" and not is_map(data) then
         return refuse("BADARG", "wait: data of %d bytes, at most %d, a map",
@@ -80,8 +103,11 @@ local function wait(keys, args)
     local now = now_ms()
     local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)
     fence(job)
-    local counter = charge == "1" and "errors" or "attempts"
-    set(job, counter, job[counter] + (charge == "1" and 1 or -1))
+    if errors > 0 then
+        set(job, "errors", errors)
+    else
+        set(job, "attempts", job.attempts - 1)
+    end
     if ends_here(job, now) then return job.state end
     local made_room = pull(job)
     schedule(job, at, "waiting", reason)
@@ -143,6 +169,7 @@ local function cancel(keys, args)
 end
 
 register("finish", finish, ALWAYS)
+register("finish_many", finish_many, ALWAYS)
 register("release", release, ALWAYS)
 register("wait", wait, ALWAYS)
 register("approve", approve, ALWAYS)

@@ -3,6 +3,9 @@
 -- A walk over the partition's keys: every job that has not ended stands where
 -- its facts say, or is put back where it belongs; what names jobs that are no
 -- more is cleared. Nothing else is needed after a key was deleted.
+--
+-- The key mended is there while no walk is wanted: promote gives the next one to
+-- whoever asks first when it has gone.
 
 -- An entry of its id may be another's, when the stream was deleted and made
 -- again.
@@ -59,8 +62,9 @@ local function mend_running(job, now)
         save(job)
         mended = 1
     end
-    if not call("ZSCORE", job.root .. "leases", job.id) then
-        call("ZADD", job.root .. "leases", now + job.lease_ms, job.id)
+    local leases = leases_of(job.root, job.queue)
+    if not call("ZSCORE", leases, job.id) then
+        call("ZADD", leases, now + job.lease_ms, job.id)
         mended = 1
     end
     if job.limited == 1 then
@@ -249,6 +253,9 @@ local function mend(keys, args)
         local mender = MENDERS[kind]
         if mender then mended = mended + mender(root, name, now) end
     end
+    -- Not made anew: who has deleted it wants another walk.
+    redis.call("PEXPIRE", root .. "mended",
+        found[1] == "0" and MEND_MS or MEND_STEP_MS)
     return { found[1], mended }
 end
 

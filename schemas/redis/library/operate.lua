@@ -10,12 +10,14 @@ local function dead_job(root, id)
     return job, dead and true or false
 end
 
--- It begins anew, under its id: seq goes on, all else is as after submit.
-local function revive(job, now)
+-- Under its id: seq goes on, and so does the journal, if it is not to begin
+-- anew; all else is as after submit.
+local function revive(job, now, anew)
     local root, id = job.root, job.id
+    local journal = root .. "journal:" .. id
     call("ZREM", root .. "dead:" .. job.queue, id)
-    redis.call("DEL", root .. "result:" .. id, root .. "journal:" .. id,
-        root .. "events:" .. id)
+    redis.call("DEL", root .. "result:" .. id, root .. "events:" .. id)
+    redis.call(anew and "DEL" or "PERSIST", journal)
     redis.call("PERSIST", job.key)
     redis.call("PERSIST", body_key(job))
     redis.call("HDEL", job.key, "finished_at", "error_code", "started_at")
@@ -38,11 +40,12 @@ local function revive(job, now)
     end
 end
 
--- id. Answers queued, or late: it is not among the dead.
+-- id ["anew"]. Answers queued, or late: it is not among the dead.
 local function requeue(keys, args)
-    local root, id, now = keys[1], args[1], now_ms()
-    if not is_id(root, id) then
-        return refuse("BADARG", "requeue: '%s' names no job", id or "")
+    local root, id, how, now = keys[1], args[1], args[2] or "", now_ms()
+    if not is_id(root, id) or how ~= "" and how ~= "anew" then
+        return refuse("BADARG", "requeue: '%s' names no job, or '%s' no way",
+            id or "", how)
     end
     local job, dead = dead_job(root, id)
     if not job then return refuse("GONE", "no job %s", id) end
@@ -60,7 +63,7 @@ local function requeue(keys, args)
     if holder and ongoing(root, holder, now) then
         return refuse("BADARG", "requeue: job %s has its unique key", holder)
     end
-    revive(job, now)
+    revive(job, now, how == "anew")
     arrive(job, now, settings_of(root, job.queue, job.tenant))
     emit_map(job, now, "job.queued",
         { queue = job.queue, reason = "requeued" })
@@ -92,24 +95,15 @@ local function purge_lanes(root, queue, count, now)
     local jobs = 0
     for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
         if jobs >= count then return jobs end
-        local lanes = {}
-        for i, priority in ipairs(PRIORITIES) do
-            lanes[i] = open_lane(root, queue, tenant, priority, count - jobs)
-        end
+        local lanes = open_lanes(root, queue, tenant, count - jobs)
         while jobs < count do
             local lane = oldest_head(root, lanes)
             if not lane then break end
-            local job = load(root, lane.job.id)
-            set(job, "cancel_reason", "purged")
-            end_job(job, now, "cancelled")
+            set(lane.job, "cancel_reason", "purged")
+            end_job(lane.job, now, "cancelled")
             jobs, lane.job, lane.at = jobs + 1, nil, lane.at + 1
         end
         close_lanes(root, queue, tenant, lanes)
-        -- The end of a job may have let the next one of its session in.
-        local length = lane_length(root, queue, tenant)
-        if length > 0 then
-            call("HSET", root .. "lanes:" .. queue, tenant, length)
-        end
     end
     return jobs
 end
@@ -246,12 +240,12 @@ local function stats(keys, args)
     if not (queue and is_name(queue)) then
         return refuse("BADARG", "stats: queue '%s'", queue or "")
     end
-    local length, running, oldest = 0, 0, nil
+    local length, pending, oldest = 0, 0, nil
     for _, priority in ipairs(PRIORITIES) do
         local stream = work(root, queue, priority)
-        local pending = redis.pcall("XPENDING", stream, GROUP)
+        local read = redis.pcall("XPENDING", stream, GROUP)
         length = length + redis.call("XLEN", stream)
-        running = running + (tonumber(pending[1]) or 0)
+        pending = pending + (tonumber(read[1]) or 0)
         local head = unread(stream, 1)[1]
         local at = head and tonumber(head[1]:match("^%d+"))
         if at and (not oldest or at < oldest) then oldest = at end
@@ -261,7 +255,8 @@ local function stats(keys, args)
     return {
         "paused", redis.call("HGET", root .. "queue:" .. queue, "paused") == "1"
             and 1 or 0,
-        "ready", math.max(length - running, 0), "running", running,
+        "ready", math.max(length - pending, 0),
+        "running", redis.call("ZCARD", leases_of(root, queue)),
         "lanes", lanes, "tenants", #tenants,
         "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
         "dead", redis.call("ZCARD", root .. "dead:" .. queue),

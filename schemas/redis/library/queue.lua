@@ -6,6 +6,11 @@
 -- whatever is in them may start. ready says which, running who runs (only of
 -- tenants with a limit): sets of ids, so that nothing can be counted twice.
 --
+-- An entry wakes who waits for one, and says whose turn it is. Who has come to
+-- the end of the streams goes on with the lanes of those whose turn it was, and
+-- leaves one entry of each behind for the next to wake: a lane that may start
+-- has one, or a time in wakes. A job that runs has no entry.
+--
 -- An element of a lane is "<place>:<id>:<body>"; places rise by one from head to
 -- tail, and the job's fact place says which one is its own. So what has gone (a
 -- job that was cancelled) is known when it comes to the head, and whether a job
@@ -20,15 +25,18 @@ local function lane_of(root, queue, tenant, priority)
     return root .. "lane:" .. queue .. "/" .. tenant .. ":" .. priority
 end
 
--- At 0: what was there before its first consumer must not be lost.
-local function make_group(stream)
-    return redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+-- At 0: what was there before its first consumer must not be lost. Where it
+-- had to be made, whoever looks next walks over everything: jobs may stand in a
+-- stream that was deleted.
+local function make_group(root, stream)
+    local made = redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+    if made.ok then redis.call("DEL", root .. "mended") end
 end
 
--- Acknowledged and deleted: XLEN is what waits and runs.
-local function drop(stream, entry)
-    redis.pcall("XACK", stream, GROUP, entry)
-    redis.pcall("XDEL", stream, entry)
+-- Acknowledged and deleted: XLEN is what waits.
+local function drop(stream, ...)
+    redis.pcall("XACK", stream, GROUP, ...)
+    redis.pcall("XDEL", stream, ...)
 end
 
 -- Entries that nobody has read, in their order.
@@ -114,13 +122,17 @@ local function charge(job, settings, now)
     end
 end
 
--- How many more of the tenant's jobs may stand in the streams; and if its rate
--- is what bars them, when to look again.
-local function room(root, queue, tenant, settings, now)
+local function is_limited(settings)
+    return settings.running > 0 or settings.rate > 0
+end
+
+-- How many more of the tenant's jobs may stand in the streams, up to most in
+-- all; and if its rate is what bars them, when to look again.
+local function room(root, queue, tenant, settings, now, most)
     if settings.paused then return 0 end
     local who = queue .. "/" .. tenant
     local ready, at = call("ZCARD", root .. "ready:" .. who), nil
-    local free = WINDOW - ready
+    local free = most - ready
     if settings.running > 0 then
         free = math.min(free, settings.running - ready
             - call("SCARD", root .. "running:" .. who))
@@ -147,7 +159,7 @@ local function push(job, now)
     local stream = work(job.root, job.queue, job.priority)
     local entry = call("XADD", stream, "NOMKSTREAM", "*", "id", job.id)
     if not entry then
-        make_group(stream)
+        make_group(job.root, stream)
         call("SADD", job.root .. "queues", job.queue)
         entry = redis.call("XADD", stream, "*", "id", job.id)
     end
@@ -208,7 +220,7 @@ local function enter(job, now, settings, comes_back)
     if not comes_back and call("HGET", root .. "lanes:" .. queue, tenant) then
         return stand_in_lane(job)
     end
-    local free, at = room(root, queue, tenant, settings, now)
+    local free, at = room(root, queue, tenant, settings, now, WINDOW)
     if free > 0 then
         push(job, now)
         call("ZADD", root .. "ready:" .. queue .. "/" .. tenant, now, job.id)
@@ -220,14 +232,17 @@ end
 
 -- ------------------------------------------------------- out of the lanes
 
-local LANE_FACTS = { "state", "place", "submitted_at" }
-
-local function open_lane(root, queue, tenant, priority, count)
-    local key = lane_of(root, queue, tenant, priority)
-    return {
-        key = key, priority = priority, at = 1, asked = count,
-        elements = call("LRANGE", key, 0, count - 1),
-    }
+-- Up to count elements of each of its lanes.
+local function open_lanes(root, queue, tenant, count)
+    local lanes = {}
+    for i, priority in ipairs(PRIORITIES) do
+        local key = lane_of(root, queue, tenant, priority)
+        lanes[i] = {
+            key = key, priority = priority, at = 1, asked = count,
+            elements = call("LRANGE", key, 0, count - 1),
+        }
+    end
+    return lanes
 end
 
 -- The first job that stands in it still, past those that do not.
@@ -235,8 +250,8 @@ local function lane_head(root, lane)
     while not lane.job and lane.elements[lane.at] do
         local place, id, body =
             lane.elements[lane.at]:match("^(%-?%d+):([^:]*):(.*)$")
-        local job = is_id(root, id) and load(root, id, LANE_FACTS)
-        if job and not TERMINAL[job.state] and job.place == place then
+        local job = is_id(root, id) and load(root, id)
+        if job and job.state == "queued" and job.place == place then
             lane.job, job.body = job, body
         else
             lane.at = lane.at + 1
@@ -255,7 +270,8 @@ local function oldest_head(root, lanes)
     return best
 end
 
--- What was read of the lanes is taken out; whether something is left.
+-- What was read of the lanes is taken out; whether something is left. What has
+-- come meanwhile stands behind what was read.
 local function close_lanes(root, queue, tenant, lanes)
     local gone, left = 0, false
     for _, lane in ipairs(lanes) do
@@ -264,25 +280,28 @@ local function close_lanes(root, queue, tenant, lanes)
         gone = gone + passed
         left = left or #lane.elements > passed or #lane.elements == lane.asked
     end
-    if not left then
-        call("HDEL", root .. "lanes:" .. queue, tenant)
-    elseif gone > 0 then
-        count_lanes(root, queue, tenant, -gone)
+    if left then
+        if gone > 0 then count_lanes(root, queue, tenant, -gone) end
+        return true
     end
-    return left
+    local length = lane_length(root, queue, tenant)
+    if length > 0 then
+        call("HSET", root .. "lanes:" .. queue, tenant, length)
+    else
+        call("HDEL", root .. "lanes:" .. queue, tenant)
+    end
+    return length > 0
 end
 
--- Fills the tenant's room in the streams from its lanes; without limits when
--- half of it is free, which is less work. Answers how many jobs.
-local function admit(root, queue, tenant, settings, now)
-    local free, at = room(root, queue, tenant, settings, now)
+-- Fills the tenant's room in the streams from its lanes, so that most stand
+-- there; a whole window when half of it is free, which is less work. Answers how
+-- many jobs.
+local function admit(root, queue, tenant, settings, now, most)
+    local free, at = room(root, queue, tenant, settings, now, most)
     if at then wake(root, queue, tenant, at) end
-    local limited = settings.running > 0 or settings.rate > 0
-    if free < (limited and 1 or WINDOW / 2) then return 0 end
-    local lanes, arrivals = {}, {}
-    for i, priority in ipairs(PRIORITIES) do
-        lanes[i] = open_lane(root, queue, tenant, priority, free)
-    end
+    local least = most == WINDOW and not is_limited(settings) and WINDOW / 2
+    if free < (least or 1) then return 0 end
+    local lanes, arrivals = open_lanes(root, queue, tenant, free), {}
     while #arrivals < 2 * free do
         local lane = oldest_head(root, lanes)
         if not lane then break end
@@ -308,14 +327,30 @@ end
 -- After something has made room: for whom a lane waits.
 local function refill(root, queue, tenant, now)
     if not call("HGET", root .. "lanes:" .. queue, tenant) then return end
-    admit(root, queue, tenant, settings_of(root, queue, tenant), now)
+    admit(root, queue, tenant, settings_of(root, queue, tenant), now, WINDOW)
 end
 
 -- ----------------------------------------------------- out of the streams
 
--- Out of its holder's hands.
-local function let_go(job)
-    call("ZREM", job.root .. "leases", job.id)
+local function leases_of(root, queue)
+    return root .. "leases:" .. queue
+end
+
+-- ids by the key of a set, for one call when all of them are there.
+local function gather(sets, key, ...)
+    local ids = sets[key] or {}
+    sets[key] = ids
+    for _, part in ipairs({ ... }) do ids[#ids + 1] = part end
+end
+
+-- Out of its holder's hands. ends: gathers what many have in common.
+local function let_go(job, ends)
+    local leases = leases_of(job.root, job.queue)
+    if ends then
+        gather(ends.leases, leases, job.id)
+    else
+        call("ZREM", leases, job.id)
+    end
     if job.limited == 1 then
         call("SREM", job.root .. "running:" .. job.queue .. "/" .. job.tenant,
             job.id)
@@ -325,7 +360,7 @@ end
 
 -- Out of wherever it stands or runs; whether that has made room for others of
 -- its tenant. A lane keeps its element until that comes to the head.
-local function pull(job)
+local function pull(job, ends)
     local made_room = job.limited == 1
     if job.entry ~= "" then
         drop(work(job.root, job.queue, job.priority), job.entry)
@@ -338,7 +373,7 @@ local function pull(job)
     end
     reset(job, "place")
     if job.state == "in_progress" then
-        let_go(job)
+        let_go(job, ends)
     elseif job.state == "scheduled" or job.state == "waiting" then
         call("ZREM", job.root .. "scheduled:" .. job.queue, job.id)
     end

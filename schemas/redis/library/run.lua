@@ -10,14 +10,14 @@ local function beat(keys, args)
     for i = 2, #args, 2 do
         local job = held(root, args[i], args[i + 1], BEATEN)
         if job and job.owner == consumer then
-            leases[#leases + 1] = now + job.lease_ms
-            leases[#leases + 1] = job.id
+            gather(leases, leases_of(root, job.queue),
+                text(now + job.lease_ms), job.id)
             answer[i - 1], answer[i] = 1, job.cancel
         else
             answer[i - 1], answer[i] = 0, 0
         end
     end
-    if #leases > 0 then call("ZADD", root .. "leases", unpack(leases)) end
+    for key, members in pairs(leases) do call("ZADD", key, unpack(members)) end
     return answer
 end
 
@@ -47,10 +47,9 @@ local function journal(keys, args)
             index, job.id, length)
     end
     redis.call("RPUSH", list, record)
-    if #args > 4 then
-        emit_all(job, now_ms(), args, 5)
-        save(job)
-    end
+    if not job.journal then set(job, "journal", 1) end
+    if #args > 4 then emit_all(job, now_ms(), args, 5) end
+    save(job)
     return length + 1
 end
 

@@ -8,15 +8,16 @@ end
 
 -- ------------------------------------------------------------------- start
 
--- What a consumer needs to work on it. The body comes with those of others.
-local function answer(job, now)
+-- What a consumer needs to work on it; what has never been started has no
+-- journal. A body that is not known comes with those of others.
+local function answer(job, now, first)
     local journal = {}
-    if job.epoch > 1 then
+    if not first then
         journal = call("LRANGE", job.root .. "journal:" .. job.id, 0, -1)
     end
     return {
         1, "", job.id, job.epoch, job.attempts, job.crashes, job.cancel, now,
-        job.deadline_at, job.submitted_at, "", journal, job.errors,
+        job.deadline_at, job.submitted_at, job.body or "", journal, job.errors,
         job.approval, job.approval_note,
     }
 end
@@ -27,16 +28,21 @@ local BODY, JOURNAL = 11, 12
 local function add_bodies(root, answers)
     local keys, where, bytes = {}, {}, 0
     for _, one in ipairs(answers) do
-        if one[1] == 1 then
+        if one[1] == 1 and one[BODY] == "" then
             keys[#keys + 1] = root .. "body:" .. one[3]
             where[#keys] = one
         end
     end
-    if #keys == 0 then return 0 end
-    for i, body in ipairs(redis.call("MGET", unpack(keys))) do
-        where[i][BODY] = body
-        bytes = bytes + #(body or "")
-        for _, record in ipairs(where[i][JOURNAL]) do bytes = bytes + #record end
+    if #keys > 0 then
+        for i, body in ipairs(redis.call("MGET", unpack(keys))) do
+            where[i][BODY] = body
+        end
+    end
+    for _, one in ipairs(answers) do
+        bytes = bytes + #(one[1] == 1 and one[BODY] or "")
+        for _, record in ipairs(one[1] == 1 and one[JOURNAL] or {}) do
+            bytes = bytes + #record
+        end
     end
     return bytes
 end
@@ -53,75 +59,72 @@ end
 
 -- Where several are started these are asked for once; and of a queue that
 -- nobody has set anything for, not for each of its tenants.
-local function cached_settings(who, job)
-    local key = job.root .. "queue:" .. job.queue
+local function cached_settings(root, who, queue, tenant)
+    local key = root .. "queue:" .. queue
     if who.plain[key] == nil then
         who.plain[key] = redis.call("EXISTS", key) == 0 and NO_SETTINGS
     end
     if who.plain[key] then return NO_SETTINGS end
-    local name = job.queue .. "/" .. job.tenant
+    local name = queue .. "/" .. tenant
     local settings = who.settings[name]
     if not settings then
-        settings = settings_of(job.root, job.queue, job.tenant)
+        settings = settings_of(root, queue, tenant)
         who.settings[name] = settings
     end
     return settings
 end
 
--- What is written once for all that start: leases, and who is ready no more.
-local function note_start(who, job, now)
-    who.leases[#who.leases + 1] = now + who.lease_ms
-    who.leases[#who.leases + 1] = job.id
-    local tenants = who.started[job.queue] or {}
-    local ids = tenants[job.tenant] or {}
-    who.started[job.queue], tenants[job.tenant] = tenants, ids
-    ids[#ids + 1] = job.id
+-- Whose turn it was: its lanes may have room.
+local function turn_of(who, queue, tenant)
+    local name = queue .. "/" .. tenant
+    local turn = who.turns[name]
+    if not turn then
+        turn = { queue = queue, tenant = tenant, ready = {} }
+        who.turns[name], who.turns[#who.turns + 1] = turn, turn
+    end
+    return turn
 end
 
--- The tenants whose jobs have started make room for their lanes.
-local function settle_tenants(root, who, queue, tenants, now)
-    local names = {}
-    for tenant, ids in pairs(tenants) do
-        names[#names + 1] = tenant
-        call("ZREM", root .. "ready:" .. queue .. "/" .. tenant, unpack(ids))
-    end
-    for i, behind in ipairs(call("HMGET", root .. "lanes:" .. queue,
-        unpack(names))) do
-        if behind then
-            admit(root, queue, names[i], cached_settings(who, {
-                root = root, queue = queue, tenant = names[i],
-            }), now)
-        end
+-- Out of the stream: the entry has done its duty, but for consumers of build 10,
+-- which name it again when they have lost a reply.
+local function leave_stream(job, who)
+    local ready = turn_of(who, job.queue, job.tenant).ready
+    ready[#ready + 1] = job.id
+    if not who.again then
+        gather(who.entries, work(job.root, job.queue, job.priority), job.entry)
+        set(job, "entry", "")
     end
 end
 
-local function settle_starts(root, who, now)
-    if #who.leases == 0 then return end
-    call("ZADD", root .. "leases", unpack(who.leases))
-    for queue, tenants in pairs(who.started) do
-        settle_tenants(root, who, queue, tenants, now)
-    end
-    who.leases, who.started = {}, {}
-end
-
--- who: consumer, lease_ms, max_crashes, and what note_start() gathers.
-local function start_job(job, now, who)
-    local settings = cached_settings(who, job)
-    local why, at = bar(job.root, job.queue, job.tenant, settings, now)
-    if why then return hold_back(job, now, why, at) end
+-- who: consumer, lease_ms, max_crashes, and what is gathered for settle().
+local function start_job(job, now, who, settings)
+    local first = job.epoch == 0
     charge(job, settings, now)
+    if job.entry ~= "" then
+        leave_stream(job, who)
+    else
+        reset(job, "place")
+    end
+    if job.body then
+        who.bodies[#who.bodies + 1] = body_key(job)
+        who.bodies[#who.bodies + 1] = job.body
+    end
     set(job, "state", "in_progress")
-    set(job, "epoch", job.epoch + 1)
+    new_epoch(job, now)
     set(job, "attempts", job.attempts + 1)
     set(job, "owner", who.consumer)
     set(job, "lease_ms", who.lease_ms)
     reset(job, "told")
     reset(job, "reason")
     if job.started_at == 0 then set(job, "started_at", now) end
-    emit_map(job, now, "job.started", { consumer = who.consumer })
+    if job.seq == 0 then
+        begin_events(job, now, "job.started", who.event, who.pair)
+    else
+        emit(job, now, "job.started", who.event)
+    end
     save(job)
-    note_start(who, job, now)
-    return answer(job, now)
+    gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
+    return answer(job, now, first)
 end
 
 -- One that runs already: its holder is gone, or here is who asks again.
@@ -129,13 +132,13 @@ local function start_again(job, now, who)
     if job.owner == who.consumer and who.again then
         -- Its reply was lost: the same attempt under a new epoch, which nobody
         -- but this caller knows.
-        set(job, "epoch", job.epoch + 1)
+        new_epoch(job, now)
         set(job, "lease_ms", who.lease_ms)
         save(job)
-        note_start(who, job, now)
+        gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
         return answer(job, now)
     end
-    local lease = call("ZSCORE", job.root .. "leases", job.id)
+    local lease = call("ZSCORE", leases_of(job.root, job.queue), job.id)
     if lease and tonumber(lease) > now then return { 0, "taken", "" } end
     if not lose(job, now, "claimed", who.max_crashes) then
         return { 0, "crashed", job.id }
@@ -144,13 +147,8 @@ local function start_again(job, now, who)
     return nil
 end
 
-local function start_entry(root, stream, entry, now, who, fields)
-    local job, why = open_entry(root, stream, entry, now, fields)
-    if not job then return { 0, why, "" } end
-    if job.state == "in_progress" then
-        local verdict = start_again(job, now, who)
-        if verdict then return verdict end
-    end
+-- Why a job that waits ends here instead of starting, or nil.
+local function end_instead(job, now, who)
     if job.cancel == 1 then
         end_job(job, now, "cancelled")
         return { 0, "cancelled", job.id }
@@ -164,10 +162,25 @@ local function start_entry(root, stream, entry, now, who, fields)
         end_crashed(job, now)
         return { 0, "crashed", job.id }
     end
-    return start_job(job, now, who)
+    return nil
 end
 
-local function new_who(consumer, lease, crashes)
+local function start_entry(root, stream, entry, now, who, fields)
+    local job, why = open_entry(root, stream, entry, now, fields)
+    if not job then return { 0, why, "" } end
+    if job.state == "in_progress" then
+        local verdict = start_again(job, now, who)
+        if verdict then return verdict end
+    end
+    local verdict = end_instead(job, now, who)
+    if verdict then return verdict end
+    local settings, at = cached_settings(root, who, job.queue, job.tenant), nil
+    why, at = bar(root, job.queue, job.tenant, settings, now)
+    if why then return hold_back(job, now, why, at) end
+    return start_job(job, now, who, settings)
+end
+
+local function new_who(consumer, lease, crashes, now)
     local lease_ms, max_crashes = number(lease), number(crashes)
     if not (lease_ms and max_crashes and is_consumer(consumer)) then
         return nil, refuse("BADARG",
@@ -176,14 +189,51 @@ local function new_who(consumer, lease, crashes)
     end
     return {
         consumer = consumer, lease_ms = lease_ms, max_crashes = max_crashes,
-        settings = {}, plain = {}, leases = {}, started = {},
+        event = cmsgpack.pack({ consumer = consumer }),
+        until_ms = text(now + lease_ms), settings = {}, plain = {}, turns = {},
+        ready = {}, entries = {}, leases = {}, bodies = {}, pair = {},
     }
+end
+
+-- What is written once for all that have started.
+local function settle_starts(root, who)
+    for leases, members in pairs(who.leases) do
+        call("ZADD", leases, unpack(members))
+    end
+    if #who.bodies > 0 then redis.call("MSET", unpack(who.bodies)) end
+    if who.pair.mark then redis.call("DEL", root .. "copy") end
+end
+
+-- What has left the streams; the turns whose lanes hold anything.
+local function settle_streams(root, who)
+    for stream, entries in pairs(who.entries) do drop(stream, unpack(entries)) end
+    who.entries = {}
+    local behind = {}
+    for _, turn in ipairs(who.turns) do
+        if #turn.ready > 0 then
+            call("ZREM", root .. "ready:" .. turn.queue .. "/" .. turn.tenant,
+                unpack(turn.ready))
+            turn.ready = {}
+        end
+        if call("HGET", root .. "lanes:" .. turn.queue, turn.tenant) then
+            behind[#behind + 1] = turn
+        end
+    end
+    return behind
+end
+
+-- Entries for what has room in the streams: most of each tenant.
+local function refill_turns(root, who, turns, now, most)
+    for _, turn in ipairs(turns) do
+        admit(root, turn.queue, turn.tenant,
+            cached_settings(root, who, turn.queue, turn.tenant), now, most)
+    end
 end
 
 -- stream entry consumer lease_ms max_crashes
 local function start(keys, args)
     local root, now, stream, entry = keys[1], now_ms(), args[1], args[2]
-    local who, refusal = new_who(args[3], args[4], args[5])
+    local who, refusal = new_who(args[3], args[4], args[5], now)
     if not who then return refusal end
     if not is_work(root, stream) then
         return refuse("BADARG", "start: '%s' is no work stream", stream)
@@ -194,7 +244,8 @@ local function start(keys, args)
     who.again = true
     local verdict = start_entry(root, stream, entry, now, who)
     add_bodies(root, { verdict })
-    settle_starts(root, who, now)
+    settle_starts(root, who)
+    refill_turns(root, who, settle_streams(root, who), now, WINDOW)
     return verdict
 end
 
@@ -218,67 +269,124 @@ local function open_streams(root, queues)
     return streams
 end
 
--- How many to read of each: the oldest of all, ages counted.
-local function share(streams, count)
-    if #streams == 1 then
-        streams[1].take = count
-        return
-    end
+-- The stream whose head is the oldest, ages counted, how many to read of it
+-- before another's is, up to count; and how old what stands behind these is, if
+-- it is known.
+local function best_run(streams, count)
+    if #streams == 1 then return streams[1], count end
+    local best, best_at, rival_at
     for _, stream in ipairs(streams) do
-        stream.take, stream.heads = 0, unread(stream.key, count)
-    end
-    for _ = 1, count do
-        local best, best_at
-        for _, stream in ipairs(streams) do
-            local head = stream.heads[stream.take + 1]
-            local at = head and tonumber(head[1]:match("^%d+")) + stream.age_ms
-            if at and (not best or at < best_at) then
-                best, best_at = stream, at
-            end
+        stream.heads = unread(stream.key, count + 1)
+        for i, head in ipairs(stream.heads) do
+            stream.heads[i] = tonumber(head[1]:match("^%d+")) + stream.age_ms
         end
-        if not best then return end
-        best.take = best.take + 1
+        local at = stream.heads[1]
+        if at and (not best or at < best_at) then
+            best, best_at, rival_at = stream, at, best_at
+        elseif at and (not rival_at or at < rival_at) then
+            rival_at = at
+        end
     end
+    if not best then return nil end
+    local run = 1
+    while run < count and best.heads[run + 1]
+        and best.heads[run + 1] <= (rival_at or math.huge) do
+        run = run + 1
+    end
+    local next_at = best.heads[run + 1]
+    return best, run, math.min(next_at or math.huge, rival_at or math.huge)
 end
 
-local function read_group(stream, consumer, count)
+local function read_group(root, stream, consumer, count)
     local function read()
         return redis.pcall("XREADGROUP", "GROUP", GROUP, consumer,
             "COUNT", count, "STREAMS", stream, ">")
     end
     local got = read()
     if got and got.err then
-        make_group(stream)
+        make_group(root, stream)
         got = read()
     end
     return got and not got.err and got[1] and got[1][2] or {}
 end
 
--- Starts up to count of what stands in the streams; how many entries were read,
--- and the bytes of what has started.
-local function take_some(root, streams, count, now, who, jobs)
-    share(streams, count)
-    local read, fresh = 0, {}
-    for _, stream in ipairs(streams) do
-        if stream.take > 0 then
-            local entries = read_group(stream.key, who.consumer, stream.take)
-            read = read + #entries
-            for _, entry in ipairs(entries) do
-                local one = start_entry(root, stream.key, entry[1], now, who,
-                    entry[2] or {})
-                if one[1] == 1 then
-                    fresh[#fresh + 1], jobs[#jobs + 1] = one, one
-                end
+-- Starts a run of what stands in the streams. How many entries it has read, and
+-- until which age the lanes go before what is left there; nil: not at all.
+local function take_streams(root, count, now, who, jobs)
+    local streams = open_streams(root, who.queues)
+    if #streams == 0 then return 0, math.huge end
+    local stream, run, next_at = best_run(streams, count)
+    if not stream then return 0, math.huge end
+    local entries = read_group(root, stream.key, who.consumer, run)
+    for _, entry in ipairs(entries) do
+        local one = start_entry(root, stream.key, entry[1], now, who,
+            entry[2] or {})
+        if one[1] == 1 then jobs[#jobs + 1] = one end
+    end
+    if not next_at and #entries < run then next_at = math.huge end
+    return #entries, next_at
+end
+
+-- ------------------------------------------------------ out of the lanes
+
+-- A share of what is to be started of each, as far as it may.
+local function open_turns(root, who, turns, count, now)
+    local share, open = math.ceil(count / #turns), {}
+    for _, turn in ipairs(turns) do
+        local settings = cached_settings(root, who, turn.queue, turn.tenant)
+        local free = room(root, turn.queue, turn.tenant, settings, now, MAX_BATCH)
+        if free > 0 then
+            turn.settings, turn.served = settings, 0
+            turn.free = math.min(free, share)
+            turn.lanes = open_lanes(root, turn.queue, turn.tenant, turn.free)
+            open[#open + 1] = turn
+        end
+    end
+    return open
+end
+
+-- Whose head goes first, as if all of them had come into the streams now; those
+-- of the same priority take turns.
+local function next_turn(root, turns, now, next_at)
+    local best, best_at
+    for _, turn in ipairs(turns) do
+        if turn.served < turn.free then
+            turn.lane = turn.lane or oldest_head(root, turn.lanes)
+            local at = turn.lane and now + AGE_MS[turn.lane.priority]
+            if at and at <= next_at and (not best or at < best_at
+                or at == best_at and turn.served < best.served) then
+                best, best_at = turn, at
             end
         end
     end
-    return read, add_bodies(root, fresh)
+    return best
+end
+
+-- Goes on with what stands in the lanes of those whose turn it was.
+local function take_lanes(root, who, turns, next_at, now, jobs)
+    local open = open_turns(root, who, turns, who.count - #jobs, now)
+    while #jobs < who.count and who.bytes < MAX_TAKE_BYTES do
+        local turn = next_turn(root, open, now, next_at)
+        if not turn then break end
+        local lane, job = turn.lane, turn.lane.job
+        lane.job, lane.at, turn.lane = nil, lane.at + 1, nil
+        turn.served = turn.served + 1
+        job.body = job.body ~= "" and job.body or nil
+        if not end_instead(job, now, who) then
+            local one = start_job(job, now, who, turn.settings)
+            who.bytes = who.bytes + add_bodies(root, { one })
+            jobs[#jobs + 1] = one
+        end
+    end
+    for _, turn in ipairs(open) do
+        close_lanes(root, turn.queue, turn.tenant, turn.lanes)
+    end
 end
 
 -- consumer lease_ms max_crashes count, then any of: ticket n, entry stream id,
 -- queue name. Who has read an entry of a blocking read names it.
-local function read_take(root, args)
-    local who, refusal = new_who(args[1], args[2], args[3])
+local function read_take(root, args, now)
+    local who, refusal = new_who(args[1], args[2], args[3], now)
     if not who then return nil, refusal end
     who.count, who.claims, who.queues = number(args[4]), {}, {}
     local i = 5
@@ -310,62 +418,74 @@ end
 local function taken_before(root, now, who)
     local taken = call("GET", root .. "taken:" .. who.consumer) or ""
     if taken:match("^%d+") ~= who.ticket then return nil end
-    local by_entry, answers, rest = {}, {}, {}
-    for id in taken:gmatch(" (%S+)") do
+    local answers = {}
+    for i = 1, #who.claims do answers[i] = { 0, "taken", "" } end
+    for claim, id in taken:gmatch(" (%d+):(%S+)") do
         local job = load(root, id)
         if job and job.state == "in_progress" and job.owner == who.consumer then
-            local one = answer(job, now)
-            by_entry[job.entry], rest[#rest + 1] = one, one
+            local i = tonumber(claim)
+            answers[answers[i] and i or #answers + 1] = answer(job, now)
         end
-    end
-    for i, claim in ipairs(who.claims) do
-        local one = by_entry[claim[2]]
-        answers[i] = one or { 0, "taken", "" }
-        if one then by_entry[one] = true end
-    end
-    for _, one in ipairs(rest) do
-        if not by_entry[one] then answers[#answers + 1] = one end
     end
     add_bodies(root, answers)
     return answers
 end
 
+-- Of each job which claim has brought it; 0: none.
 local function keep_ticket(root, who, answers)
-    local ids = {}
-    for _, one in ipairs(answers) do
-        if one[1] == 1 then ids[#ids + 1] = one[3] end
+    local words = { who.ticket }
+    for i, one in ipairs(answers) do
+        if one[1] == 1 then
+            words[#words + 1] = (i <= #who.claims and i or 0) .. ":" .. one[3]
+        end
     end
-    if not who.ticket or #ids == 0 then return end
+    if not who.ticket or #words == 1 then return end
     redis.call("SET", root .. "taken:" .. who.consumer,
-        who.ticket .. " " .. table.concat(ids, " "),
-        "PX", math.max(who.lease_ms, 1))
+        table.concat(words, " "), "PX", text(math.max(who.lease_ms, 1)))
+end
+
+-- What it has not been given by its claims.
+local function take_more(root, who, now, jobs)
+    local looked = 0
+    while #jobs < who.count and looked < MAX_BATCH
+        and who.bytes < MAX_TAKE_BYTES do
+        local before = #jobs
+        local read, next_at = take_streams(root,
+            math.min(who.count - #jobs, MAX_ENTRIES), now, who, jobs)
+        who.bytes = who.bytes
+            + add_bodies(root, { unpack(jobs, before + 1) })
+        looked = looked + read
+        local behind = next_at and settle_streams(root, who) or {}
+        if #behind > 0 and #jobs < who.count then
+            take_lanes(root, who, behind, next_at, now, jobs)
+        end
+        if read == 0 or next_at == math.huge then return end
+    end
 end
 
 -- Answers first what has become of each entry named, as start does, then the
 -- jobs that were started beside.
 local function take(keys, args)
     local root, now = keys[1], now_ms()
-    local who, refusal = read_take(root, args)
+    local who, refusal = read_take(root, args, now)
     if not who then return refusal end
     local before = who.ticket and taken_before(root, now, who)
     if before then return before end
-    local answers, jobs, looked, bytes = {}, {}, 0, 0
+    local answers, jobs = {}, {}
     for i, claim in ipairs(who.claims) do
         answers[i] = is_pending(claim[1], claim[2], who.consumer)
             and start_entry(root, claim[1], claim[2], now, who)
             or { 0, "taken", "" }
         if answers[i][1] == 1 then who.count = who.count - 1 end
     end
-    bytes = add_bodies(root, answers)
-    while #jobs < who.count and looked < MAX_BATCH
-        and bytes < MAX_TAKE_BYTES do
-        local read, more = take_some(root, open_streams(root, who.queues),
-            math.min(who.count - #jobs, MAX_ENTRIES), now, who, jobs)
-        if read == 0 then break end
-        looked, bytes = looked + read, bytes + more
-        settle_starts(root, who, now)
+    who.bytes = add_bodies(root, answers)
+    take_more(root, who, now, jobs)
+    settle_starts(root, who)
+    local behind = settle_streams(root, who)
+    for _, turn in ipairs(behind) do
+        wake(root, turn.queue, turn.tenant, now + LOOK_AGAIN_MS)
     end
-    settle_starts(root, who, now)
+    refill_turns(root, who, behind, now, 1)
     for _, one in ipairs(jobs) do answers[#answers + 1] = one end
     keep_ticket(root, who, answers)
     return answers

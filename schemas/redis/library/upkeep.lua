@@ -32,7 +32,8 @@ local function promote_queue(root, queue, count, now)
     for _, id in ipairs(jobs) do promote_job(root, queue, id, now) end
     for _, tenant in ipairs(tenants) do
         redis.call("ZREM", wakes, tenant)
-        admit(root, queue, tenant, settings_of(root, queue, tenant), now)
+        admit(root, queue, tenant, settings_of(root, queue, tenant), now,
+            WINDOW)
     end
     return #jobs + #tenants
 end
@@ -77,8 +78,18 @@ local function due_schedules(root, now)
     return due
 end
 
+-- One of those who ask is to walk (mend.lua): nobody has done so lately, or who
+-- began has not gone on.
+local function wants_mend(root)
+    local key = root .. "mended"
+    if redis.call("PTTL", key) >= 0 then return 0 end
+    redis.call("SET", key, "", "PX", MEND_STEP_MS)
+    return 1
+end
+
 -- count. Answers how many were moved, in how many ms the next one is due (or
--- -1), and schedules to fire: name, spec, zone, at.
+-- -1), schedules to fire: name, spec, zone, at; and whether the caller is to
+-- walk.
 local function promote(keys, args)
     local root, now, count = keys[1], now_ms(), number(args[1])
     if not (count and count > 0 and count <= MAX_BATCH) then
@@ -95,10 +106,32 @@ local function promote(keys, args)
     end
     at = sooner(at, root .. "deadlines", now)
     at = sooner(at, root .. "schedules", now)
-    return { moved, at and math.ceil(at - now) or -1, due_schedules(root, now) }
+    return {
+        moved, at and math.ceil(at - now) or -1, due_schedules(root, now),
+        wants_mend(root),
+    }
 end
 
 -- ------------------------------------------------------------------ leases
+
+-- Of one queue. Answers how many it looked at, and how many of these were jobs
+-- that it put back or ended.
+local function lapse_queue(root, queue, count, now, max_crashes)
+    local leases, jobs = leases_of(root, queue), 0
+    local due = due_members(leases, count, now)
+    for _, id in ipairs(due) do
+        local job = is_id(root, id) and load(root, id)
+        if not job or job.state ~= "in_progress" or job.queue ~= queue then
+            redis.call("ZREM", leases, id)
+        else
+            jobs = jobs + 1
+            if lose(job, now, "lease ended", max_crashes) then
+                put_back(job, now, "lost")
+            end
+        end
+    end
+    return #due, jobs
+end
 
 -- max_crashes count. Answers how many jobs were put back or ended, and whether
 -- there may be more.
@@ -109,20 +142,14 @@ local function lapse(keys, args)
         return refuse("BADARG", "lapse: crashes '%s', count '%s'",
             args[1] or "", args[2] or "")
     end
-    local leases, jobs = root .. "leases", 0
-    local due = due_members(leases, count, now)
-    for _, id in ipairs(due) do
-        local job = load(root, id)
-        if not job or job.state ~= "in_progress" then
-            redis.call("ZREM", leases, id)
-        else
-            jobs = jobs + 1
-            if lose(job, now, "lease ended", max_crashes) then
-                put_back(job, now, "lost")
-            end
-        end
+    local looked, jobs = 0, 0
+    for _, queue in ipairs(call("SMEMBERS", root .. "queues")) do
+        local due, lost = lapse_queue(root, queue, count - looked, now,
+            max_crashes)
+        looked, jobs = looked + due, jobs + lost
+        if looked == count then break end
     end
-    return { jobs, #due == count and 1 or 0 }
+    return { jobs, looked == count and 1 or 0 }
 end
 
 -- One entry that has been read. Answers how many jobs were put back or ended.
@@ -135,7 +162,7 @@ local function reclaim_entry(root, stream, row, now, max_crashes)
         return 1
     end
     -- Without a lease: of a build that had none, or somebody has deleted it.
-    local lease = call("ZSCORE", root .. "leases", job.id)
+    local lease = call("ZSCORE", leases_of(root, job.queue), job.id)
     if lease and tonumber(lease) > now
         or not lease and row[3] < job.lease_ms then
         return 0
@@ -179,7 +206,7 @@ local function reclaim(keys, args)
         cursor, "+", count)
     if rows.err then
         if not rows.err:find("NOGROUP", 1, true) then return rows end
-        make_group(stream)
+        make_group(root, stream)
         rows = {}
     end
     local jobs = 0
@@ -188,7 +215,9 @@ local function reclaim(keys, args)
     end
     if #rows == count then return { rows[count][1], jobs } end
     forget_consumers(stream, lease_ms)
-    return { "-", jobs }
+    -- A consumer of build 10 looks nowhere else for those who have died.
+    local _, lost = lapse_queue(root, queue_of(stream), count, now, max_crashes)
+    return { "-", jobs + lost }
 end
 
 -- ----------------------------------------------------------------- workers

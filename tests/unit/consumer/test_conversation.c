@@ -254,6 +254,41 @@ static void test_cells_are_one_turn(void **state)
     conversation_finish(&all);
 }
 
+static void test_an_empty_cell_runs_where_it_may_matter(void **state)
+{
+    (void)state;
+    struct view empty[] = { VIEW(""), VIEW("") };
+    struct view among[] = { VIEW(""), VIEW("x"), VIEW("") };
+    const struct {
+        const char *what;
+        struct job job;
+        enum next next;
+        const char *call; /* its id: a journal of any version names it so */
+    } rows[] = {
+        { "nothing but empty cells",
+          { .cells = { empty, 2 } },
+          NEXT_END,
+          NULL },
+        { "one among them", { .cells = { among, 3 } }, NEXT_CALL, "1.1" },
+        { "a session that others use",
+          { .cells = { empty, 2 }, .session = VIEW("lab") },
+          NEXT_CALL,
+          "1.0" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job job = rows[i].job;
+        job.kind = JOB_CODE;
+        struct conversation all = begin(&job);
+        print_message("%s\n", rows[i].what);
+        assert_int_equal(conversation_next(&all), rows[i].next);
+        if (rows[i].call != NULL)
+            assert_string_equal(conversation_call(&all)->id, rows[i].call);
+        assert_null(conversation_failure(&all));
+        assert_int_equal(conversation_answer(&all).len, 0);
+        conversation_finish(&all);
+    }
+}
+
 static void test_the_request(void **state)
 {
     (void)state;
@@ -324,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_a_cut_answer_is_known),
         cmocka_unit_test(test_what_is_to_be_run_again),
         cmocka_unit_test(test_cells_are_one_turn),
+        cmocka_unit_test(test_an_empty_cell_runs_where_it_may_matter),
         cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_a_history_is_not_an_answer),
         cmocka_unit_test(test_a_strange_journal_is_refused),

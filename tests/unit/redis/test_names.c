@@ -51,7 +51,7 @@ static void keys_are_as_published(void **state)
           names_running(&names, 0, queue, VIEW("acme")) },
         { "quern:{000}:lanes:default",
           names_of_queue(&names, 0, "lanes", queue) },
-        { "quern:{0ab}:leases", names_of_root(&names, 0xab, "leases") },
+        { "quern:{0ab}:deadlines", names_of_root(&names, 0xab, "deadlines") },
         { "quern:{000}:schedule:nightly",
           names_schedule(&names, 0, VIEW("nightly")) },
         { "quern:{000}:worker:h.1", names_worker(&names, 0, VIEW("h.1")) },

@@ -145,6 +145,8 @@ static void approval_is_waited_for_and_told(void **state)
     struct promoted promoted = promote(due);
     assert_true(promoted.more && promoted.wait_ms > 0);
     assert_int_equal(promoted.moved, 0);
+    assert_true(promoted.mend);
+    assert_false(promote(due).mend);
 
     transition_approve(&command, &names, VIEW(ID), true, VIEW("fine"));
     reply = call(&command);
@@ -204,7 +206,7 @@ static void the_dead_come_back_or_go(void **state)
 
     assert_int_equal(stats().dead, 1);
     for (int times = 0; times < 2; times++) {
-        transition_requeue(&command, &names, VIEW(ID));
+        transition_requeue(&command, &names, VIEW(ID), times == 0);
         redisReply *reply = call(&command);
         assert_true(transition_requeued(reply, &late, NULL) && !late);
         freeReplyObject(reply);
@@ -318,10 +320,12 @@ static void readers_refuse_what_they_do_not_know(void **state)
     redisReply array = { .type = REDIS_REPLY_ARRAY,
                          .elements = 1,
                          .element = one };
-    redisReply *three[] = { &number, &number, &array };
+    redisReply *parts[] = { &number, &number, &array, &number };
     redisReply odd = { .type = REDIS_REPLY_ARRAY,
                        .elements = 3,
-                       .element = three };
+                       .element = parts };
+    redisReply half_due = odd;
+    half_due.elements = 4;
     struct due due[PROMOTED_MAX_DUE];
     struct promoted promoted;
     struct queue_stats figures;
@@ -338,7 +342,7 @@ static void readers_refuse_what_they_do_not_know(void **state)
         transition_moved(&number, &state_now, &err),
         transition_approved(&number, &flag, &err),
         transition_promoted(&array, &promoted, due, &err),
-        transition_promoted(&odd, &promoted, due, &err),
+        transition_promoted(&half_due, &promoted, due, &err),
         transition_fired(&odd, &fired, &view, &err),
         transition_lapsed(&array, &jobs, &flag, &err),
         transition_mended(&odd, &view, &jobs, &err),

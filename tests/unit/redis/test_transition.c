@@ -120,6 +120,8 @@ static void the_library_loads_and_tells_its_build(void **state)
     freeReplyObject(reply);
 }
 
+static uint64_t epoch; /* of the first start */
+
 static void a_consumer_is_told_all_at_start(void **state)
 {
     (void)state;
@@ -132,7 +134,8 @@ static void a_consumer_is_told_all_at_start(void **state)
     redisReply *reply = start_entry(entry, &started);
     assert_true(started.run);
     assert_true(view_is(started.id, ID));
-    assert_int_equal(started.epoch, 1);
+    assert_int_equal(started.epoch, started.now);
+    epoch = started.epoch;
     assert_int_equal(started.attempt, 1);
     assert_int_equal(started.crashes, 0);
     assert_false(started.cancel);
@@ -147,7 +150,7 @@ static void what_it_does_is_fenced(void **state)
 {
     (void)state;
     struct command command;
-    struct holding mine[] = { { VIEW(ID), 1 }, { VIEW(ID), 2 } };
+    struct holding mine[] = { { VIEW(ID), epoch }, { VIEW(ID), epoch + 1 } };
     struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
                                    { "message.delta", EMPTY } };
     struct beaten beaten[2];
@@ -176,7 +179,7 @@ static void its_session_is_claimed_and_saved(void **state)
     struct command command;
     struct session_turn turn;
     struct session_file files[] = { { .name = VIEW("a") } };
-    struct session_save save = { .holding = { VIEW(ID), 1 },
+    struct session_save save = { .holding = { VIEW(ID), epoch },
                                  .session = { VIEW("acme"), VIEW("s1") },
                                  .ttl_ms = 60000,
                                  .record = VIEW("record"),
@@ -201,6 +204,8 @@ static void its_session_is_claimed_and_saved(void **state)
     refused(&command, "stale");
 }
 
+static struct finish finish_of_it;
+
 static void another_goes_on_and_ends_it(void **state)
 {
     (void)state;
@@ -213,17 +218,38 @@ static void another_goes_on_and_ends_it(void **state)
     assert_int_equal(started.attempt, 1);
     assert_int_equal(started.records, 1);
     assert_string_equal(started.journal->element[0]->str, "record");
-    struct finish finish = { .holding = { VIEW(ID), started.epoch },
-                             .state = STATE_COMPLETED,
-                             .result = VIEW("result"),
-                             .event_data = EMPTY };
-    transition_finish(&command, &names, &finish);
+    finish_of_it = (struct finish){ .holding = { VIEW(ID), started.epoch },
+                                    .state = STATE_COMPLETED,
+                                    .result = VIEW("result"),
+                                    .event_data = EMPTY };
+    transition_finish(&command, &names, &finish_of_it);
     drop(&command);
     freeReplyObject(reply);
 
     reply = start_entry(entry, &started);
     assert_false(started.run);
     assert_true(view_is(started.reason, "taken"));
+    freeReplyObject(reply);
+}
+
+static void many_end_in_one_step(void **state)
+{
+    (void)state;
+    const struct finish again = { .holding = { VIEW(ID), epoch },
+                                  .state = STATE_COMPLETED,
+                                  .result = VIEW("result"),
+                                  .event_data = EMPTY };
+    const struct finish finishes[] = { finish_of_it, again };
+    struct command command;
+    struct err err;
+
+    transition_finish_many(&command, &names, 0, finishes, 2);
+    redisReply *reply = call(&command);
+    assert_true(transition_finished_many(reply, 2, NULL));
+    assert_true(reply_ok(reply->element[0], NULL));
+    assert_false(reply_ok(reply->element[1], &err));
+    assert_string_equal(err.code, "stale");
+    assert_false(transition_finished_many(reply, 3, &err));
     freeReplyObject(reply);
 }
 
@@ -279,6 +305,7 @@ static void readers_refuse_what_they_do_not_know(void **state)
     assert_false(transition_started(&array, &started, &err));
     assert_false(transition_reclaimed(&array, &view, &jobs, &err));
     assert_false(transition_beaten(&array, beaten, 1, &err));
+    assert_false(transition_finished_many(&number, 1, &err));
     assert_false(transition_cancelled(&number, &outcome, &err));
     assert_string_equal(err.code, "internal");
     assert_false(transition_cancelled(NULL, &outcome, &err));
@@ -313,6 +340,7 @@ int main(void)
         cmocka_unit_test(its_session_is_claimed_and_saved),
         cmocka_unit_test(what_it_does_is_fenced),
         cmocka_unit_test(another_goes_on_and_ends_it),
+        cmocka_unit_test(many_end_in_one_step),
         cmocka_unit_test(reclaim_and_cancel),
         cmocka_unit_test(readers_refuse_what_they_do_not_know),
     };

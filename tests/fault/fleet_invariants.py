@@ -12,7 +12,7 @@ from history import sha_of
 from seen import is_end, recoveries
 from state import ONGOING, TERMINAL, WAITING
 
-FOR_EVER = ("work", "queue", "queues", "schedule", "schedules", "lanes", "tenants")
+FOR_EVER = ("work", "queue", "queues", "schedule", "schedules", "lanes", "wakes")
 PER_JOB = ("journal", "body", "events", "result")
 
 
@@ -48,13 +48,13 @@ def one_end(seen, state, _):
             status = msgpack.unpackb(job.result)["status"]
             if status != job.state:
                 yield f"{id} is {job.state}, its result {status}"
-            if seen.results[id] - {sha_of(job.result)}:
+            if len(seen.results[id] | {sha_of(job.result)}) > 1 + seen.revived[id]:
                 yield f"{id}: a client has read another result than is there now"
     for id, events in seen.events.items():
         ends = {
             (event["seq"], event["type"]) for event in events if is_end(event["type"])
         }
-        if len(ends) > 1:
+        if len(ends) > 1 + seen.revived[id]:
             yield f"{id}: a follower has seen it end as {sorted(ends)}"
 
 
@@ -70,9 +70,10 @@ def nothing_unexpected(seen, state, _):
     buried = sum(job.is_entry for job in state.jobs.values())
     if buried > entries:
         yield f"{buried} entries named no job, {entries} such were made"
+    fired = set().union(*(state.fired(line["name"]) for line in seen.of["schedule"]))
     for id in {*state.jobs, *seen.events}:
         is_entry = id in state.jobs and state.jobs[id].is_entry
-        if not seen.is_known(id) and not is_entry:
+        if not seen.is_known(id) and not is_entry and id not in fired:
             yield f"{id} is there, and nobody submitted it"
     for id, submit in seen.submits.items():
         job = state.jobs.get(id)
@@ -125,6 +126,8 @@ def bounded_attempts(seen, state, _):
                 count -= holder
                 holder = False
             elif type == "job.waiting":
+                # Who waits for somebody has not failed.
+                count -= holder and event["data"].get("reason") == "approval"
                 holder = False
         if job.number("attempts") != count:
             yield f"{id}: {job.number('attempts')} attempts, by its events {count}"
@@ -169,7 +172,9 @@ def liveness(seen, _, within_ms):
 
 def conservation(seen, state, _):
     """Every job is in the one place that its state says, and every place holds
-    jobs of that state."""
+    jobs of that state; quern check finds nothing either."""
+    for line in seen.of["checked"]:
+        yield f"quern check: {line['text']}"
     entry_of = {}
     for key, stream in state.streams.items():
         for entry, id in stream.entries.items():
@@ -273,7 +278,7 @@ def whole_progress(seen, state, _):
 
 
 def idempotent(seen, state, _):
-    """The same key is the same job."""
+    """The same key is the same job; a unique key is of one job at a time."""
     stands = defaultdict(set)
     for submit in seen.submits.values():
         key = submit.line.get("key")
@@ -286,6 +291,22 @@ def idempotent(seen, state, _):
     for id, submit in seen.submits.items():
         if submit.stands and submit.stands != id and id in state.jobs:
             yield f"{id} is there, its client was told that {submit.stands} stands"
+    yield from together(state)
+
+
+def together(state):
+    """Jobs of one unique key that have been there at the same time."""
+    spans = defaultdict(list)
+    for id, job in state.jobs.items():
+        if job.facts.get("unique") and job.facts.get("finished_at"):
+            key = job.facts.get("tenant", "default"), job.facts["unique"]
+            span = job.number("submitted_at"), job.number("finished_at")
+            spans[key].append((*span, id))
+    for (tenant, key), rows in spans.items():
+        rows.sort()
+        for first, second in zip(rows, rows[1:]):
+            if second[0] < first[1]:
+                yield f"{first[2]} and {second[2]} had key {key} of {tenant} at once"
 
 
 def cancelled(seen, state, _):
@@ -311,7 +332,8 @@ def cancelled(seen, state, _):
 
 
 def isolated(seen, state, _):
-    """No tenant has more jobs running than it may."""
+    """No tenant has more jobs running, or starts more of them, than it may."""
+    yield from paced(seen, state)
     running = {
         line["tenant"]: line["value"]
         for line in seen.of["limit"]
@@ -331,6 +353,30 @@ def isolated(seen, state, _):
                 break
 
 
+def paced(seen, state):
+    """So many at once, then evenly: in any time its share of it, and those."""
+    for line in seen.of["limit"]:
+        if line["name"] != "tenant_rate":
+            continue
+        tenant, rate, gap = line["tenant"], line["value"], line["ms"] / line["value"]
+        jobs = [j for j in state.jobs.values() if j.facts.get("tenant") == tenant]
+        starts = sorted(at for job in jobs for at in job.starts())
+        free_at = 0  # of a bucket that one start fills by gap
+        for at in starts:
+            free_at = max(free_at, at) + gap
+            if free_at - at > rate * gap + 1 + gap / 100:
+                yield f"a job of {tenant} started at {at}, sooner than its rate lets"
+                break
+
+
+def in_time(seen, state, _):
+    """Nothing starts before its time."""
+    for id, job in state.jobs.items():
+        early = [at for at in job.starts() if at < job.number("not_before")]
+        if early:
+            yield f"{id} started at {early[0]}, not before {job.facts['not_before']}"
+
+
 def runs_of(job):
     """(at, 1 or -1); a move out comes before a move in of the same millisecond."""
     holder = False
@@ -348,7 +394,7 @@ def runs_of(job):
 
 def done_once(seen, state, _):
     """No tool is called twice for one call; no reply is paid for twice that was
-    there, and what was asked again is told."""
+    there, and what was asked again is told, unless it was refused."""
     for line in seen.of["called"]:
         if line["times"] > 1:
             yield f"a tool was called {line['times']} times for {line['token']}"
@@ -356,13 +402,18 @@ def done_once(seen, state, _):
         return
     asked = seen.of["asked"][-1]
     again = asked["total"] - asked["different"]
-    told = sum(
+    failed = sum(
+        submit.line.get("failures", 0)
+        for id, submit in seen.submits.items()
+        if id in state.jobs
+    )
+    told = failed + sum(
         msgpack.unpackb(job.result).get("usage", {}).get("repeated_calls", 0)
         for job in state.jobs.values()
         if job.result is not None
     )
     if again > told:
-        yield f"the model was asked {again} times again, results tell of {told}"
+        yield f"the model was asked {again} times again, results and refusals tell of {told}"
 
 
 def frugal(seen, state, _):
@@ -412,6 +463,7 @@ INVARIANTS = [
     idempotent,
     cancelled,
     isolated,
+    in_time,
     done_once,
     frugal,
 ]

@@ -1,0 +1,180 @@
+/* submit_lines.c - quern submit --jobs: many jobs, one a line. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/cli.h"
+#include "producer/cli/show.h"
+#include "schemas/message/buf.h"
+
+enum {
+    BATCH = 1000, /* lines that are sent in one go */
+    MAX_LINE_BYTES = 4 * MAX_JOB_BYTES,
+};
+
+/* Lines of the file that hold a job. */
+struct lines {
+    FILE *file;
+    uint64_t number; /* of the last one read */
+    char *texts[BATCH];
+    uint64_t numbers[BATCH];
+    size_t count;
+};
+
+static void lines_clear(struct lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        free(lines->texts[i]);
+    lines->count = 0;
+}
+
+static void lines_free(struct lines **lines)
+{
+    if (!*lines)
+        return;
+    lines_clear(*lines);
+    if ((*lines)->file && (*lines)->file != stdin)
+        fclose((*lines)->file);
+    free(*lines);
+}
+
+static struct lines *lines_open(const char *path, struct err *err)
+{
+    struct lines *lines = calloc(1, sizeof(*lines));
+
+    if (!lines)
+        abort();
+    lines->file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (lines->file)
+        return lines;
+    err_set(err, ERR_REJECT, "bad_field", "%s: %s", path, strerror(errno));
+    lines_free(&lines);
+    return NULL;
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static bool keep_line(struct lines *lines, char *text, size_t len,
+                      struct err *err)
+{
+    if (strlen(text) != len || len > MAX_LINE_BYTES)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "line %llu is not text of at most %d bytes",
+                       (unsigned long long)lines->number, MAX_LINE_BYTES);
+    lines->texts[lines->count] = view_dup((struct view){ text, len });
+    lines->numbers[lines->count++] = lines->number;
+    return true;
+}
+
+/* The next BATCH of them, fewer at the end of the file, or before a line that
+ * cannot be read. */
+static void lines_read(struct lines *lines, struct err *err)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    size_t room = 0;
+
+    lines_clear(lines);
+    while (lines->count < BATCH) {
+        ssize_t len = getline(&text, &room, lines->file);
+
+        if (len < 0 && ferror(lines->file))
+            err_set(err, ERR_REJECT, "bad_field", "reading: %s",
+                    strerror(errno));
+        if (len < 0)
+            return;
+        lines->number++;
+        if (!is_blank(text) && !keep_line(lines, text, (size_t)len, err))
+            return;
+    }
+}
+
+/* --- telling -------------------------------------------------------------- */
+
+static void tell_json(uint64_t line, const struct quern_submitted *submitted)
+{
+    const struct quern_error *error = &submitted->error;
+
+    if (error->kind == 0)
+        json_line(json_pack("{s:I, s:s, s:b}", "line", (json_int_t)line, "id",
+                            submitted->id.text, "existed",
+                            (int)submitted->existed));
+    else
+        json_line(json_pack("{s:I, s:{s:s, s:s, s:b}}", "line",
+                            (json_int_t)line, "error", "code", error->code,
+                            "message", error->text, "retryable",
+                            error->kind == QUERN_RETRY));
+}
+
+static void tell(struct app *app, uint64_t line,
+                 const struct quern_submitted *submitted)
+{
+    struct quern_error error = submitted->error;
+
+    if (app->term.json) {
+        tell_json(line, submitted);
+    } else if (error.kind == 0) {
+        printf("%s\n", submitted->id.text);
+    } else {
+        snprintf(error.text, sizeof(error.text), "line %llu: %.280s",
+                 (unsigned long long)line, submitted->error.text);
+        app_fail(app, &error);
+    }
+}
+
+/* Nothing else can be seen when the ids go into a file. */
+static void tell_progress(struct app *app, uint64_t jobs)
+{
+    if (app->term.err.tty && !app->term.out.tty)
+        pane_printf(&app->term.err, DIM, "\r%llu jobs",
+                    (unsigned long long)jobs);
+}
+
+/* Goes on after a refusal, not without Redis, nor when nobody hears of the ids:
+ * the lines that follow are for another time. code: of the first that does not
+ * stand. */
+static bool submit_batch(struct app *app, const struct lines *lines, int *code)
+{
+    CLEANUP(cleanup_free)
+    struct quern_submitted *submitted =
+        calloc(lines->count, sizeof(*submitted));
+    bool away = false;
+
+    if (!submitted)
+        abort();
+    quern_submit_many_json(app->quern, (const char *const *)lines->texts,
+                           lines->count, submitted, NULL);
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct quern_error *error = &submitted[i].error;
+
+        tell(app, lines->numbers[i], &submitted[i]);
+        if (error->kind != 0 && *code == EXIT_DONE)
+            *code = app_exit_of(error);
+        away |= error->kind != 0 && app_exit_of(error) == EXIT_UNAVAILABLE;
+    }
+    return !away && fflush(stdout) == 0;
+}
+
+int submit_lines(struct app *app)
+{
+    struct err err = { 0 };
+    CLEANUP(lines_free)
+    struct lines *lines = lines_open(app->options.jobs, &err);
+    uint64_t jobs = 0;
+    int code = EXIT_DONE;
+
+    while (err.kind == ERR_NONE) {
+        lines_read(lines, &err);
+        if (lines->count == 0 || !submit_batch(app, lines, &code))
+            break;
+        tell_progress(app, jobs += lines->count);
+    }
+    if (jobs > 0)
+        pane_line(&app->term.err);
+    if (err.kind == ERR_NONE)
+        return code;
+    int fault = app_fail_err(app, &err);
+    return code != EXIT_DONE ? code : fault;
+}

@@ -1,0 +1,373 @@
+/* draft.c - from what the caller gave to bytes that are known to be right. */
+#include "producer/client/draft.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "schemas/json/convert.h"
+#include "schemas/message/job.h"
+#include "schemas/message/limits.h"
+
+/* --- ids and files -------------------------------------------------------- */
+
+static bool new_id(unsigned int partition, struct quern_id *id, struct err *err)
+{
+    unsigned char random[8];
+    struct timespec now;
+    struct id made;
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return err_set(err, ERR_RETRY, "internal", "getrandom: %s",
+                       strerror(errno));
+    clock_gettime(CLOCK_REALTIME, &now);
+    made =
+        id_make((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+                partition, random);
+    memcpy(id->text, made.text, sizeof(id->text));
+    return true;
+}
+
+bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
+                  struct quern_error *error)
+{
+    struct err err = { 0 };
+    unsigned int partition;
+
+    return (handle_partition(quern, view_of(tenant), &partition, &err) &&
+            new_id(partition, id, &err)) ||
+           handle_fail(error, &err);
+}
+
+/* Of a job: the ones that it names and the ones sent along. */
+struct files {
+    struct file_ref refs[MAX_FILES];
+    struct sha256 hashes[MAX_FILES];
+    size_t count;
+};
+
+static bool files_add(struct files *files, struct quern *quern,
+                      struct view tenant, const struct quern_file *sent,
+                      size_t count, struct err *err)
+{
+    if (count > MAX_FILES - files->count)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "files: %zu, at most %d per job", files->count + count,
+                       MAX_FILES);
+    for (size_t i = 0; i < count; i++, files->count++)
+        if (!blob_upload_file(quern, tenant, &sent[i],
+                              &files->refs[files->count],
+                              &files->hashes[files->count], err))
+            return false;
+    return true;
+}
+
+/* --- what was given ------------------------------------------------------- */
+
+static struct list text_list(const char *const *texts, size_t count,
+                             struct arena *arena)
+{
+    struct view *views = NULL;
+
+    if (count > 0)
+        views = arena_alloc(arena, count * sizeof(*views));
+    for (size_t i = 0; i < count; i++)
+        views[i] = view_of(texts[i]);
+    return (struct list){ views, count };
+}
+
+static struct list pair_list(const struct quern_pair *pairs, size_t count,
+                             struct arena *arena)
+{
+    struct pair *list = NULL;
+
+    if (count > 0)
+        list = arena_alloc(arena, count * sizeof(*list));
+    for (size_t i = 0; i < count; i++)
+        list[i] =
+            (struct pair){ view_of(pairs[i].key), view_of(pairs[i].value) };
+    return (struct list){ list, count };
+}
+
+static void cleanup_json(json_t **json)
+{
+    json_decref(*json);
+}
+
+static json_t *parse_json(const char *text, const char *what, struct err *err)
+{
+    json_error_t fault;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &fault);
+
+    if (!json)
+        err_set(err, ERR_REJECT, "bad_field",
+                "%s: not JSON: line %d, column %d: %s", what, fault.line,
+                fault.column, fault.text);
+    return json;
+}
+
+static bool read_messages(const char *text, const msgpack_object **messages,
+                          struct arena *arena, struct err *err)
+{
+    CLEANUP(cleanup_json) json_t *json = NULL;
+
+    if (!text)
+        return true;
+    json = parse_json(text, "messages", err);
+    return json && json_to_value(json, messages, arena, err);
+}
+
+/* Counts are bounded before anything is allocated for them. */
+static bool counts_are_sane(const struct quern_job *job, struct err *err)
+{
+    const struct {
+        const char *what;
+        size_t count, max;
+    } lists[] = {
+        { "tools", job->tool_count, MAX_TOOLS },
+        { "cells", job->cell_count, MAX_CELLS },
+        { "paths", job->path_count, MAX_FILES },
+        { "metadata", job->metadata_count, MAX_METADATA },
+    };
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (lists[i].count > lists[i].max)
+            return err_set(err, ERR_REJECT, "too_large", "%s: %zu, at most %zu",
+                           lists[i].what, lists[i].count, lists[i].max);
+    return true;
+}
+
+static struct job to_job(const struct quern_job *from, struct arena *arena)
+{
+    return (struct job){
+        .id = view_of(from->id),
+        .kind = (int)from->kind,
+        .queue = view_of(from->queue),
+        .priority = (int)from->priority,
+        .tenant = view_of(from->tenant),
+        .session = view_of(from->session),
+        .prompt = view_of(from->prompt),
+        .system = view_of(from->system),
+        .model = view_of(from->model),
+        .tools = text_list(from->tools, from->tool_count, arena),
+        .cells = text_list(from->cells, from->cell_count, arena),
+        .action = {
+            .verb = (int)from->action,
+            .names = text_list(from->paths, from->path_count, arena),
+            .to = view_of(from->to),
+        },
+        .limits = {
+            .max_turns = from->max_turns,
+            .deadline_ms = from->deadline_ms,
+            .max_tokens = from->max_tokens,
+            .cell_ms = from->cell_ms,
+            .memory_bytes = from->memory_bytes,
+        },
+        .retry = { from->max_attempts, from->backoff_ms },
+        .idempotency_key = view_of(from->idempotency_key),
+        .not_before = from->not_before,
+        .metadata = pair_list(from->metadata, from->metadata_count, arena),
+        .traceparent = view_of(from->traceparent),
+    };
+}
+
+/* --- the bytes ------------------------------------------------------------ */
+
+static void draft_init(struct draft *draft)
+{
+    *draft = (struct draft){ 0 };
+    buf_init(&draft->bytes, MAX_JOB_BYTES);
+}
+
+void draft_finish(struct draft *draft)
+{
+    if (!draft)
+        return;
+    arena_finish(&draft->arena);
+    arena_finish(&draft->decoded);
+    buf_finish(&draft->bytes);
+}
+
+/* As a consumer will. What is not in the bytes has been set before. */
+static bool decode(struct draft *draft, struct view bytes, struct err *err)
+{
+    struct submit *submit = &draft->submit;
+    struct job job;
+
+    if (!job_decode(&job, bytes, &draft->decoded, err))
+        return false;
+    submit->id = job.id;
+    submit->queue = job.queue;
+    submit->priority = job.priority;
+    submit->tenant = job.tenant;
+    submit->session = job.session;
+    submit->idempotency_key = job.idempotency_key;
+    submit->deadline_ms = job.limits.deadline_ms;
+    submit->not_before = job.not_before;
+    submit->files = job.files;
+    submit->body = bytes;
+    memcpy(draft->id.text, job.id.data, job.id.len);
+    draft->id.text[job.id.len] = '\0';
+    return true;
+}
+
+/* Where a tenant's jobs are is not for the caller to choose. */
+static bool check_partition(struct quern *quern, const struct submit *submit,
+                            struct err *err)
+{
+    unsigned int named = 0, partition;
+    struct view tenant = submit->tenant;
+
+    if (!id_parse(submit->id, &named))
+        return true; /* the codec says what is wrong with it */
+    if (!handle_partition(quern, tenant, &partition, err))
+        return false;
+    return named == partition ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "id: it names partition %03x, but tenant %.*s is in %03x: "
+                   "take an id of quern_id_new()",
+                   named, VIEW_ARG(tenant.len ? tenant : VIEW("default")),
+                   partition);
+}
+
+static bool choose_id(struct draft *draft, const struct quern_id *id,
+                      struct err *err)
+{
+    draft->fresh = true;
+    if (id->text[0] == '\0')
+        return new_id(0, &draft->id, err);
+    draft->id = *id;
+    return true;
+}
+
+static bool encode(struct draft *draft, const struct job *job, struct err *err)
+{
+    draft->bytes.len = 0;
+    return message_encode(&schema_job, job, &draft->bytes, err) &&
+           decode(draft, buf_view(&draft->bytes), err);
+}
+
+/* The id of a job that has none names partition 0 until all else is known to be
+ * right: only then is Redis asked where its tenant is. made: an id that is
+ * where it belongs. */
+static bool settle(struct draft *draft, struct quern *quern, struct job *job,
+                   bool made, struct err *err)
+{
+    unsigned int partition;
+
+    if (!encode(draft, job, err))
+        return false;
+    if (!draft->fresh)
+        return check_partition(quern, &draft->submit, err);
+    if (made)
+        return true;
+    if (!handle_partition(quern, draft->submit.tenant, &partition, err))
+        return false;
+    if (partition == 0)
+        return true;
+    if (!new_id(partition, &draft->id, err))
+        return false;
+    job->id = view_of(draft->id.text);
+    return encode(draft, job, err);
+}
+
+bool draft_read(struct draft *draft, struct quern *quern,
+                const struct quern_job *from, const struct quern_id *id,
+                struct err *err)
+{
+    struct files files;
+    struct job job;
+
+    draft_init(draft);
+    files.count = 0;
+    draft->submit = (struct submit){
+        .unique_key = view_of(from->unique_key),
+        .delay_ms = from->delay_ms,
+        .max_depth = from->max_depth,
+        .tenant_depth = from->tenant_depth,
+    };
+    if (!counts_are_sane(from, err))
+        return false;
+    job = to_job(from, &draft->arena);
+    if (!read_messages(from->messages, &job.messages, &draft->arena, err) ||
+        !files_add(&files, quern, job.tenant, from->files, from->file_count,
+                   err))
+        return false;
+    job.files = (struct list){ files.refs, files.count };
+    if (job.id.len == 0) {
+        if (!choose_id(draft, id, err))
+            return false;
+        job.id = view_of(draft->id.text);
+    }
+    return settle(draft, quern, &job, id->text[0], err);
+}
+
+/* The table asks for an id, a person need not. */
+static bool add_id(struct draft *draft, json_t *json, const struct quern_id *id,
+                   struct err *err)
+{
+    if (!json_is_object(json) || json_object_get(json, "id"))
+        return true;
+    return choose_id(draft, id, err) &&
+           json_object_set_new(json, "id", json_string(draft->id.text)) == 0;
+}
+
+bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
+                     const struct quern_file *sent, size_t sent_count,
+                     const struct quern_id *id, struct err *err)
+{
+    CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
+    struct files files;
+    struct job job;
+
+    draft_init(draft);
+    if (!json || !add_id(draft, json, id, err) ||
+        !json_to_message(&schema_job, json, &job, &draft->arena, err))
+        return false;
+    files.count = job.files.count;
+    if (files.count > 0)
+        memcpy(files.refs, job.files.items,
+               files.count * sizeof(files.refs[0]));
+    if (!files_add(&files, quern, job.tenant, sent, sent_count, err))
+        return false;
+    job.files = (struct list){ files.refs, files.count };
+    return settle(draft, quern, &job, id->text[0], err);
+}
+
+bool draft_read_bytes(struct draft *draft, struct quern *quern,
+                      struct view bytes, struct err *err)
+{
+    draft_init(draft);
+    return decode(draft, bytes, err) &&
+           check_partition(quern, &draft->submit, err);
+}
+
+/* --- the step ------------------------------------------------------------- */
+
+void draft_command(struct command *command, const struct quern *quern,
+                   const struct draft *draft)
+{
+    transition_submit(command, &quern->fleet->names, &draft->submit);
+}
+
+bool draft_submitted(const redisReply *reply, bool fresh, struct quern_id *id,
+                     bool *existed, struct err *err)
+{
+    struct view stands;
+    bool old;
+
+    if (!transition_submitted(reply, &stands, &old, err))
+        return false;
+    if (stands.len != ID_LEN)
+        return err_set(err, ERR_REJECT, "internal", "submit: not a job id");
+    /* Sent again after a lost reply, a fresh id finds itself. */
+    if (fresh && view_is(stands, id->text))
+        old = false;
+    memcpy(id->text, stands.data, ID_LEN);
+    id->text[ID_LEN] = '\0';
+    if (existed)
+        *existed = old;
+    return true;
+}

@@ -1,0 +1,287 @@
+/* followed.c - what was given of a job held against what Redis has. */
+#include "producer/client/followed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/limits.h"
+#include "schemas/message/result.h"
+
+enum {
+    PAGE = 64, /* events read at once */
+    ANSWER_HEAD = 4096,
+};
+
+struct followed *followed_new(const struct names *names, struct view id,
+                              uint64_t after)
+{
+    struct followed *job = calloc(1, sizeof(*job));
+
+    if (!job)
+        abort();
+    memcpy(job->id.text, id.data, id.len);
+    job->events = names_events(names, id);
+    job->last = after;
+    buf_init(&job->made, MAX_EVENT_BYTES);
+    return job;
+}
+
+static void drop_page(struct followed *job)
+{
+    cleanup_reply(&job->page);
+    job->page = NULL;
+    job->row = 0;
+}
+
+void followed_free(struct followed *job)
+{
+    if (!job)
+        return;
+    drop_page(job);
+    buf_finish(&job->made);
+    arena_finish(&job->arena);
+    free(job);
+}
+
+/* FNV-1a: tells an event from another one that has taken its number. */
+static uint64_t print_of(struct view bytes)
+{
+    uint64_t print = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < bytes.len; i++)
+        print = (print ^ (unsigned char)bytes.data[i]) * 0x100000001b3;
+    return print;
+}
+
+/* The last event that was given, as far as is known. */
+static bool is_same(const struct followed *job, struct view bytes)
+{
+    return job->print == 0 || job->print == print_of(bytes);
+}
+
+/* --- what is given ------------------------------------------------------- */
+
+static bool decode(struct followed *job, struct view bytes, struct event *event,
+                   struct err *err)
+{
+    arena_finish(&job->arena);
+    job->arena = (struct arena){ 0 };
+    return event_decode(event, bytes, &job->arena, err) ||
+           err_prefix(err, "the event after %" PRIu64, job->last);
+}
+
+static void fill(struct followed *job, const struct event *event,
+                 struct view bytes, struct quern_event *given)
+{
+    snprintf(job->type, sizeof(job->type), "%.*s", VIEW_ARG(event->type));
+    *given = (struct quern_event){
+        .job = job->id.text,
+        .seq = event->seq,
+        .from = event->seq,
+        .at = event->at,
+        .attempt = event->attempt,
+        .type = job->type,
+        .terminal = event_is_terminal(event->type),
+        .bytes = bytes.data,
+        .size = bytes.len,
+    };
+}
+
+static enum followed_turn give(struct followed *job, const struct event *event,
+                               struct view bytes, struct quern_event *given)
+{
+    job->last = event->seq;
+    job->print = print_of(bytes);
+    fill(job, event, bytes, given);
+    return FOLLOWED_EVENT;
+}
+
+static bool make(struct followed *job, const struct event *event,
+                 struct err *err)
+{
+    buf_clear(&job->made);
+    return message_encode(&schema_event, event, &job->made, err);
+}
+
+/* What comes next has the number after last. */
+static enum followed_turn give_gap(struct followed *job, uint64_t from,
+                                   uint64_t to, uint64_t last,
+                                   struct quern_event *given, struct err *err)
+{
+    const struct event gap = {
+        .seq = to,
+        .type = view_of("gap"),
+        .data = { .from = from, .to = to },
+    };
+
+    if (!make(job, &gap, err))
+        return FOLLOWED_FAILED;
+    job->last = last;
+    job->print = 0;
+    fill(job, &gap, buf_view(&job->made), given);
+    given->from = from;
+    return FOLLOWED_GAP;
+}
+
+/* Redis has another past: all of it anew. */
+static enum followed_turn give_up(struct followed *job,
+                                  struct quern_event *given, struct err *err)
+{
+    drop_page(job);
+    return give_gap(job, 1, job->last, 0, given, err);
+}
+
+/* --- the stream, page by page -------------------------------------------- */
+
+static bool has_row(const struct followed *job)
+{
+    return job->page && job->row < job->page->elements;
+}
+
+/* From the last one given, which must still be the same. */
+static bool read_page(struct followed *job, struct quern *quern,
+                      struct err *err)
+{
+    struct command command;
+    char start[32];
+
+    drop_page(job);
+    snprintf(start, sizeof(start), "%" PRIu64 "-0", job->last);
+    command_init(&command, "XRANGE");
+    command_add(&command, key_view(&job->events));
+    command_add_text(&command, start);
+    command_add_text(&command, "+");
+    command_add_text(&command, "COUNT");
+    command_add_uint(&command, PAGE);
+    job->page = handle_call_job(quern, view_of(job->id.text), &command, err);
+    command_finish(&command);
+    return job->page;
+}
+
+/* Passes over the last one given, if it is there: whether it is the same. */
+static bool still_stands(struct followed *job)
+{
+    const redisReply *entry = has_row(job) ? job->page->element[0] : NULL;
+    struct view bytes = entry ? entry_event(entry) : (struct view){ 0 };
+
+    if (bytes.len == 0 ||
+        strtoull(entry->element[0]->str, NULL, 10) > job->last)
+        return true;
+    job->row = 1;
+    return is_same(job, bytes);
+}
+
+static enum followed_turn give_row(struct followed *job,
+                                   struct quern_event *given, struct err *err)
+{
+    struct view bytes = entry_event(job->page->element[job->row]);
+    struct event event;
+
+    if (!decode(job, bytes, &event, err))
+        return FOLLOWED_FAILED;
+    if (event.seq > job->last + 1)
+        return give_gap(job, job->last + 1, event.seq - 1, event.seq - 1, given,
+                        err);
+    job->row++;
+    return event.seq <= job->last ? FOLLOWED_AGAIN
+                                  : give(job, &event, bytes, given);
+}
+
+/* --- what is known beside the stream ------------------------------------- */
+
+/* A user who may read no job (a dashboard's) learns from events alone what
+ * becomes of it: then *known is false. */
+static bool read_status(struct followed *job, struct quern *quern,
+                        struct quern_status *status, bool *known,
+                        struct err *err)
+{
+    *known = status_read(quern, view_of(job->id.text), false, status, err);
+    return *known || strcmp(err->code, "redis_refused") == 0;
+}
+
+/* As the job's facts and its result tell it. */
+static enum followed_turn give_end(struct followed *job, struct quern *quern,
+                                   struct quern_event *given, struct err *err)
+{
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct result result = { 0 };
+    char type[sizeof(job->type)];
+
+    if (!status_read(quern, view_of(job->id.text), true, &status, err))
+        return FOLLOWED_FAILED;
+    if (!quern_state_is_terminal(status.state))
+        return FOLLOWED_AGAIN; /* it was requeued just now */
+    snprintf(type, sizeof(type), "job.%s", quern_state_name(status.state));
+    result.error.code = view_of(status.error_code);
+    if (status.result &&
+        !message_decode(&schema_result,
+                        (struct view){ status.result, status.result_size },
+                        &result, &arena, err))
+        return FOLLOWED_FAILED;
+    const struct event end = {
+        .seq = status.seq,
+        .at = status.finished_at,
+        .attempt = status.attempts,
+        .type = view_of(type),
+        .data = { .ms = status.finished_at - status.submitted_at,
+                  .answer = view_head(result.answer, ANSWER_HEAD),
+                  .error = result.error },
+    };
+    if (!make(job, &end, err))
+        return FOLLOWED_FAILED;
+    return give(job, &end, buf_view(&job->made), given);
+}
+
+/* Nothing newer is in the stream. The status was read before it, so what that
+ * speaks of should have been there. */
+static enum followed_turn give_rest(struct followed *job, struct quern *quern,
+                                    const struct quern_status *status,
+                                    struct quern_event *given, struct err *err)
+{
+    bool over = quern_state_is_terminal(status->state);
+
+    if (status->seq <= job->last)
+        return over ? FOLLOWED_END : FOLLOWED_QUIET;
+    if (over && status->seq == job->last + 1)
+        return give_end(job, quern, given, err);
+    uint64_t to = over ? status->seq - 1 : status->seq;
+    return give_gap(job, job->last + 1, to, to, given, err);
+}
+
+/* --- the two ways in which events come ------------------------------------ */
+
+enum followed_turn followed_look(struct followed *job, struct quern *quern,
+                                 struct quern_event *given, struct err *err)
+{
+    struct quern_status status = { 0 };
+    bool known;
+
+    if (has_row(job))
+        return give_row(job, given, err);
+    if (!read_status(job, quern, &status, &known, err))
+        return FOLLOWED_FAILED;
+    if (known && status.seq < job->last)
+        return give_up(job, given, err);
+    if (!read_page(job, quern, err))
+        return FOLLOWED_FAILED;
+    if (!still_stands(job))
+        return give_up(job, given, err);
+    if (has_row(job))
+        return FOLLOWED_AGAIN;
+    return known ? give_rest(job, quern, &status, given, err) : FOLLOWED_QUIET;
+}
+
+enum followed_turn followed_hear(struct followed *job, struct view bytes,
+                                 struct quern_event *given)
+{
+    struct event event;
+
+    if (bytes.len == 0 || !decode(job, bytes, &event, NULL) ||
+        event.seq > job->last + 1 ||
+        (event.seq == job->last && !is_same(job, bytes)))
+        return FOLLOWED_AGAIN;
+    return event.seq <= job->last ? FOLLOWED_QUIET
+                                  : give(job, &event, bytes, given);
+}

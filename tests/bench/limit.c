@@ -1,0 +1,240 @@
+/* limit.c - what one Redis can take: the very calls of producer and consumer,
+ * with nothing else around them.
+ *
+ * Reads "N VERB" a line, prints the seconds that it took:
+ *   submit  N jobs, 64 on their way at once
+ *   drain   N jobs: take, 32 in a call, and finish, without ever a pause
+ *
+ * limit SOCKET */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schemas/message/event.h"
+#include "schemas/message/id.h"
+#include "schemas/message/job.h"
+#include "schemas/message/limits.h"
+#include "schemas/message/result.h"
+#include "schemas/redis/conn.h"
+#include "schemas/redis/transition.h"
+
+enum { STEP = 32, LANES = 2, WAIT_MS = 60000, LEASE_MS = 60000 };
+
+static struct conn *redis;
+static struct names names;
+
+static void die(const char *what, const struct err *err)
+{
+    fprintf(stderr, "limit: %s: %s\n", what, err->text);
+    exit(EXIT_FAILURE);
+}
+
+static void send_command(struct command *command)
+{
+    struct err err;
+
+    if (!conn_send(redis, command, WAIT_MS, &err))
+        die("sending", &err);
+    command_finish(command);
+}
+
+static redisReply *receive(void)
+{
+    struct err err;
+    redisReply *reply = conn_receive(redis, WAIT_MS, &err);
+
+    if (!reply || !reply_ok(reply, &err))
+        die("a reply", &err);
+    return reply;
+}
+
+/* ---------------------------------------------------------------- submit */
+
+static void send_submit(uint64_t number)
+{
+    unsigned char random[8] = { 0 }; /* two of its bits are not the id's */
+    struct timespec now;
+    struct command command;
+    CLEANUP(buf_finish) struct buf bytes;
+    struct view nothing = VIEW("");
+    struct err err;
+
+    memcpy(random + 2, &number, sizeof(random) - 2);
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct id id = id_make((uint64_t)now.tv_sec * 1000, PARTITION, random);
+    const struct job job = { .id = view_of(id.text),
+                             .kind = JOB_CODE,
+                             .cells = { &nothing, 1 } };
+    buf_init(&bytes, MAX_JOB_BYTES);
+    if (!message_encode(&schema_job, &job, &bytes, &err))
+        die("a job", &err);
+    const struct submit submit = { .id = job.id, .body = buf_view(&bytes) };
+    transition_submit(&command, &names, &submit);
+    send_command(&command);
+}
+
+static void submit_all(long count)
+{
+    static uint64_t number;
+    long owed = 0;
+
+    for (long sent = 0; sent < count || owed > 0;) {
+        for (; sent < count && owed < (long)LANES * STEP; sent++, owed++)
+            send_submit(number++);
+        for (int i = 0; i < STEP && owed > 0; i++, owed--)
+            freeReplyObject(receive());
+    }
+}
+
+/* ----------------------------------------------------------------- drain */
+
+struct held {
+    char id[ID_LEN + 1];
+    uint64_t epoch;
+};
+
+/* The lanes take turns, so that Redis has the calls of one while we read the
+ * replies to those of the other. */
+struct lane {
+    struct held jobs[STEP];
+    size_t count;
+};
+
+static void send_take(void)
+{
+    static const struct view queues[] = { VIEW_INIT("default") };
+    static uint64_t ticket;
+    const struct take take = { .consumer = VIEW("limit"),
+                               .lease_ms = LEASE_MS,
+                               .count = STEP,
+                               .ticket = ++ticket,
+                               .queues = queues,
+                               .queue_count = 1 };
+    struct command command;
+
+    transition_take(&command, &names, PARTITION, &take);
+    send_command(&command);
+}
+
+static void send_finish(const struct held *job)
+{
+    const struct result result = { .id = view_of(job->id),
+                                   .status = STATE_COMPLETED,
+                                   .attempts = 1,
+                                   .timings = { .queued = 100, .total = 100 } };
+    const struct event_data data = { .ms = 100 };
+    CLEANUP(buf_finish) struct buf bytes;
+    CLEANUP(buf_finish) struct buf event;
+    struct command command;
+    struct err err;
+
+    buf_init(&bytes, MAX_RESULT_BYTES);
+    buf_init(&event, MAX_EVENT_BYTES);
+    if (!message_encode(&schema_result, &result, &bytes, &err) ||
+        !message_encode(&schema_event_data, &data, &event, &err))
+        die("a result", &err);
+    const struct finish finish = {
+        .holding = { view_of(job->id), job->epoch },
+        .state = STATE_COMPLETED,
+        .result = buf_view(&bytes),
+        .event_data = buf_view(&event),
+    };
+    transition_finish(&command, &names, &finish);
+    send_command(&command);
+}
+
+static void send_lane(const struct lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++)
+        send_finish(&lane->jobs[i]);
+    send_take();
+}
+
+static void take_jobs(struct lane *lane)
+{
+    redisReply *reply = receive();
+    size_t count;
+    struct err err;
+
+    if (!transition_taken(reply, &count, &err))
+        die("take", &err);
+    for (size_t i = 0; i < count; i++) {
+        struct held *job = &lane->jobs[lane->count++];
+        struct started started;
+
+        if (!transition_started(reply->element[i], &started, &err))
+            die("a job", &err);
+        assert(started.run);
+        snprintf(job->id, sizeof(job->id), "%.*s", VIEW_ARG(started.id));
+        job->epoch = started.epoch;
+    }
+    freeReplyObject(reply);
+}
+
+/* How many jobs were finished. */
+static long take_lane(struct lane *lane)
+{
+    long finished = (long)lane->count;
+
+    for (; lane->count > 0; lane->count--)
+        freeReplyObject(receive());
+    take_jobs(lane);
+    return finished;
+}
+
+static void drain_all(long count)
+{
+    static struct lane lanes[LANES];
+    size_t at = 0;
+
+    for (size_t i = 0; i < LANES; i++)
+        send_lane(&lanes[i]);
+    for (long finished = 0; finished < count; at = (at + 1) % LANES) {
+        finished += take_lane(&lanes[at]);
+        send_lane(&lanes[at]);
+    }
+    for (size_t i = 0; i < LANES; i++)
+        take_lane(&lanes[(at + i) % LANES]);
+}
+
+/* ------------------------------------------------------------------ main */
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+    struct address address;
+    struct err err;
+    char line[64], verb[16];
+    long count;
+
+    if (argc != 2 || !address_parse(&address, view_of(argv[1]), &err) ||
+        !names_init(&names, "quern:", &err))
+        return EXIT_FAILURE;
+    redis = conn_new(&address, "limit");
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) &&
+           sscanf(line, "%ld %15s", &count, verb) == 2) {
+        double start_s = now_s();
+
+        if (strcmp(verb, "drain") == 0)
+            drain_all(count);
+        else
+            submit_all(count);
+        printf("%.6f\n", now_s() - start_s);
+        fflush(stdout);
+    }
+    conn_free(redis);
+    address_finish(&address);
+    return EXIT_SUCCESS;
+}
