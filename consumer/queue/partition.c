@@ -109,9 +109,14 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct partition *partition = &partitions->list[number];
     struct control_events events = { on_ready, on_refused };
     *partition = (struct partition){ .consumer = consumer, .number = number };
-    struct control_setup setup = { address, &consumer->names, number,
-                                   consumer->settings.lease_ms,
-                                   consumer->durability };
+    struct control_setup setup = {
+        .address = address,
+        .names = &consumer->names,
+        .partition = number,
+        .look_ms = consumer->settings.lease_ms,
+        .durability = consumer->durability,
+        .looks = number == 0 || address->kind == ADDRESS_CLUSTER,
+    };
     partition->control =
         control_new(consumer->loop, &setup, events, partitions);
     partition->intake = intake_new(partition, address, on_turn, partitions);

@@ -7,6 +7,7 @@
 #include "consumer/alarm.h"
 #include "consumer/log.h"
 #include "consumer/queue/ledger.h"
+#include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/transition.h"
 
@@ -20,6 +21,7 @@ struct control {
     struct ledger *ledger; /* NULL: a write counts when it is answered */
     unsigned int partition;
     uint64_t look_ms;
+    bool looks; /* at the server, too */
     struct alarm *again;
     struct alarm *look; /* at the library, while all is well */
     struct control_events events;
@@ -27,6 +29,7 @@ struct control {
     struct store *stores;
     bool ready;
     bool welcome; /* it was ready once */
+    bool refused; /* the server is not to be trusted with jobs */
     bool closing;
 };
 
@@ -61,7 +64,7 @@ static void push_all(struct control *control)
 static void become_ready(struct control *control)
 {
     alarm_set(control->look, control->look_ms);
-    if (control->ready || !ledger_is_ready(control->ledger))
+    if (control->ready || control->refused || !ledger_is_ready(control->ledger))
         return;
     control->ready = true;
     control->welcome = true;
@@ -84,7 +87,10 @@ static void on_loaded(void *owner, const redisReply *reply,
         return;
     }
     log_line("library.refused", "{s:s}", "why", err.text);
-    retry_later(control);
+    if (err.kind == ERR_REJECT && !control->welcome)
+        control->events.on_refused(control->owner, &err);
+    else
+        retry_later(control);
 }
 
 static void on_build(void *owner, const redisReply *reply,
@@ -113,9 +119,55 @@ static void check_library(struct control *control)
     command_finish(&command);
 }
 
+/* A fault that comes while we serve is for the doctor to find: what runs is
+ * better off with us. */
+static void heed_finding(struct control *control, const struct finding *finding)
+{
+    struct err err;
+    if (finding->level == INFO_FINE)
+        return;
+    log_line("redis.unsafe", "{s:s, s:s, s:s}", "check", finding->check, "why",
+             finding->text, "remedy", finding->remedy);
+    if (finding->level != INFO_FAULT || control->welcome || control->refused)
+        return;
+    control->refused = true;
+    err_set(&err, ERR_REJECT, "redis_refused", "%s: %s", finding->text,
+            finding->remedy);
+    control->events.on_refused(control->owner, &err);
+}
+
+static void on_info(void *owner, const redisReply *reply, const struct err *why)
+{
+    struct finding findings[INFO_CHECKS];
+    struct err err;
+    (void)why;
+    if (reply == NULL)
+        return;
+    if (!reply_ok(reply, &err)) {
+        log_line("redis.unseen", "{s:s}", "why", err.text);
+        return;
+    }
+    info_judge((struct view){ reply->str, reply->len }, NULL, findings);
+    for (size_t i = 0; i < INFO_CHECKS; i++)
+        heed_finding(owner, &findings[i]);
+}
+
+/* Answered before anything else, so that nothing is claimed from a server that
+ * may drop it. */
+static void look_at_server(struct control *control)
+{
+    struct command command;
+    command_init(&command, "INFO");
+    link_send(control->link, &command, ANSWER_MS, on_info, control);
+    command_finish(&command);
+}
+
 static void on_link_ready(void *owner)
 {
-    check_library(owner);
+    struct control *control = owner;
+    if (control->looks)
+        look_at_server(control);
+    check_library(control);
 }
 
 static void on_link_lost(void *owner, const struct err *why)
@@ -177,6 +229,7 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
         abort();
     *control = (struct control){ .partition = setup->partition,
                                  .look_ms = setup->look_ms,
+                                 .looks = setup->looks,
                                  .events = events,
                                  .owner = owner };
     control->again = alarm_new(loop, on_again, control);

@@ -33,6 +33,8 @@ struct control_setup {
     unsigned int partition;
     uint64_t look_ms; /* the library is looked at so often while all is well */
     struct durability durability; /* of what is committed */
+    bool looks; /* whether the server may be trusted with jobs: no other of our
+                   controls is there to look */
 };
 
 struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,

@@ -12,7 +12,11 @@ struct doctor {
     struct app *app;
     struct address address;
     struct names names;
-    struct conn *conn;
+    struct conn *conn;              /* to the server that is looked at */
+    char where[NODE_MAX_HOST + 16]; /* that server's name, of a cluster's */
+    unsigned int partitions;
+    /* By partition; without a cluster the first one serves all of them. */
+    struct conn *conns[NAMES_MAX_PARTITIONS];
     enum level worst;
 };
 
@@ -33,13 +37,17 @@ redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
         (const char *[]){ __VA_ARGS__ })
 void cleanup_answer(redisReply **reply);
 
-/* Checks of Redis, in order: false when the next ones make no sense. */
+/* Checks of one server; false: the others make no sense. */
 bool check_redis(struct doctor *doctor);
-bool check_server(struct doctor *doctor);
-bool check_login(struct doctor *doctor);
-bool check_clock(struct doctor *doctor);
-bool check_library(struct doctor *doctor);
-bool check_consumers(struct doctor *doctor);
+void check_server(struct doctor *doctor);
+void check_clock(struct doctor *doctor);
+void check_library(struct doctor *doctor);
+
+/* Checks of the fleet, over all of its partitions. */
+void check_login(struct doctor *doctor);
+void check_consumers(struct doctor *doctor);
+/* Makes the connection to that partition's server the one to ask. */
+void doctor_turn(struct doctor *doctor, unsigned int partition);
 
 /* Checks of this host. */
 void check_executor(struct doctor *doctor);

@@ -1,16 +1,18 @@
 /* doctor_redis.c - is the function library there, and does anybody take jobs?
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "producer/cli/doctor.h"
 #include "schemas/message/buf.h"
+#include "schemas/redis/operate.h"
 #include "schemas/redis/transition.h"
 
 enum {
     SEEN_MS = 60000, /* a living consumer asks for work more often than that */
 };
 
-bool check_library(struct doctor *doctor)
+void check_library(struct doctor *doctor)
 {
     struct err err = { 0 };
     struct command command;
@@ -31,7 +33,6 @@ bool check_library(struct doctor *doctor)
     else
         find(doctor, FINE, "library", NULL, "quern_v1, build %lld",
              reply->integer);
-    return true;
 }
 
 /* A field of one map of XINFO (a flat array in RESP2). */
@@ -78,53 +79,100 @@ static int count_connected(struct doctor *doctor)
     return count;
 }
 
-static long long ask_count(struct doctor *doctor, const char *command,
-                           const struct key *key)
+/* What all partitions say of a queue. */
+struct census {
+    int seen;      /* consumers that have taken something lately */
+    int connected; /* consumers; -1: we may not ask */
+    uint64_t jobs, dead;
+    bool counted; /* jobs and dead are known */
+};
+
+static void count_jobs(struct doctor *doctor, unsigned int partition,
+                       struct view queue, struct census *census)
 {
     struct err err = { 0 };
-    CLEANUP(cleanup_answer)
-    redisReply *reply = ASK(doctor, &err, command, key->text);
+    struct command command;
+    struct queue_stats stats;
+    CLEANUP(cleanup_answer) redisReply *reply = NULL;
 
-    return reply ? reply->integer : 0;
+    transition_stats(&command, &doctor->names, partition, queue);
+    reply = conn_call(doctor->conn, &command, DOCTOR_CALL_MS, &err);
+    command_finish(&command);
+    census->counted =
+        census->counted && reply && transition_stated(reply, &stats, &err);
+    if (!census->counted)
+        return;
+    census->jobs += stats.ready + stats.running + stats.lanes + stats.scheduled;
+    census->dead += stats.dead;
+}
+
+static void count_partition(struct doctor *doctor, unsigned int partition,
+                            struct view queue, struct census *census)
+{
+    doctor_turn(doctor, partition);
+    for (int i = 0; priority_names[i]; i++) {
+        struct key key = names_work(&doctor->names, partition, queue, i);
+        int seen = count_seen(doctor, key.text);
+
+        census->seen = seen > census->seen ? seen : census->seen;
+    }
+    count_jobs(doctor, partition, queue, census);
+}
+
+/* A consumer has one such link for each partition, all to the same server
+ * unless that is a cluster's. */
+static void count_links(struct doctor *doctor, struct census *census)
+{
+    bool apart = doctor->address.kind == ADDRESS_CLUSTER;
+    unsigned int here = 0;
+    int links;
+
+    doctor_turn(doctor, 0);
+    for (unsigned int p = 0; p < doctor->partitions; p++)
+        here += !apart || conn_is_at_one(doctor->conns[p], doctor->conns[0]);
+    links = count_connected(doctor);
+    census->connected = links < 0 ? -1 : (links + (int)here - 1) / (int)here;
+}
+
+static struct census count_all(struct doctor *doctor, struct view queue)
+{
+    struct census census = { .counted = true };
+
+    for (unsigned int p = 0; p < doctor->partitions; p++)
+        count_partition(doctor, p, queue, &census);
+    count_links(doctor, &census);
+    if (census.connected >= 0 && census.seen > census.connected)
+        census.seen = census.connected;
+    return census;
 }
 
 /* Redis 7.0 lists a consumer only once it has taken a job, and any version also
  * one that has left. */
-bool check_consumers(struct doctor *doctor)
+void check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
-    struct key dead = names_dead(&doctor->names, 0, queue);
-    char holds[80];
-    long long jobs = 0;
-    int connected = count_connected(doctor);
-    int seen = 0;
+    struct census census = count_all(doctor, queue);
+    char holds[80] = "this login may not count the jobs";
 
-    for (int i = 0; priority_names[i]; i++) {
-        struct key key = names_work(&doctor->names, 0, queue, i);
-        int now = count_seen(doctor, key.text);
-
-        jobs += ask_count(doctor, "XLEN", &key);
-        seen = now > seen ? now : seen;
-    }
-    snprintf(holds, sizeof(holds), "%lld jobs wait or run, %lld are dead", jobs,
-             ask_count(doctor, "ZCARD", &dead));
-    if (connected >= 0 && seen > connected)
-        seen = connected;
-    if (seen > 0)
+    *doctor->where = '\0';
+    if (census.counted)
+        snprintf(holds, sizeof(holds),
+                 "%" PRIu64 " jobs wait or run, %" PRIu64 " are dead",
+                 census.jobs, census.dead);
+    if (census.seen > 0)
         find(doctor, FINE, "consumers", NULL, "%d at queue %.*s, where %s",
-             seen, VIEW_ARG(queue), holds);
-    else if (connected > 0)
+             census.seen, VIEW_ARG(queue), holds);
+    else if (census.connected > 0)
         find(doctor, FINE, "consumers", NULL,
              "%d connected, none has taken a job of queue %.*s lately, where "
              "%s",
-             connected, VIEW_ARG(queue), holds);
-    else if (connected < 0)
+             census.connected, VIEW_ARG(queue), holds);
+    else if (census.connected < 0)
         find(doctor, NOTE, "consumers", "ask as Redis's operator",
              "this login may not look for them; at queue %.*s %s",
              VIEW_ARG(queue), holds);
     else
         find(doctor, FAULT, "consumers", "start one: quern-consumer",
              "none at queue %.*s, where %s", VIEW_ARG(queue), holds);
-    return true;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "producer/cli/doctor.h"
+#include "schemas/redis/info.h"
 
 enum {
     PINGS = 20,
@@ -96,52 +97,19 @@ bool check_redis(struct doctor *doctor)
 
 /* --- what INFO says ------------------------------------------------------- */
 
-/* A line "name:value"; "" where there is none. */
-static const char *info_line(const redisReply *info, const char *name,
-                             char *value, size_t size)
+static uint64_t info_number(struct view info, const char *name)
 {
-    size_t len = strlen(name);
-    const char *line = info->str;
+    struct view value = info_value(info, name);
 
-    while (line && (strncmp(line, name, len) != 0 || line[len] != ':')) {
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
-    }
-    line = line ? line + len + 1 : "";
-    snprintf(value, size, "%.*s", (int)strcspn(line, "\r\n"), line);
-    return value;
+    return value.len > 0 ? strtoull(value.data, NULL, 10) : 0;
 }
 
-static uint64_t info_number(const redisReply *info, const char *name)
+static bool info_has(struct view info, const char *name)
 {
-    char value[32];
-
-    return strtoull(info_line(info, name, value, sizeof(value)), NULL, 10);
+    return info_value(info, name).len > 0;
 }
 
-static bool info_is(const redisReply *info, const char *name, const char *text)
-{
-    char value[64];
-
-    return strcmp(info_line(info, name, value, sizeof(value)), text) == 0;
-}
-
-static void check_version(struct doctor *doctor, const redisReply *info)
-{
-    char version[32], valkey[32];
-
-    info_line(info, "redis_version", version, sizeof(version));
-    info_line(info, "valkey_version", valkey, sizeof(valkey));
-    if (strtoul(version, NULL, 10) < 7)
-        find(doctor, FAULT, "version", "install Redis 7.0 or later, or Valkey",
-             "Redis %s lacks functions; 7.0 is the least",
-             *version ? version : "of an unknown version");
-    else
-        find(doctor, FINE, "version", NULL, "%s %s",
-             *valkey ? "Valkey" : "Redis", *valkey ? valkey : version);
-}
-
-static void check_role(struct doctor *doctor, const redisReply *info)
+static void check_role(struct doctor *doctor, struct view info)
 {
     uint64_t replicas = info_number(info, "connected_slaves");
 
@@ -152,7 +120,7 @@ static void check_role(struct doctor *doctor, const redisReply *info)
     else if (info_is(info, "role", "slave"))
         find(doctor, FAULT, "role", "name the master in the URL",
              "this is a replica: nothing can be written here");
-    else if (replicas > 0 && info_is(info, "min_slaves_good_slaves", ""))
+    else if (replicas > 0 && !info_has(info, "min_slaves_good_slaves"))
         find(doctor, NOTE, "role",
              "CONFIG SET min-replicas-to-write 1: what no replica has is "
              "refused, not lost",
@@ -177,30 +145,23 @@ static void read_fsync(struct doctor *doctor, char *value, size_t size)
              reply && reply->elements == 2 ? reply->element[1]->str : "");
 }
 
-static void check_storage(struct doctor *doctor, const redisReply *info)
+/* What keeps a consumer from serving, too. */
+static void check_trust(struct doctor *doctor, struct view info)
 {
+    static const enum level levels[] = {
+        [INFO_FINE] = FINE, [INFO_WARNING] = WARNING, [INFO_FAULT] = FAULT
+    };
+    struct finding findings[INFO_CHECKS];
     char fsync[16];
 
     read_fsync(doctor, fsync, sizeof(fsync));
-    if (!info_is(info, "aof_enabled", "1"))
-        find(doctor, WARNING, "storage",
-             "redis-cli CONFIG SET appendonly yes, and in redis.conf",
-             "no append-only file: a restart of Redis loses the jobs since "
-             "the last snapshot");
-    else if (info_is(info, "aof_last_write_status", "err") ||
-             info_is(info, "aof_last_bgrewrite_status", "err"))
-        find(doctor, FAULT, "storage", "make room on its disk; see its log",
-             "Redis cannot write its append-only file: it refuses new jobs");
-    else if (strcmp(fsync, "no") == 0)
-        find(doctor, WARNING, "storage",
-             "redis-cli CONFIG SET appendfsync everysec, and in redis.conf",
-             "appendfsync is no: a power failure loses half a minute of jobs");
-    else
-        find(doctor, FINE, "storage", NULL, "append-only file is on%s%s",
-             *fsync ? ", appendfsync " : "", fsync);
+    info_judge(info, *fsync ? fsync : NULL, findings);
+    for (size_t i = 0; i < INFO_CHECKS; i++)
+        find(doctor, levels[findings[i].level], findings[i].check,
+             findings[i].remedy, "%s", findings[i].text);
 }
 
-static void check_memory(struct doctor *doctor, const redisReply *info)
+static void check_memory(struct doctor *doctor, struct view info)
 {
     uint64_t used = info_number(info, "used_memory");
     uint64_t all = info_number(info, "maxmemory");
@@ -219,36 +180,20 @@ static void check_memory(struct doctor *doctor, const redisReply *info)
              "%s of %s", term_size(used), term_size(all));
 }
 
-static void check_eviction(struct doctor *doctor, const redisReply *info)
+void check_server(struct doctor *doctor)
 {
-    char value[32];
-
-    info_line(info, "maxmemory_policy", value, sizeof(value));
-    if (strcmp(value, "noeviction") == 0)
-        find(doctor, FINE, "eviction", NULL, "noeviction");
-    else
-        find(doctor, FAULT, "eviction",
-             "redis-cli CONFIG SET maxmemory-policy noeviction, and in "
-             "redis.conf",
-             "maxmemory-policy is %s: Redis may drop jobs when memory runs "
-             "short",
-             value);
-}
-
-bool check_server(struct doctor *doctor)
-{
-    static void (*const checks[])(struct doctor *, const redisReply *) = {
-        check_version, check_role, check_storage, check_memory, check_eviction,
-    };
     struct err err = { 0 };
     CLEANUP(cleanup_answer) redisReply *info = ASK(doctor, &err, "INFO");
 
-    if (!info)
+    if (!info) {
         find(doctor, NOTE, "server", "ask as its operator",
              "this login may not look at it: %s", err.text);
-    for (size_t i = 0; info && i < sizeof(checks) / sizeof(checks[0]); i++)
-        checks[i](doctor, info);
-    return true;
+        return;
+    }
+    struct view text = { info->str, info->len };
+    check_role(doctor, text);
+    check_trust(doctor, text);
+    check_memory(doctor, text);
 }
 
 /* --- login and clock ------------------------------------------------------ */
@@ -271,7 +216,7 @@ static bool is_open(struct doctor *doctor)
     return on && nopass;
 }
 
-bool check_login(struct doctor *doctor)
+void check_login(struct doctor *doctor)
 {
     struct err err = { 0 };
     CLEANUP(cleanup_answer)
@@ -286,10 +231,9 @@ bool check_login(struct doctor *doctor)
              name);
     else
         find(doctor, FINE, "login", NULL, "%s", name);
-    return true;
 }
 
-bool check_clock(struct doctor *doctor)
+void check_clock(struct doctor *doctor)
 {
     struct err err = { 0 };
     CLEANUP(cleanup_answer) redisReply *reply = ASK(doctor, &err, "TIME");
@@ -297,7 +241,7 @@ bool check_clock(struct doctor *doctor)
     int64_t ahead_ms;
 
     if (!reply || reply->elements != 2)
-        return true;
+        return;
     clock_gettime(CLOCK_REALTIME, &now);
     ahead_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 -
                strtoll(reply->element[0]->str, NULL, 10) * 1000 -
@@ -310,5 +254,4 @@ bool check_clock(struct doctor *doctor)
              ahead_ms < 0 ? "behind" : "ahead");
     else
         find(doctor, FINE, "clock", NULL, "as Redis's");
-    return true;
 }

@@ -5,6 +5,7 @@
 
 #include "producer/cli/doctor.h"
 #include "producer/cli/show.h"
+#include "schemas/redis/slot.h"
 
 /* One a line. */
 static void show_remedies(struct pane *out, const char *remedy)
@@ -33,10 +34,12 @@ void find(struct doctor *doctor, enum level level, const char *check,
     };
     struct pane *out = &doctor->app->term.out;
     char text[512];
+    int len = snprintf(text, sizeof(text), "%s%s", doctor->where,
+                       *doctor->where ? ": " : "");
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
     va_end(args);
     if (level > doctor->worst)
         doctor->worst = level;
@@ -53,6 +56,17 @@ void find(struct doctor *doctor, enum level level, const char *check,
     show_remedies(out, remedy);
 }
 
+void doctor_turn(struct doctor *doctor, unsigned int partition)
+{
+    bool apart = doctor->address.kind == ADDRESS_CLUSTER;
+    struct conn **conn = &doctor->conns[apart ? partition : 0];
+
+    if (!*conn)
+        *conn = conn_new(&doctor->address,
+                         names_slot(&doctor->names, partition), "doctor");
+    doctor->conn = *conn;
+}
+
 static bool doctor_open(struct doctor *doctor, struct err *err)
 {
     const struct options *options = &doctor->app->options;
@@ -65,17 +79,85 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
         return false;
     address_set_sentinel_password(&doctor->address,
                                   getenv("QUERN_SENTINEL_PASSWORD"));
-    doctor->conn =
-        conn_new(&doctor->address, names_slot(&doctor->names, 0), "doctor");
     return true;
+}
+
+static void doctor_close(struct doctor *doctor)
+{
+    for (size_t i = 0; i < NAMES_MAX_PARTITIONS; i++)
+        conn_free(doctor->conns[i]);
+    address_finish(&doctor->address);
+}
+
+/* None before the first consumer of a fleet; one then. */
+static void read_partitions(struct doctor *doctor)
+{
+    struct key key = names_fleet(&doctor->names);
+    struct err err = { 0 };
+    unsigned long count;
+
+    doctor->conn =
+        conn_new(&doctor->address, slot_of(key_view(&key)), "doctor");
+    CLEANUP(cleanup_answer)
+    redisReply *reply =
+        ASK(doctor, &err, "HGET", key.text, NAMES_FLEET_PARTITIONS);
+    conn_free(doctor->conn);
+    count = reply && reply->type == REDIS_REPLY_STRING
+                ? strtoul(reply->str, NULL, 10)
+                : 1;
+    doctor->partitions =
+        count > 0 && count <= NAMES_MAX_PARTITIONS ? (unsigned int)count : 1;
+}
+
+/* Another partition's server, which was looked at before. */
+static bool is_known(const struct doctor *doctor, unsigned int partition)
+{
+    for (unsigned int p = 0; p < partition; p++)
+        if (conn_is_at_one(doctor->conn, doctor->conns[p]))
+            return true;
+    return false;
+}
+
+static bool check_one(struct doctor *doctor, unsigned int partition)
+{
+    bool apart = doctor->address.kind == ADDRESS_CLUSTER;
+    struct err err = { 0 };
+
+    if (partition > 0 && !apart)
+        return true;
+    doctor_turn(doctor, partition);
+    CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
+    if (pong && is_known(doctor, partition))
+        return true;
+    if (pong && apart)
+        conn_print_server(doctor->conn, doctor->where, sizeof(doctor->where));
+    bool there = check_redis(doctor);
+    if (there) {
+        check_server(doctor);
+        check_clock(doctor);
+        check_library(doctor);
+    }
+    *doctor->where = '\0';
+    return there;
+}
+
+/* Every server that holds jobs, then what they are together. */
+static void check_fleet(struct doctor *doctor)
+{
+    bool there = true;
+
+    read_partitions(doctor);
+    for (unsigned int p = 0; p < doctor->partitions; p++)
+        there = check_one(doctor, p) && there;
+    if (!there)
+        return;
+    doctor_turn(doctor, 0);
+    check_login(doctor);
+    check_consumers(doctor);
 }
 
 int verb_doctor(struct app *app)
 {
-    static bool (*const redis_checks[])(struct doctor *) = {
-        check_redis, check_server,  check_login,
-        check_clock, check_library, check_consumers,
-    };
     struct doctor doctor = { .app = app };
     struct err err = { 0 };
     int code = EXIT_DONE;
@@ -83,16 +165,12 @@ int verb_doctor(struct app *app)
     if (!doctor_open(&doctor, &err)) {
         code = app_fail_err(app, &err);
     } else {
-        for (size_t i = 0; i < sizeof(redis_checks) / sizeof(*redis_checks);
-             i++)
-            if (!redis_checks[i](&doctor))
-                break;
+        check_fleet(&doctor);
         check_executor(&doctor);
         check_model(&doctor);
         if (doctor.worst == FAULT)
             code = EXIT_UNAVAILABLE;
     }
-    conn_free(doctor.conn);
-    address_finish(&doctor.address);
+    doctor_close(&doctor);
     return code;
 }

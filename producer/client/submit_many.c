@@ -88,7 +88,8 @@ static bool submit_one(const struct batch *batch, size_t index, struct err *err)
 
     if (quern_submit(batch->quern, &batch->jobs[index], &one->id, &one->existed,
                      &one->error) ||
-        strcmp(one->error.code, "redis_unavailable") != 0)
+        (strcmp(one->error.code, "redis_unavailable") != 0 &&
+         strcmp(one->error.code, "unknown_outcome") != 0))
         return true;
     return err_set(err, ERR_RETRY, one->error.code, "%s", one->error.text);
 }

@@ -339,6 +339,17 @@ bool conn_was_answered(const struct conn *conn)
     return conn->route.answered;
 }
 
+void conn_print_server(const struct conn *conn, char *text, size_t size)
+{
+    node_print(route_node(&conn->route), text, size);
+}
+
+bool conn_is_at_one(const struct conn *conn, const struct conn *other)
+{
+    return conn && other &&
+           route_is_at(&conn->route, route_node(&other->route));
+}
+
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
 {
     struct deadline deadline = deadline_in(wait_ms);

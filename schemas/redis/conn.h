@@ -45,6 +45,11 @@ redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err);
 /* Some server has answered once: what fails now may be a failover. */
 bool conn_was_answered(const struct conn *conn);
 
+/* The server that it was last connected to, as host:port; and whether that is
+ * the other one's too. */
+void conn_print_server(const struct conn *conn, char *text, size_t size);
+bool conn_is_at_one(const struct conn *conn, const struct conn *other);
+
 /* Closes; the next call connects anew. */
 void conn_close(struct conn *conn);
 

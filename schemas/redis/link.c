@@ -1,12 +1,9 @@
 /* link.c - an asynchronous connection to Redis on a libuv loop.
  *
- * Three handles feed the machine: a poll handle while there is a socket, one
- * timer for every deadline, and an idle handle for what the owner asked for: it
- * runs before the loop waits again, so commands of one turn of the loop leave
- * in one write, and nothing happens inside the owner's own call.
- *
- * The poll handle is on the heap and belongs to one connection: libuv gives it
- * back later than the next connection needs its own. */
+ * Three handles feed the machine: a line's poll handle while there is a socket,
+ * one timer for every deadline, and an idle handle for what the owner asked
+ * for: it runs before the loop waits again, so commands of one turn of the loop
+ * leave in one write, and nothing happens inside the owner's own call. */
 #include "schemas/redis/link.h"
 
 #include <assert.h>
@@ -16,6 +13,7 @@
 
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/calls.h"
+#include "schemas/redis/line.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/resolve.h"
 #include "schemas/redis/route.h"
@@ -47,20 +45,17 @@ struct link {
 
     struct resolve *resolve;
     char ip[RESOLVE_TEXT];
-    redisContext *wire;
+    struct line line;
     redisReply *reply; /* that is being answered; kept: NULL */
     struct calls calls;
 
     /* Recorded by callbacks and by the owner, heeded by run(). */
-    int seen; /* UV_READABLE, UV_WRITABLE */
     bool wanted;
     bool freeing;
     bool failed;
     struct err why;
     bool running;
 
-    uv_poll_t *poll;
-    int polled; /* what poll waits for */
     uv_timer_t timer;
     uint64_t timer_at;
     uv_idle_t idle;
@@ -130,16 +125,9 @@ static enum turn fail_text(struct link *link, const char *text)
 
 /* ------------------------------------------------------------- callbacks */
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_stirred(void *owner)
 {
-    struct link *link = poll->data;
-
-    /* A refused connection is an error of the handle (and libuv stops it): the
-     * socket itself tells what happened to whoever uses it. */
-    link->seen |= status < 0 ? UV_READABLE | UV_WRITABLE : events;
-    if (status < 0)
-        link->polled = 0;
-    run(link);
+    run(owner);
 }
 
 static void on_resolved(void *owner, const char *ip, const struct err *why)
@@ -159,8 +147,8 @@ static void on_timer(uv_timer_t *timer)
     struct link *link = timer->data;
 
     /* What came in while the loop was busy is not late. */
-    if (link->wire)
-        link->seen |= UV_READABLE;
+    if (link->line.wire)
+        link->line.seen |= UV_READABLE;
     link->timer_at = NEVER;
     run(link);
 }
@@ -189,32 +177,19 @@ static void on_closed(uv_handle_t *handle)
         destroy(link);
 }
 
-static void on_poll_closed(uv_handle_t *handle)
+static void on_line_closed(void *owner)
 {
-    struct link *link = handle->data;
+    struct link *link = owner;
 
-    free(handle);
     if (--link->handles == 0)
         destroy(link);
 }
 
-/* --------------------------------------------------------- what is watched */
+/* ---------------------------------------------------- handles of the loop */
 
 static void soon(struct link *link)
 {
     uv_idle_start(&link->idle, on_idle);
-}
-
-static bool watch(struct link *link, int events, struct err *err)
-{
-    if (link->polled == events)
-        return true;
-    int failed = uv_poll_start(link->poll, events, on_poll);
-    if (failed)
-        return err_set(err, ERR_RETRY, "redis_unavailable", "poll: %s",
-                       uv_strerror(failed));
-    link->polled = events;
-    return true;
 }
 
 static void arm(struct link *link)
@@ -232,54 +207,21 @@ static void arm(struct link *link)
         uv_timer_start(&link->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
-static void close_wire(struct link *link)
+static void hang_up(struct link *link)
 {
-    /* The handle first: libuv must not watch a closed descriptor. */
-    if (link->poll) {
-        uv_poll_stop(link->poll);
-        uv_close((uv_handle_t *)link->poll, on_poll_closed);
-    }
-    if (link->wire)
-        redisFree(link->wire);
+    line_close(&link->line);
     resolve_cancel(link->resolve);
     link->resolve = NULL;
-    link->poll = NULL;
-    link->wire = NULL;
-    link->polled = 0;
-    link->seen = 0;
 }
 
-static bool open_wire(struct link *link, const char *ip, struct err *err)
+static bool open_line(struct link *link, const char *ip, struct err *err)
 {
-    link->wire =
-        wire_open(&link->route.address, route_node(&link->route), ip, err);
-    if (!link->wire)
-        return false;
-    uv_poll_t *poll = calloc(1, sizeof(*poll));
-    if (!poll)
-        abort();
-    int failed = uv_poll_init(link->loop, poll, link->wire->fd);
-    if (failed) {
-        free(poll);
-        return err_set(err, ERR_RETRY, "redis_unavailable", "poll: %s",
-                       uv_strerror(failed));
-    }
-    poll->data = link;
-    link->poll = poll;
-    link->handles++;
-    return watch(link, UV_WRITABLE, err);
-}
+    bool held;
+    bool opened = line_open(&link->line, &link->route.address,
+                            route_node(&link->route), ip, &held, err);
 
-/* Reads when there is something, writes what there is. */
-static bool pump(struct link *link, struct err *err)
-{
-    bool readable = link->seen & UV_READABLE;
-    bool done = false;
-
-    link->seen = 0;
-    return (!readable || wire_fill(link->wire, err)) &&
-           wire_flush(link->wire, &done, err) &&
-           watch(link, done ? UV_READABLE : UV_READABLE | UV_WRITABLE, err);
+    link->handles += held;
+    return opened;
 }
 
 /* ------------------------------------------------------------------ calls */
@@ -330,7 +272,7 @@ static void put_subscribe(struct link *link)
 
     command_init(&command, "SUBSCRIBE");
     command_add_text(&command, link->channel);
-    wire_put(link->wire, &command);
+    wire_put(link->line.wire, &command);
     command_finish(&command);
 }
 
@@ -359,7 +301,7 @@ static enum turn step_resolving(struct link *link)
     if (link->resolve)
         return WAIT;
     enter(link, LINK_CONNECTING, route_patience_ms(&link->route));
-    return open_wire(link, ip, &why) ? WAIT : fail(link, &why);
+    return open_line(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
 static enum turn step_closed(struct link *link)
@@ -377,13 +319,13 @@ static enum turn step_connecting(struct link *link)
 {
     struct err why;
 
-    if (!(link->seen & UV_WRITABLE))
+    if (!(link->line.seen & UV_WRITABLE))
         return WAIT;
-    link->seen = 0;
-    if (!wire_connected(link->wire, &link->route.address,
+    link->line.seen = 0;
+    if (!wire_connected(link->line.wire, &link->route.address,
                         route_node(&link->route), &why))
         return fail(link, &why);
-    route_greet(&link->route, link->wire, link->role);
+    route_greet(&link->route, link->line.wire, link->role);
     enter(link, LINK_GREETING, route_patience_ms(&link->route));
     return AGAIN;
 }
@@ -403,11 +345,11 @@ static enum turn step_greeting(struct link *link)
     enum route_turn turn = ROUTE_LISTEN;
     struct err why;
 
-    if (!pump(link, &why))
+    if (!line_pump(&link->line, &why))
         return fail(link, &why);
     while (turn == ROUTE_LISTEN) {
         redisReply *reply = NULL;
-        if (!wire_next(link->wire, &reply, &why))
+        if (!wire_next(link->line.wire, &reply, &why))
             return fail(link, &why);
         if (!reply)
             return WAIT;
@@ -418,7 +360,7 @@ static enum turn step_greeting(struct link *link)
         return arrive(link);
     if (turn == ROUTE_ASTRAY)
         return fail(link, &why);
-    close_wire(link);
+    hang_up(link);
     return start(link);
 }
 
@@ -426,12 +368,12 @@ static enum turn step_ready(struct link *link)
 {
     struct err why;
 
-    if (!pump(link, &why))
+    if (!line_pump(&link->line, &why))
         return fail(link, &why);
     /* The owner may reset or free the link in any of the callbacks. */
     while (!link->failed && !link->freeing) {
         redisReply *reply = NULL;
-        if (!wire_next(link->wire, &reply, &why))
+        if (!wire_next(link->line.wire, &reply, &why))
             return fail(link, &why);
         if (!reply)
             return calls_are_late(&link->calls, uv_now(link->loop))
@@ -472,7 +414,7 @@ static void lose(struct link *link)
     err_prefix(&why, "Redis at %s", name);
     if (was_ready && uv_now(link->loop) - link->entered >= STEADY_MS)
         link->failures = 0;
-    close_wire(link);
+    hang_up(link);
     if (try_another(link)) {
         enter(link, LINK_BACKOFF, 0);
         return;
@@ -488,7 +430,7 @@ static void shut(struct link *link)
     struct err why;
 
     err_set(&why, ERR_RETRY, "redis_unavailable", "the link is closed");
-    close_wire(link);
+    hang_up(link);
     enter(link, LINK_CLOSED, NEVER);
     calls_answer_all(&link->calls, &why);
 }
@@ -540,6 +482,7 @@ struct link *link_new(uv_loop_t *loop, const struct address *address,
     link->deadline = NEVER;
     link->timer_at = NEVER;
     calls_init(&link->calls);
+    line_init(&link->line, loop, on_stirred, on_line_closed, link);
     uv_timer_init(loop, &link->timer);
     uv_idle_init(loop, &link->idle);
     link->timer.data = link;
@@ -566,7 +509,7 @@ bool link_send(struct link *link, const struct command *command,
     if (!link_is_ready(link))
         return false;
     calls_add(&link->calls, done, owner, uv_now(link->loop) + deadline_ms);
-    wire_put(link->wire, command);
+    wire_put(link->line.wire, command);
     arm(link);
     soon(link);
     return true;

@@ -487,9 +487,12 @@ def test_doctor_finds_what_is_wrong(quern, consumer, redis):
     quern("submit", "q")
     consumer.take()
     redis.config_set("maxmemory-policy", "allkeys-lru")
-    said = findings(quern, code=69)
+    said = findings(quern)
     assert said["consumers"]["level"] == "ok"
-    assert said["eviction"]["level"] == "fault"
+    assert said["eviction"]["level"] == "warning"
+    redis.config_set("maxmemory", "1gb")
+    assert findings(quern, code=69)["eviction"]["level"] == "fault"
+    redis.config_set("maxmemory", 0)
     redis.config_set("maxmemory-policy", "noeviction")
     redis.config_set("appendonly", "no")
     said = findings(quern)

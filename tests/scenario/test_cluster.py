@@ -3,6 +3,7 @@ those are, whatever becomes of the node that has them."""
 
 import binascii
 import json
+import signal
 import time
 
 import pytest
@@ -181,6 +182,31 @@ def elsewhere(cluster, tenant):
 
 def follows(node, master):
     return node.info("role") == "slave" and node.info("master_port") == master.port
+
+
+def test_the_doctor_looks_at_all_masters_and_counts_all_partitions(
+    cluster, stack, quern
+):
+    consumer = stack.consumer()
+    for tenant in TENANTS:
+        done(quern, submit(quern, tenant))
+    consumer.signal(signal.SIGTSTP)
+    consumer.wait_for('"quiet"')
+    jobs = [submit(quern, tenant) for tenant in TENANTS]
+    lines = [json.loads(x) for x in quern.run("doctor", "--json")[0].splitlines()]
+    for check in ("redis", "role", "eviction", "library"):
+        said = {x["text"].split(": ")[0] for x in lines if x["check"] == check}
+        assert said == {f"127.0.0.1:{node.port}" for node in used(cluster)}, lines
+    [found] = [x["text"] for x in lines if x["check"] == "consumers"]
+    assert found.startswith("1 ") and f"{len(jobs)} jobs wait or run" in found
+    for job in jobs:
+        quern("cancel", job)
+
+
+def used(cluster):
+    """Masters of partitions."""
+    keys = [f"{{{number:03x}}}" for number in range(PARTITIONS)]
+    return {cluster.master(key) for key in keys}
 
 
 def refused(url):

@@ -1,6 +1,8 @@
 """A write counts when replicas, or the disk, have it: what is not safe is told,
 may be done again, and is then there once."""
 
+import json
+
 import pytest
 from command import Command
 from held_redis import HeldRedis
@@ -55,6 +57,30 @@ def test_a_write_waits_for_replicas(pair, tmp_path):
 def waits(server):
     counts = server.ask("INFO", "COMMANDSTATS")
     return counts.get("cmdstat_wait", {"calls": 0})["calls"]
+
+
+def test_many_ask_together(pair, tmp_path):
+    """One question for all that leave together; without an answer to it none
+    of them counts, and all may come again."""
+    master, replica = pair
+    quern = Command(master.url, tmp_path)
+    quern("submit", "so that the library is there")
+    lines = [{"prompt": "x", "idempotency_key": f"k{n}"} for n in range(600)]
+    stdin = "\n".join(json.dumps(line) for line in lines)
+    words = ["submit", "--jobs", "-", "--durability", "replica:1"]
+    before = waits(master)
+    ids = quern(*words, stdin=stdin).split()
+    assert len(ids) == 600 and set(ids) <= set(jobs(replica))
+    assert waits(master) - before < 20
+    follow(replica, 1)
+    stdin = stdin.replace('"k', '"l')
+    out, err, code = quern.run(*words, stdin=stdin)
+    assert code == 75 and "0 of 1 replicas" in err and not out.split()
+    follow(replica, master.port)
+    replica.wait_in_step()
+    again = quern(*words, stdin=stdin).split()
+    assert len(set(again)) == 600 and len(jobs(master)) == 1201
+    assert set(again) <= set(jobs(replica))
 
 
 def test_what_is_not_safe_is_told_and_made_sure_again(pair, tmp_path):

@@ -1,0 +1,29 @@
+/* info.h - whether a server may be trusted with jobs, by what INFO says of it.
+ *
+ * Consumers look when they start, quern doctor when it is asked: they judge
+ * alike. A fault keeps a consumer from serving, of a warning it says so. */
+#ifndef SCHEMAS_REDIS_INFO_H
+#define SCHEMAS_REDIS_INFO_H
+
+#include <stdbool.h>
+
+#include "schemas/message/view.h"
+
+/* Of a line "name:value"; empty where there is none. */
+struct view info_value(struct view info, const char *name);
+bool info_is(struct view info, const char *name, const char *value);
+
+enum info_level { INFO_FINE, INFO_WARNING, INFO_FAULT };
+
+struct finding {
+    enum info_level level;
+    const char *check;  /* version, storage, eviction */
+    const char *remedy; /* one a line; NULL: nothing is to be done */
+    char text[200];
+};
+enum { INFO_CHECKS = 3 };
+/* fsync: the setting appendfsync; NULL: not known. */
+void info_judge(struct view info, const char *fsync,
+                struct finding findings[INFO_CHECKS]);
+
+#endif
