@@ -169,25 +169,23 @@ end
 
 -- ------------------------------------------------------- settings, figures
 
+-- What is wrong with it, or nil.
 local function bad_setting(name, value)
     local what, tenant = name:match("^([a-z_]+):(.+)$")
     what = what or name
     for i, known in ipairs(SETTINGS) do
         if what == known then
-            local fits = (not tenant or i > 2 and is_name(tenant))
-                and (value == "" or number(value))
-                and (i > 1 or value == "" or value == "0" or value == "1")
-            return not fits
+            if tenant and (i <= 2 or not is_name(tenant)) then
+                return "is a setting of the whole queue, or that is no tenant"
+            end
+            if i == 1 and value ~= "" and value ~= "0" and value ~= "1" then
+                return "must be 0 or 1"
+            end
+            return value ~= "" and not number(value)
+                and "must be a whole number, or empty for no limit" or nil
         end
     end
-    return true
-end
-
--- Every lane of it may have room now: promote looks.
-local function wake_all(root, queue, now)
-    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
-        wake(root, queue, tenant, now)
-    end
+    return "is no setting of a queue"
 end
 
 -- queue, then pairs of name and value; empty: removed.
@@ -199,9 +197,9 @@ local function queue_set(keys, args)
             queue or "")
     end
     for i = 2, #args, 2 do
-        if bad_setting(args[i], args[i + 1]) then
-            return refuse("BADARG", "queue_set: '%s' is not for '%s'",
-                args[i + 1], args[i])
+        local wrong = bad_setting(args[i], args[i + 1])
+        if wrong then
+            return refuse("BADARG", "%s: '%s' " .. wrong, args[i], args[i + 1])
         end
     end
     local key = root .. "queue:" .. queue
