@@ -250,6 +250,35 @@ def test_cancel_again_is_the_same_answer(queue):
     assert queue.cancel(B) == "asked"
 
 
+def test_many_end_in_one_step_and_each_is_answered(queue):
+    for number in range(4):
+        queue.submit(job_id(number), session=f"s{number}", unique_key=number)
+    jobs = queue.take_jobs(count=4)
+    queue.release(jobs[1].id, jobs[1].epoch)
+    rows = [
+        (jobs[0], "completed", b"r0"),
+        (jobs[1], "completed", b"late"),
+        (jobs[2], "failed", b"r2"),
+        (jobs[0], "completed", b"again"),
+        (jobs[3], "completed", b"x" * (1024 * 1024 + 1)),
+        (jobs[3], "failed", b"too large"),
+    ]
+    args = [
+        part
+        for job, state, result in rows
+        for part in (job.id, job.epoch, state, pack(r=result), b"", "", 0, 0)
+    ]
+    answers = queue.call("finish_many", *args)
+    words = [str(answer).split()[0].strip("b'") for answer in answers]
+    assert words == ["completed", "STALE", "failed", "completed", "TOOBIG", "failed"]
+    assert queue.result(jobs[0].id) == {"r": b"r0"}
+    assert queue.result(jobs[3].id) == {"r": b"too large"}, "not tried for ever"
+    assert queue.body(jobs[0].id) is None and queue.body(jobs[2].id)
+    refused("BADARG", queue.call, "finish_many")
+    refused("BADARG", queue.call, "finish_many", *args[:-1])
+    refused("BADARG", queue.call, "finish_many", *args[:8] * 513)
+
+
 # ------------------------------------------------------------------- fencing
 
 

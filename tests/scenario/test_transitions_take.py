@@ -93,6 +93,83 @@ def test_of_several_priorities_the_batch_is_in_order(queue):
     assert got == [id for ids in by_priority for id in ids]
 
 
+# ----------------------------------------------------- straight from the lanes
+
+
+def fill(queue, start, count, **pairs):
+    """Beyond what the streams hold: the rest of them stand in the lane."""
+    for number in range(start, start + count):
+        queue.submit(job_id(number), b"body of %d" % number, **pairs)
+
+
+def test_what_starts_from_a_lane_has_no_entry_and_one_is_left_to_wake(queue):
+    fill(queue, 0, 100)
+    assert taken(queue, count=90) == [job_id(number) for number in range(90)]
+    assert queue.client.xlen(queue.work()) == 1
+    assert queue.stats()["ready"] == 1 and queue.stats()["running"] == 90
+    assert [queue.facts(job_id(90))["entry"]] == [
+        entry.decode() for entry in queue.take("blocked")
+    ]
+    assert queue.take("other") == []
+
+
+def test_a_lane_whose_entry_went_with_its_reader_is_looked_at_again(queue):
+    fill(queue, 0, 100)
+    taken(queue, count=40)
+    assert len(queue.take("dies")) == 1
+    assert 0 < queue.promote()[1] <= 1000
+    queue.come_due()
+    queue.client.delete(f"{queue.root}leases:default")  # nobody else has died
+    queue.promote()
+    assert len(queue.take("lives", 99)) == 31
+    queue.mend()
+
+
+def test_one_that_started_from_a_lane_is_found_when_its_consumer_dies(queue):
+    fill(queue, 0, 50)
+    job = queue.take_jobs("dies", 50, lease_ms=1)[-1]
+    assert (job.id, job.body) == (job_id(49), b"body of 49")
+    queue.journal(job.id, job.epoch, 0, b"r0")
+    queue.wait_idle(3)
+    assert queue.lapse() == (50, False)
+    again = {job.id: job for job in queue.take_jobs("lives", 50)}[job_id(49)]
+    assert (again.body, again.journal, again.crashes) == (b"body of 49", [b"r0"], 1)
+
+
+def test_high_priority_in_a_lane_goes_before_low_in_the_streams(queue):
+    fill(queue, 0, 50, tenant="a", priority="high")
+    fill(queue, 100, 50, tenant="b", priority="low")
+    assert taken(queue, count=60) == [
+        job_id(number) for number in [*range(50), *range(100, 110)]
+    ]
+
+
+def test_lanes_of_several_tenants_take_turns(queue):
+    for tenant in range(3):
+        fill(queue, 100 * tenant, 60, tenant=f"t{tenant}")
+    taken(queue, count=96)
+    got = [int(id[-12:], 16) // 100 for id in taken(queue, count=30)]
+    assert sorted(got) == [0] * 10 + [1] * 10 + [2] * 10
+
+
+# why one that stands in a lane does not start when its turn has come
+ENDS_IN_LANE = [
+    ("cancelled", {"cancel": 1}, "cancelled"),
+    ("its deadline has passed", {"deadline_at": 1}, "failed"),
+    ("it has killed too many", {"crashes": 9}, "failed"),
+]
+
+
+@pytest.mark.parametrize(
+    "what, facts, state", ENDS_IN_LANE, ids=[r[0] for r in ENDS_IN_LANE]
+)
+def test_one_that_ends_in_its_lane_holds_up_nobody(queue, what, facts, state):
+    fill(queue, 0, 40)
+    queue.client.hset(f"{queue.root}job:{job_id(35)}", mapping=facts)
+    assert len(taken(queue, count=40)) == 39
+    assert queue.state(job_id(35)) == state
+
+
 # ------------------------------------------------- entries of blocking reads
 
 
