@@ -118,7 +118,7 @@ class Stack:
         )
         process = Process([program], env=env).start()
         self.consumers.append(process)
-        process.wait_for('"ready"')
+        process.wait_for('"ready"', timeout=60)
         return process
 
     # -- jobs

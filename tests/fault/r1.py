@@ -63,7 +63,9 @@ def begin_all_that_is_new(fleet, hands):
 
 def by_wire(fleet, asked):
     single = asked.redis == "single"
-    return connect_by(fleet, Wire(fleet.redis.socket, fleet.history) if single else None)
+    return connect_by(
+        fleet, Wire(fleet.redis.socket, fleet.history) if single else None
+    )
 
 
 def connect_by(fleet, way):

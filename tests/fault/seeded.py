@@ -69,13 +69,16 @@ def looked_for_from_the_beginning(source):
     count too."""
     found = re.compile(r"local due = due_members\(leases, count, now\)")
     assert found.search(source)
-    return found.sub("""local all, due = redis.call("ZRANGE", leases, 0, -1), {}
+    return found.sub(
+        """local all, due = redis.call("ZRANGE", leases, 0, -1), {}
     table.sort(all)
     for i = 1, math.min(count, #all) do
         if tonumber(redis.call("ZSCORE", leases, all[i])) <= now then
             due[#due + 1] = all[i]
         end
-    end""", source)
+    end""",
+        source,
+    )
 
 
 def groups_at_the_end(source):

@@ -89,7 +89,7 @@ def test_what_runs_is_handed_back_at_once(stack, capsys):
             assert result["attempts"] == 1, (kind, "nobody is charged")
             facts = stack.facts(job)
             assert "crashes" not in facts, (kind, facts)
-            holder = None
+            at = holder = None
             for event in stack.check_events(job):
                 if event["type"] == "job.started":
                     if holder == "released":

@@ -141,7 +141,10 @@ def test_a_queue_is_known_when_somebody_serves_it(stack):
     assert stack.db.sismember(f"{ROOT}queues", "served")
     job = stack.submit(kind="code", cells=["1"], queue="served")
     assert stack.result(job)["status"] == "completed"
-    names = [json.loads(line)["queue"] for line in quern(stack, "queue", "ls", "--json").splitlines()]
+    names = [
+        json.loads(line)["queue"]
+        for line in quern(stack, "queue", "ls", "--json").splitlines()
+    ]
     assert "served" in names
     worker.kill()
 
