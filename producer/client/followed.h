@@ -33,7 +33,7 @@ struct followed {
 };
 
 enum followed_turn {
-    FOLLOWED_EVENT, /* *event is filled; it borrows from the job */
+    FOLLOWED_EVENT, /* *given is filled; it borrows from the job */
     FOLLOWED_GAP,   /* the same */
     FOLLOWED_AGAIN, /* there may be more */
     FOLLOWED_QUIET, /* there is no more by now */
@@ -48,11 +48,11 @@ void followed_free(struct followed *job);
 
 /* The next of what the stream has. */
 enum followed_turn followed_look(struct followed *job, struct quern *quern,
-                                 struct quern_event *event, struct err *err);
-/* Bytes that were published, which *event borrows: FOLLOWED_EVENT, or
+                                 struct quern_event *given, struct err *err);
+/* Bytes that were published, which *given borrows: FOLLOWED_EVENT, or
  * FOLLOWED_QUIET when it was given before, or FOLLOWED_AGAIN when the stream
  * has to say. */
 enum followed_turn followed_hear(struct followed *job, struct view bytes,
-                                 struct quern_event *event);
+                                 struct quern_event *given);
 
 #endif
