@@ -89,6 +89,8 @@ static const struct setting table[] = {
            "consumers that may die of a job before it fails"),
     NUMBER("drain-ms", "QUERN_DRAIN_MS", drain_ms, 0, HOUR_MS, "25000",
            "after TERM: how long running jobs may go on"),
+    NUMBER("redis-ms", "QUERN_REDIS_MS", redis_ms, 1000, HOUR_MS, "30000",
+           "a Redis that has not answered by then has hung: it is left"),
     NUMBER("away-ms", "QUERN_AWAY_MS", away_ms, 100, HOUR_MS, "60000",
            "how long a job waits for an executor that is away"),
     NUMBER("max-turns", "QUERN_MAX_TURNS", max_turns, 1, MAX_TURNS, "12",

@@ -30,6 +30,7 @@ struct settings {
     uint64_t lease_ms;
     uint64_t max_crashes;
     uint64_t drain_ms;
+    uint64_t redis_ms;
     uint64_t away_ms;
     uint64_t max_turns;
     uint64_t max_tokens;

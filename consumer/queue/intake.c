@@ -11,6 +11,7 @@
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
+#include "schemas/redis/reply.h"
 #include "schemas/redis/transition.h"
 
 enum {
@@ -54,6 +55,7 @@ struct intake {
     size_t groups;              /* still to be made */
     unsigned int heals;         /* in a row */
     uint64_t turns, turns_seen; /* by intake_is_well() */
+    bool refused;               /* and will be until somebody changes it */
     uint64_t tickets;           /* the last one */
     struct asking asking;
     struct arrival *arrivals; /* at most one of each stream */
@@ -178,6 +180,7 @@ static void on_taken(void *owner, const redisReply *reply,
         return; /* it is sent again when the link is back */
     }
     if (!transition_taken(reply, &count, &err)) {
+        intake->refused = err.kind == ERR_REJECT;
         heal_later(intake, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
@@ -186,6 +189,7 @@ static void on_taken(void *owner, const redisReply *reply,
         end_asking(intake);
     } else {
         intake->heals = 0;
+        intake->refused = false;
         intake->empty = take_jobs(intake, reply, count) < wanted;
         end_asking(intake);
     }
@@ -279,10 +283,12 @@ static void on_entries(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct intake *intake = owner;
+    struct err err;
     (void)why; /* reply NULL: the link says when it is back */
     intake->turns += reply != NULL;
     intake->empty = false;
-    if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+    if (reply != NULL && !reply_ok(reply, &err)) {
+        intake->refused = err.kind == ERR_REJECT;
         heal_later(intake, reply->str);
     } else if (reply != NULL) {
         intake->heals = 0;
@@ -340,7 +346,8 @@ bool intake_is_well(struct intake *intake)
 {
     bool turned = intake->turns != intake->turns_seen;
     intake->turns_seen = intake->turns;
-    return turned || !intake->asked || !link_is_ready(intake->link);
+    return !intake->refused &&
+           (turned || !intake->asked || !link_is_ready(intake->link));
 }
 
 /* ------------------------------------------------------------------ life */

@@ -114,6 +114,7 @@ static void open_partition(struct partitions *partitions, unsigned int number,
         .names = &consumer->names,
         .partition = number,
         .look_ms = consumer->settings.lease_ms,
+        .answer_ms = consumer->settings.redis_ms,
         .durability = consumer->durability,
         .looks = number == 0 || address->kind == ADDRESS_CLUSTER,
     };

@@ -12,8 +12,7 @@
 #include "schemas/redis/transition.h"
 
 enum {
-    ANSWER_MS = 30000, /* a 32 MiB blob on a slow line */
-    AGAIN_MS = 200,    /* after "not just now" */
+    AGAIN_MS = 200, /* after "not just now" */
 };
 
 struct control {
@@ -21,6 +20,7 @@ struct control {
     struct ledger *ledger; /* NULL: a write counts when it is answered */
     unsigned int partition;
     uint64_t look_ms;
+    uint64_t answer_ms;
     bool looks; /* at the server, too */
     struct alarm *again;
     struct alarm *look; /* at the library, while all is well */
@@ -107,7 +107,7 @@ static void on_build(void *owner, const redisReply *reply,
     }
     struct command command;
     transition_load_command(&command);
-    link_send(control->link, &command, ANSWER_MS, on_loaded, control);
+    link_send(control->link, &command, control->answer_ms, on_loaded, control);
     command_finish(&command);
 }
 
@@ -115,7 +115,7 @@ static void check_library(struct control *control)
 {
     struct command command;
     transition_build_command(&command);
-    link_send(control->link, &command, ANSWER_MS, on_build, control);
+    link_send(control->link, &command, control->answer_ms, on_build, control);
     command_finish(&command);
 }
 
@@ -158,7 +158,7 @@ static void look_at_server(struct control *control)
 {
     struct command command;
     command_init(&command, "INFO");
-    link_send(control->link, &command, ANSWER_MS, on_info, control);
+    link_send(control->link, &command, control->answer_ms, on_info, control);
     command_finish(&command);
 }
 
@@ -214,7 +214,7 @@ static struct ledger *ledger_of(uv_loop_t *loop,
         .names = setup->names,
         .partition = setup->partition,
         .durability = setup->durability,
-        .answer_ms = ANSWER_MS,
+        .answer_ms = setup->answer_ms,
     };
     if (setup->durability.kind == DURABLE_ASYNC)
         return NULL;
@@ -229,6 +229,7 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
         abort();
     *control = (struct control){ .partition = setup->partition,
                                  .look_ms = setup->look_ms,
+                                 .answer_ms = setup->answer_ms,
                                  .looks = setup->looks,
                                  .events = events,
                                  .owner = owner };
@@ -281,7 +282,7 @@ bool control_send(struct control *control, const struct command *command,
                   link_done *done, void *owner)
 {
     return control->ready &&
-           link_send(control->link, command, ANSWER_MS, done, owner);
+           link_send(control->link, command, control->answer_ms, done, owner);
 }
 
 /* --------------------------------------------------------------- store */

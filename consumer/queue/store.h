@@ -32,6 +32,7 @@ struct control_setup {
     const struct names *names;
     unsigned int partition;
     uint64_t look_ms; /* the library is looked at so often while all is well */
+    uint64_t answer_ms; /* of any command; then the connection is given up */
     struct durability durability; /* of what is committed */
     bool looks; /* whether the server may be trusted with jobs: no other of our
                    controls is there to look */

@@ -124,14 +124,14 @@ static void count_partition(struct doctor *doctor, unsigned int partition,
 static void count_links(struct doctor *doctor, struct census *census)
 {
     bool apart = doctor->address.kind == ADDRESS_CLUSTER;
-    unsigned int here = 0;
+    int here = 1; /* partition 0 is */
     int links;
 
     doctor_turn(doctor, 0);
-    for (unsigned int p = 0; p < doctor->partitions; p++)
+    for (unsigned int p = 1; p < doctor->partitions; p++)
         here += !apart || conn_is_at_one(doctor->conns[p], doctor->conns[0]);
     links = count_connected(doctor);
-    census->connected = links < 0 ? -1 : (links + (int)here - 1) / (int)here;
+    census->connected = links < 0 ? -1 : (links + here - 1) / here;
 }
 
 static struct census count_all(struct doctor *doctor, struct view queue)

@@ -9,6 +9,7 @@
 
 enum {
     PINGS = 20,
+    MIDDLE = PINGS / 2,
     SLOW_US = 5000,  /* in the middle: every step of a job takes that long */
     CLOCK_MS = 5000, /* between two clocks: times that are shown are off */
     FULL_PERCENT = 85,
@@ -71,6 +72,7 @@ bool check_redis(struct doctor *doctor)
     struct err err = { 0 };
     char where[256];
     uint64_t us[PINGS];
+    double middle_ms;
     CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
 
     address_print(&doctor->address, where, sizeof(where));
@@ -82,16 +84,17 @@ bool check_redis(struct doctor *doctor)
              "%s: %s", where, err.text);
         return false;
     }
-    if (us[PINGS / 2] > SLOW_US)
+    middle_ms = (double)us[MIDDLE] / 1e3;
+    if (us[MIDDLE] > SLOW_US)
         find(doctor, WARNING, "redis",
              "bring consumers and Redis closer together: each step of a job "
              "waits for it\n"
              "redis-cli --latency and LATENCY DOCTOR, if it is near",
-             "%s, answers in %.1f ms", where, (double)us[PINGS / 2] / 1e3);
+             "%s, answers in %.1f ms", where, middle_ms);
     else
         find(doctor, FINE, "redis", NULL,
              "%s, answers in %.2f ms (the slowest of %d: %.2f ms)", where,
-             (double)us[PINGS / 2] / 1e3, PINGS, (double)us[PINGS - 1] / 1e3);
+             middle_ms, PINGS, (double)us[PINGS - 1] / 1e3);
     return true;
 }
 

@@ -113,6 +113,33 @@ def test_the_watchdog_hears_of_claiming_alone(tmp_path):
         wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed again")
 
 
+def test_the_watchdog_is_not_fed_by_who_is_refused(tmp_path):
+    """Its login may not read any more: it turns, and takes nothing."""
+    path = str(tmp_path / "notify")
+    with socket.socket(
+        socket.AF_UNIX, socket.SOCK_DGRAM
+    ) as ear, RedisServer() as server, Stack(executor=False, server=server) as stack:
+        ear.bind(path)
+        ear.setblocking(False)
+        server.ask("ACL", "SETUSER", "poor", "on", ">pw", "~*", "&*", "+@all")
+        url = server.url.replace("unix://", "unix://poor:pw@")
+        os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"] = path, "1500000"
+        try:
+            consumer = stack.consumer(redis_url=url)
+        finally:
+            del os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"]
+        wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed")
+        server.ask("ACL", "SETUSER", "poor", "-xreadgroup")
+        consumer.wait_for('"claim.stuck"', 20)
+        while hears(ear):
+            pass
+        wait_until(lambda: consumer.text().count("claim.stuck") > 2, 20, "again")
+        assert hears(ear) is None
+        server.ask("ACL", "SETUSER", "poor", "+xreadgroup")
+        wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed again")
+        assert stack.run(prompt="x")["status"] == "completed"
+
+
 def hears(ear):
     try:
         return ear.recv(100)
