@@ -114,10 +114,13 @@ def test_waiting_outlasts_a_long_absence(client):
         assert waiting.communicate(timeout=20)[0].startswith(b"completed ")
 
 
-def test_only_what_the_header_marks_is_visible(prefix):
-    with open(os.path.join(SOURCE, "producer", "client", "quern.h")) as header:
-        marked = set(re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read()))
-    assert {"quern_open", "quern_close"} < marked
+def test_only_what_the_headers_mark_is_visible(prefix):
+    marked = set()
+    for header in prefix.glob("**/quern*.h"):
+        marked.update(
+            re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read_text())
+        )
+    assert {"quern_open", "quern_close", "quern_queues"} < marked
     for pattern, how in (("**/libquern.so", "-D"), ("**/libquern.a", "-g")):
         (library,) = prefix.glob(pattern)
         names = run("nm", how, "--defined-only", library).split("\n")
