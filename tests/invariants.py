@@ -34,6 +34,7 @@ class Invariants:
                 self.check_events(id, facts)
         for key in self.keys("idem") + self.keys("dead") + self.keys("result"):
             assert self.client.pttl(key) > 0, f"{key} lives for ever"
+        assert not self.client.exists(f"{self.root}copy"), "left of a start"
         self.check_streams(jobs)
         self.check_lanes(jobs)
         self.check_sets(jobs)

@@ -1,5 +1,7 @@
 """Many jobs in one step: which ones, in what order, and when it is sent again."""
 
+import time
+
 import pytest
 from invariants import GROUP
 from library import job_id, pack, refused
@@ -85,12 +87,35 @@ def test_who_goes_first(queue, what, first, second, queues):
     assert taken(queue, count=1, queues=("b", "a")) == [B]
 
 
+def test_one_of_another_stream_goes_between_two_of_the_same(queue):
+    now = int(queue.client.time()[0]) * 1000
+    rows = [(A, "high", 5), (B, "normal", 62), (C, "high", 0)]
+    for id, priority, _ in rows:
+        queue.submit(id, priority=priority)
+    queue.client.delete(*queue.keys("work"))  # and made again, as old as that
+    for id, priority, waited in rows:
+        entry = f"{now - waited * 1000}-1"
+        queue.client.xadd(queue.work("default", priority), {"id": id}, id=entry)
+        queue.client.hset(f"{queue.root}job:{id}", "entry", entry)
+    assert taken(queue, count=3) == [A, B, C]
+
+
 def test_of_several_priorities_the_batch_is_in_order(queue):
     for number in range(30):
         queue.submit(job_id(number), priority=("low", "high", "normal")[number % 3])
     got = taken(queue, count=30)
     by_priority = [[job_id(n) for n in range(30) if n % 3 == k] for k in (1, 2, 0)]
     assert got == [id for ids in by_priority for id in ids]
+
+
+def test_each_is_told_when_it_was_submitted(queue):
+    for number in range(50):
+        queue.submit(job_id(number), queue=f"q{number % 2}")
+        time.sleep(0.0005)
+    for job in queue.take_jobs(count=50, queues=("q0", "q1")):
+        first, second = queue.events(job.id)
+        assert (first["at"], second["at"]) == (job.submitted_at, job.now)
+        assert first["data"] == {"queue": queue.facts(job.id)["queue"]}
 
 
 # ----------------------------------------------------- straight from the lanes
