@@ -46,6 +46,8 @@ def round_of(fleet, number, after_the_end):
                 wait_until(
                     lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends"
                 )
+            # What it is to write must have reached it.
+            wait_until(lambda: fleet.model.counts()["open"] <= SLOTS, SLOW_S, "answers")
             zombie.signal(signal.SIGCONT)
             wait_until(lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends")
             time.sleep(fleet.settings["lease_ms"] / 1000)  # for what comes late
