@@ -31,7 +31,8 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
                       uint64_t timeout_ms, struct err *err);
 
 /* Pipelining: send, then receive as many replies as were sent. Commands are
- * gathered: they leave 64 KiB at a time, and before a reply is waited for.
+ * gathered: they leave 64 KiB at a time, and before a reply is waited for; at
+ * once when the connection is subscribed.
  * Error replies are returned as replies, but not those that end the connection
  * (reply.h). */
 bool conn_send(struct conn *conn, const struct command *command,
