@@ -11,7 +11,7 @@ static struct view text_of(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING
                ? (struct view){ reply->str, reply->len }
-               : (struct view){ 0 };
+               : VIEW("");
 }
 
 /* NULL: no job has such a name, which is a fault. */
@@ -41,7 +41,7 @@ static struct view entry_job(const redisReply *entry)
          fields->type == REDIS_REPLY_ARRAY && i + 1 < fields->elements; i += 2)
         if (view_is(text_of(fields->element[i]), "id"))
             return text_of(fields->element[i + 1]);
-    return (struct view){ 0 };
+    return VIEW("");
 }
 
 /* Both are in the order of the entries. */

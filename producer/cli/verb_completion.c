@@ -107,7 +107,9 @@ static void offer(const char *const *words, int count)
     const struct verb *verb = count > 1 ? verb_find(words[0], words[1]) : NULL;
     int used = verb && verb_within(verb, words[0]) ? 2 : 1;
 
-    if (count <= 1)
+    bool help = verb && verb->run == verb_help && count == used + 1;
+
+    if (count <= 1 || (help && !begins(head, "-")))
         offer_verbs(NULL, head);
     else if (count == 2 && verb_is_group(words[0]))
         offer_verbs(words[0], head);
@@ -117,8 +119,6 @@ static void offer(const char *const *words, int count)
         offer_options(verb, head);
     else if (verb->run == verb_completion)
         offer_shells(head);
-    else if (verb->run == verb_help && count == used + 1)
-        offer_verbs(NULL, head);
 }
 
 int verb_completion(struct app *app)

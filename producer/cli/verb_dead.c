@@ -280,7 +280,6 @@ static bool do_each(struct app *app, const struct deed *deed,
 
 static int do_all(struct app *app, const struct deed *deed)
 {
-    CLEANUP(cleanup_free) void *memory = NULL;
     struct quern_deads deads = { 0 };
     struct ids ids = { 0 };
     struct quern_error error;
@@ -296,8 +295,8 @@ static int do_all(struct app *app, const struct deed *deed)
                      deads.total, deads.total == 1 ? "" : "s"))
         return code;
     ok = read_ids(app, deed, deads.total, &ids, &error);
-    memory = ids.items;
     ok = ok && do_each(app, deed, &ids, &done, &error);
+    free(ids.items);
     say_all(app, deed, done);
     return ok ? EXIT_DONE : app_fail(app, &error);
 }

@@ -8,7 +8,7 @@
 
 /* "GET key more...": read-only commands of one key. more ends in NULL. */
 redisReply *fleet_read(struct quern *quern, unsigned int partition,
-                       const char *command, const struct key *key,
+                       const char *name, const struct key *key,
                        const char *const *more, struct err *err);
 #define FLEET_READ(quern, partition, command, key, err, ...)                   \
     fleet_read(quern, partition, command, key,                                 \

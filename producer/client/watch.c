@@ -373,18 +373,23 @@ void quern_watch_drop(struct quern_watch *watch, const char *id)
         part_with(watch, job);
 }
 
-void quern_watch_close(struct quern_watch *watch)
+static void free_all(struct quern_watch *watch, struct followed_list *jobs)
 {
     struct followed *job;
 
-    if (!watch)
-        return;
-    TAILQ_CONCAT(&watch->quiet, &watch->due, link);
-    while ((job = TAILQ_FIRST(&watch->quiet))) {
-        TAILQ_REMOVE(&watch->quiet, job, link);
+    while ((job = TAILQ_FIRST(jobs))) {
+        TAILQ_REMOVE(jobs, job, link);
         tdelete(job, &watch->jobs, compare);
         followed_free(job);
     }
+}
+
+void quern_watch_close(struct quern_watch *watch)
+{
+    if (!watch)
+        return;
+    free_all(watch, &watch->quiet);
+    free_all(watch, &watch->due);
     followed_free(watch->last);
     cleanup_reply(&watch->live);
     conn_free(watch->conn);

@@ -121,7 +121,7 @@ static bool is_worker_name(const char *name)
 static bool drain_in_all(struct quern *quern, const char *worker, bool drain,
                          struct err *err)
 {
-    unsigned int partitions, known = 0;
+    unsigned int partitions = 0, known = 0;
 
     if (is_worker_name(worker) && !handle_partitions(quern, &partitions, err))
         return false;

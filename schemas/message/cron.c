@@ -7,6 +7,7 @@
 enum {
     HOUR_S = 3600,
     DAY_S = 24 * HOUR_S,
+    DAY_MINUTES = 24 * 60,
     DAYS_AHEAD = 9 * 366, /* February 29 may be eight years away */
 };
 static const int64_t END_S = INT64_C(253402300800); /* the year 10000 */
@@ -112,7 +113,7 @@ static bool read_part(struct view part, const struct field *field,
     struct view text = part;
     bool stepped = memchr(part.data, '/', part.len) != NULL;
     struct view range = cut(&text, '/');
-    int from, to, step = 1;
+    int from = 0, to = 0, step = 1;
     bool single;
 
     if (!read_range(range, field, &from, &to, &single) ||
@@ -293,7 +294,7 @@ static bool is_day(const struct cron *cron, int64_t number)
 /* The first minute of a day not before that one; -1: none. */
 static int64_t next_minute(const struct cron *cron, int64_t first)
 {
-    for (int64_t minute = first; minute < 24 * 60; minute++) {
+    for (int64_t minute = first; minute < DAY_MINUTES; minute++) {
         if (!has(cron->hours, minute / 60))
             minute += 59 - minute % 60;
         else if (has(cron->minutes, minute % 60))
@@ -306,8 +307,8 @@ static int64_t next_minute(const struct cron *cron, int64_t first)
 static int64_t next_local(const struct cron *cron, int64_t from)
 {
     int64_t minute = -floor_div(-from, 60);
-    int64_t day = floor_div(minute, 24 * 60);
-    int64_t first = minute - day * 24 * 60;
+    int64_t day = floor_div(minute, DAY_MINUTES);
+    int64_t first = minute - day * DAY_MINUTES;
 
     for (int64_t end = day + DAYS_AHEAD; day < end; day++, first = 0) {
         int64_t due = is_day(cron, day) ? next_minute(cron, first) : -1;

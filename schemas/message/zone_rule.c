@@ -143,11 +143,28 @@ static int64_t time_of(const struct zone_day *day, int64_t year)
             (struct date){ year + (day->month == 12), day->month % 12 + 1, 1 });
 
         number = begin + (day->weekday - weekday_of_day(begin) + 7) % 7 +
-                 7 * (day->week - 1);
+                 INT64_C(7) * (day->week - 1);
         while (number >= next)
             number -= 7;
     }
     return number * DAY_S + day->time_s;
+}
+
+struct change {
+    int64_t at, offset;
+};
+
+/* What it says of an instant; latest: of the changes before that. */
+static void meet(const struct change *change, int64_t instant, int64_t *latest,
+                 struct zone_span *span)
+{
+    if (change->at > instant) {
+        if (change->at < span->until)
+            span->until = change->at;
+    } else if (change->at >= *latest) {
+        *latest = change->at;
+        span->offset = change->offset;
+    }
 }
 
 /* The changes of this year and of those beside it are all that may be near. */
@@ -159,22 +176,13 @@ struct zone_span zone_rule_at(const struct zone_rule *rule, int64_t since,
     int64_t year = date_of_day(floor_div(instant + rule->standard, DAY_S)).year;
 
     for (int64_t y = year - 1; rule->changes && y <= year + 1; y++) {
-        const struct {
-            int64_t at, offset;
-        } changes[] = {
+        const struct change changes[] = {
             { time_of(&rule->begin, y) - rule->standard, rule->summer },
             { time_of(&rule->end, y) - rule->summer, rule->standard },
         };
 
-        for (int i = 0; i < 2; i++) {
-            if (changes[i].at > instant) {
-                if (changes[i].at < span.until)
-                    span.until = changes[i].at;
-            } else if (changes[i].at >= latest) {
-                latest = changes[i].at;
-                span.offset = changes[i].offset;
-            }
-        }
+        for (int i = 0; i < 2; i++)
+            meet(&changes[i], instant, &latest, &span);
     }
     if (latest > span.from)
         span.from = latest;

@@ -101,13 +101,13 @@ bool transition_stated(const redisReply *reply, struct queue_stats *stats,
         { "tenants", &stats->tenants }, { "scheduled", &stats->scheduled },
         { "dead", &stats->dead },       { "oldest_ms", &stats->oldest_ms },
     };
-    enum { FIGURES = sizeof(figures) / sizeof(figures[0]) };
+    const size_t count = sizeof(figures) / sizeof(figures[0]);
 
-    if (!step_expect(reply, "stats", 2 * FIGURES, err))
+    if (!step_expect(reply, "stats", 2 * count, err))
         return false;
     *stats = (struct queue_stats){ 0 };
     for (size_t i = 0; i + 1 < reply->elements; i += 2)
-        for (size_t j = 0; j < FIGURES; j++)
+        for (size_t j = 0; j < count; j++)
             if (view_is(step_text(reply->element[i]), figures[j].name))
                 *figures[j].figure = step_uint(reply->element[i + 1]);
     stats->paused = paused;

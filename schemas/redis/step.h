@@ -15,8 +15,7 @@ void step_begin_held(struct command *command, const char *function,
 /* Name and value; not if it is empty, or zero. */
 void step_add_pair(struct command *command, const char *name,
                    struct view value);
-void step_add_number(struct command *command, const char *name,
-                     uint64_t number);
+void step_add_number(struct command *command, const char *name, uint64_t value);
 /* The pairs of submit that a schedule has as well; body is not among them. */
 void step_add_submit(struct command *command, const struct submit *submit);
 

@@ -23,7 +23,7 @@ bool transition_promoted(const redisReply *reply, struct promoted *promoted,
     if (!part)
         return false;
     if (part[2]->type != REDIS_REPLY_ARRAY || part[2]->elements % PARTS != 0 ||
-        part[2]->elements > PROMOTED_MAX_DUE * PARTS)
+        part[2]->elements > (size_t)PROMOTED_MAX_DUE * PARTS)
         return step_misfit(err, "promote");
     *promoted = (struct promoted){
         .moved = step_uint(part[0]),

@@ -29,7 +29,7 @@ RUNS = [
     ("without groups", r5, {"faults": ["XGROUP DESTROY"]}),
     ("no writes", r5, {"faults": ["READONLY", "OOM", "MISCONF"]}),
     ("cut off", r5, {"faults": ["CLIENT KILL", "stopped", "killed"]}),
-    ("followed badly", subscribers, {"jobs": 200}),
+    ("followed badly", subscribers, {"jobs": 100}),
     ("a cluster", r5, {"redis": "cluster"}),
     ("sentinels", r5, {"redis": "sentinel"}),
 ]
