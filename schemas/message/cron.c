@@ -191,7 +191,7 @@ static bool read_fields(struct cron *cron, struct view spec, struct err *err)
 {
     uint64_t *const bits[FIELDS] = { &cron->minutes, &cron->hours, &cron->days,
                                      &cron->months, &cron->weekdays };
-    struct view texts[FIELDS];
+    struct view texts[FIELDS] = { 0 };
 
     if (!split(spec, texts, err))
         return false;

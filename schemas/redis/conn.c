@@ -308,9 +308,8 @@ bool conn_send(struct conn *conn, const struct command *command,
     conn->owed++;
     for (int i = 0; i < command->argc; i++)
         conn->unsent += command->argvlen[i];
-    if (!conn->subscribed && conn->unsent < ENOUGH_BYTES)
-        return true;
-    return flush(conn, deadline, err) || fail(conn, err);
+    return conn->unsent < ENOUGH_BYTES || flush(conn, deadline, err) ||
+           fail(conn, err);
 }
 
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
