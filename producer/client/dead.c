@@ -229,6 +229,7 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    struct quern_id ticket;
     struct view view;
     bool late = false;
 
@@ -237,7 +238,11 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
                        "%.64s came in and was no job: it cannot run", id);
     if (!handle_id(&view, id, err))
         return false;
-    transition_requeue(&command, &quern->fleet->names, view, anew);
+    /* An id is as good a ticket as any: nobody else has it. */
+    if (!quern_id_new(quern, NULL, &ticket, NULL))
+        return err_set(err, ERR_RETRY, "internal", "no chance to be had");
+    transition_requeue(&command, &quern->fleet->names, view, anew,
+                       view_of(ticket.text));
     reply = handle_write_job(quern, view, &command, err);
     command_finish(&command);
     return reply && transition_requeued(reply, &late, err) &&

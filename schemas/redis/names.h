@@ -42,6 +42,7 @@
  *   ROOT wakes:<queue>            sorted set: tenants by when their lanes may
  *                                 have room
  *   ROOT deadlines                sorted set: ids of jobs with a deadline by it
+ *   ROOT mark                     string: see durability.h
  *   ROOT taken:<consumer>         string: ticket and ids of its last take
  *   ROOT queues                   set: queues that are served, or had a job
  *   ROOT queue:<queue>            hash: settings of operators (operate.h)

@@ -19,11 +19,11 @@ static bool done_or_late(const redisReply *reply, const char *function,
 }
 
 void transition_requeue(struct command *command, const struct names *names,
-                        struct view id, bool anew)
+                        struct view id, bool anew, struct view ticket)
 {
     step_begin_job(command, "quern_v1_requeue", names, id);
-    if (anew)
-        command_add_text(command, "anew");
+    command_add_text(command, anew ? "anew" : "");
+    command_add(command, ticket);
 }
 
 bool transition_requeued(const redisReply *reply, bool *late, struct err *err)

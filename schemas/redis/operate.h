@@ -7,13 +7,15 @@
 /* A failed job of the dead runs again, under its id: what is counted is zero,
  * its result is gone. Its journal stays, so it goes on behind its last record
  * and pays nothing twice; a cell that failed is such a record. anew: from the
- * beginning. late: it is not among the dead, or its body has expired.
+ * beginning. late: it is not among the dead, or its body has expired. ticket:
+ * of this wish, up to 64 bytes; the same again, after a lost reply, changes
+ * nothing even when the job has failed once more.
  *
  * Its events begin again with a job.queued (requeued), counted on from its
  * job.failed: who saw that has seen the end of what he followed, and who
  * follows it from now on sees it as a job whose first events have gone. */
 void transition_requeue(struct command *command, const struct names *names,
-                        struct view id, bool anew);
+                        struct view id, bool anew, struct view ticket);
 bool transition_requeued(const redisReply *reply, bool *late, struct err *err);
 
 /* One of the dead, also an entry-..., goes for good. late: it is not there. */

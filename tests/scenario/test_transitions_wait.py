@@ -277,6 +277,16 @@ WAYS_BACK = [
 ]
 
 
+def test_a_requeue_sent_again_is_known_by_its_ticket(queue):
+    dead(queue)
+    assert queue.requeue(A, "", "one") == "queued"
+    queue.finish(A, queue.take_jobs()[0].epoch, "failed", error_code="bad_field")
+    assert queue.requeue(A, "", "one") == "queued", "its reply was lost"
+    assert queue.state(A) == "failed"
+    assert queue.requeue(A, "", "two") == "queued"
+    assert queue.state(A) == "queued"
+
+
 @pytest.mark.parametrize("what, how, records", WAYS_BACK, ids=[r[0] for r in WAYS_BACK])
 def test_a_dead_job_comes_back(queue, what, how, records):
     file = queue.put(b"file", seconds=60)

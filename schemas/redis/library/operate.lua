@@ -12,7 +12,7 @@ end
 
 -- Under its id: seq goes on, and so does the journal, if it is not to begin
 -- anew; all else is as after submit.
-local function revive(job, now, anew)
+local function revive(job, now, anew, ticket)
     local root, id = job.root, job.id
     local journal = root .. "journal:" .. id
     call("ZREM", root .. "dead:" .. job.queue, id)
@@ -33,6 +33,7 @@ local function revive(job, now, anew)
     end
     set(job, "submitted_at", now)
     set(job, "requeued_at", now)
+    set(job, "requeue_ticket", ticket)
     fence(job)
     keep_blobs(job)
     if job.unique ~= "" then
@@ -40,15 +41,18 @@ local function revive(job, now, anew)
     end
 end
 
--- id ["anew"]. Answers queued, or late: it is not among the dead.
+-- id ["anew" | "" [ticket]]. Answers queued, or late: it is not among the dead.
+-- The same ticket again: it has been queued by it, whatever it has come to since.
 local function requeue(keys, args)
     local root, id, how, now = keys[1], args[1], args[2] or "", now_ms()
-    if not is_id(root, id) or how ~= "" and how ~= "anew" then
+    local ticket = args[3] or ""
+    if not is_id(root, id) or how ~= "" and how ~= "anew" or #ticket > 64 then
         return refuse("BADARG", "requeue: '%s' names no job, or '%s' no way",
             id or "", how)
     end
     local job, dead = dead_job(root, id)
     if not job then return refuse("GONE", "no job %s", id) end
+    if ticket ~= "" and job.requeue_ticket == ticket then return "queued" end
     if not dead or redis.call("EXISTS", body_key(job)) == 0 then
         -- Sent again: it waits, or runs, since.
         local again = job.requeued_at and not TERMINAL[job.state]
@@ -63,7 +67,7 @@ local function requeue(keys, args)
     if holder and ongoing(root, holder, now) then
         return refuse("BADARG", "requeue: job %s has its unique key", holder)
     end
-    revive(job, now, how == "anew")
+    revive(job, now, how == "anew", ticket)
     arrive(job, now, settings_of(root, job.queue, job.tenant))
     emit_map(job, now, "job.queued",
         { queue = job.queue, reason = "requeued" })
@@ -186,6 +190,13 @@ local function bad_setting(name, value)
         end
     end
     return "is no setting of a queue"
+end
+
+-- Every lane of it may have room now: promote looks.
+local function wake_all(root, queue, now)
+    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
+        wake(root, queue, tenant, now)
+    end
 end
 
 -- queue, then pairs of name and value; empty: removed.

@@ -206,7 +206,7 @@ static void the_dead_come_back_or_go(void **state)
 
     assert_int_equal(stats().dead, 1);
     for (int times = 0; times < 2; times++) {
-        transition_requeue(&command, &names, VIEW(ID), times == 0);
+        transition_requeue(&command, &names, VIEW(ID), true, VIEW("t"));
         redisReply *reply = call(&command);
         assert_true(transition_requeued(reply, &late, NULL) && !late);
         freeReplyObject(reply);
