@@ -188,6 +188,13 @@ local function bad_setting(name, value)
     return "is no setting of a queue"
 end
 
+-- Every lane of it may have room now: promote looks.
+local function wake_all(root, queue, now)
+    for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
+        wake(root, queue, tenant, now)
+    end
+end
+
 -- queue, then pairs of name and value; empty: removed.
 local function queue_set(keys, args)
     local root, queue = keys[1], args[1]
