@@ -9,6 +9,7 @@ do
         queue = "default", priority = "normal", tenant = "default",
         deadline_ms = 0, not_before = 0, delay_ms = 0, max_depth = 0,
         tenant_depth = 0, idempotency_ttl_ms = 0,
+        blobs = {},
     } }
 
     -- Each gives the value, or nil and the refusal.
@@ -58,7 +59,8 @@ do
         if name == "id" then
             given.id = value
         elseif name == "blob" then
-            given.blobs[#given.blobs + 1] = value
+            local blobs = rawget(given, "blobs") or {}
+            blobs[#blobs + 1], given.blobs = value, blobs
         elseif read and value ~= "" then
             given[name], refusal = read(name, value)
         end
@@ -66,7 +68,7 @@ do
     end
 
     function read_submit(root, args, first, last)
-        local given = setmetatable({ blobs = {} }, OF_SUBMIT)
+        local given = setmetatable({ id = nil, job = nil }, OF_SUBMIT)
         if (last - first) % 2 == 0 then
             return nil, refuse("BADARG", "'%s' has no value", args[last])
         end

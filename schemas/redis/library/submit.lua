@@ -123,8 +123,7 @@ local WRITTEN_NAMES = { "queue", "priority", "tenant", "session" }
 local function write_job(root, given, now, not_before)
     -- Of a job whose facts somebody deleted.
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
-    local job = new_job(root, given.id)
-    set(job, "submitted_at", now)
+    local job = new_job(root, given.id, now)
     for _, name in ipairs(WRITTEN_NAMES) do
         if given[name] and given[name] ~= ABSENT[name] then
             set(job, name, given[name])
