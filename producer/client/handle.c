@@ -349,6 +349,78 @@ struct conn *handle_writer(struct quern *quern, unsigned int partition,
     return meet(quern, conn, err) && prove(quern, index, err) ? conn : NULL;
 }
 
+/* Asked with no job; NULL: it was not reached. */
+static redisReply *ask_many(struct quern *quern, struct conn *conn,
+                            unsigned int partition)
+{
+    struct command question;
+    struct call what = { .command = &question };
+    struct err err = { 0 };
+    redisReply *reply;
+
+    transition_submit_many(&question, &quern->fleet->names, partition, NULL, 0);
+    reply = exchange(conn, &what, quern->timeout_ms, &err);
+    command_finish(&question);
+    return reply;
+}
+
+/* A server without any library gets ours, if it lets us; an older one is not
+ * ours to replace: consumers are upgraded first. */
+static bool load_missing(struct quern *quern, struct conn *conn)
+{
+    struct command question;
+    struct call what = { .command = &question };
+    struct err err = { 0 };
+
+    transition_build_command(&question);
+    CLEANUP(cleanup_reply)
+    redisReply *reply = call_once(conn, &what, quern->timeout_ms, &err);
+    command_finish(&question);
+    return reply && reply->type == REDIS_REPLY_INTEGER &&
+           reply->integer == transition_build;
+}
+
+bool handle_takes_many(struct quern *quern, unsigned int partition)
+{
+    struct err err = { 0 };
+    struct conn *conn = handle_writer(quern, partition, &err);
+    size_t index;
+
+    if (!conn || !conn_of(quern->fleet, partition, &index, &err))
+        return false;
+    enum many *many = &quern->fleet->many[index];
+    for (int i = 0; *many == MANY_UNKNOWN && i < 2; i++) {
+        CLEANUP(cleanup_reply)
+        redisReply *reply = ask_many(quern, conn, partition);
+
+        if (reply && reply->type != REDIS_REPLY_ERROR)
+            *many = MANY_YES;
+        else if (i > 0 || !reply || reply_cure(reply) != CURE_LOAD ||
+                 !load_missing(quern, conn))
+            *many = MANY_NO;
+    }
+    return *many == MANY_YES;
+}
+
+void handle_ask_many_again(struct quern *quern)
+{
+    for (size_t i = 0; i < NAMES_MAX_PARTITIONS; i++)
+        if (quern->fleet->many[i] == MANY_NO)
+            quern->fleet->many[i] = MANY_UNKNOWN;
+}
+
+bool handle_doubt_many(struct quern *quern, unsigned int partition)
+{
+    struct err err = { 0 };
+    size_t index;
+
+    if (!conn_of(quern->fleet, partition, &index, &err) ||
+        quern->fleet->many[index] != MANY_YES)
+        return false;
+    quern->fleet->many[index] = MANY_UNKNOWN;
+    return true;
+}
+
 bool handle_secure(struct quern *quern, unsigned int partition, struct err *err)
 {
     const struct fleet *fleet = quern->fleet;

@@ -25,6 +25,11 @@ struct fleet {
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
     bool proven[NAMES_MAX_PARTITIONS]; /* that server can tell of durability */
+    enum many {
+        MANY_UNKNOWN,
+        MANY_NO,
+        MANY_YES,
+    } many[NAMES_MAX_PARTITIONS]; /* that server takes many jobs in a call */
     struct durability durability;
     unsigned int partitions; /* 0: not known */
     uint64_t ask_at;         /* not before */
@@ -66,23 +71,34 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
 redisReply *handle_write_job(struct quern *quern, struct view id,
                              const struct command *command, struct err *err);
 
-/* The same of many at once. */
+/* The same of many things at once, several of them in a call. */
 struct pipeline {
-    /* Fills the command of a call, which may borrow until the next one, and the
-     * partition that it is for; again when it has to be sent again. False: this
-     * call has none to send. */
+    /* Fills the command of the next call, which may borrow until the one after
+     * it, and the partition that it is for; *count: how many things, from index
+     * on, are dealt with then. Again when it has to be sent again, maybe for
+     * fewer or more of them. False: these need no call. */
     bool (*ask)(void *owner, size_t index, struct command *command,
-                unsigned int *partition);
+                unsigned int *partition, size_t *count);
     /* In the order of the calls; reply: borrowed, may be a refusal. */
-    void (*answer)(void *owner, size_t index, const redisReply *reply);
+    void (*answer)(void *owner, size_t index, size_t count,
+                   const redisReply *reply);
     void *owner;
     size_t count;
 };
-/* As handle_write(), each answer within the handle's timeout. False: calls from
- * *done on have no answer, or are not safe; err says why; what was sent of them
- * may have been done. */
+/* As handle_write(), each answer within the handle's timeout. False: things
+ * from *done on have no answer, or are not safe; err says why; what was sent of
+ * them may have been done. */
 bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
                      size_t *done, struct err *err);
+
+/* Whether the server of that partition takes many jobs in a call: its library
+ * may be older than that step, or its rules, or it is away. It is asked when
+ * that is not known, which must not be while it owes an answer. */
+bool handle_takes_many(struct quern *quern, unsigned int partition);
+/* Those that did not are asked again. */
+void handle_ask_many_again(struct quern *quern);
+/* The library is not what it was; whether that server took many. */
+bool handle_doubt_many(struct quern *quern, unsigned int partition);
 
 /* To the server of that partition, for handle_pipeline(); NULL: it cannot be
  * written to. */

@@ -3,16 +3,19 @@
 
 #include "producer/client/handle.h"
 
-enum { WINDOW = 256 }; /* calls without an answer */
+enum { WINDOW = 256 }; /* things without an answer; a last call may go beyond */
 
-/* What is on its way, oldest first, of calls that have a command. */
+/* The calls that are on their way, oldest first. */
 struct flight {
     struct sent {
         size_t index;
+        size_t count; /* of things */
         struct conn *conn;
+        unsigned int partition;
     } sent[WINDOW];
     size_t first, count;
-    size_t next;     /* call to be sent */
+    size_t things;   /* in them */
+    size_t next;     /* thing to be sent */
     struct written { /* servers; each by a partition that it has */
         struct conn *conn;
         unsigned int partition;
@@ -40,36 +43,50 @@ static void note_written(struct flight *flight, struct conn *conn,
 }
 
 static bool send_one(struct quern *quern, const struct command *command,
-                     unsigned int partition, struct flight *flight,
-                     struct sent *sent, struct err *err)
+                     struct flight *flight, struct sent *sent, struct err *err)
 {
-    sent->conn = handle_writer(quern, partition, err);
+    sent->conn = handle_writer(quern, sent->partition, err);
     if (!sent->conn)
         return false;
-    note_written(flight, sent->conn, partition);
+    note_written(flight, sent->conn, sent->partition);
     return conn_send(sent->conn, command, quern->timeout_ms, err);
 }
 
 static bool send_more(struct quern *quern, const struct pipeline *pipeline,
                       struct flight *flight, struct err *err)
 {
-    while (flight->count < WINDOW && flight->next < pipeline->count) {
+    while (flight->things < WINDOW && flight->next < pipeline->count) {
         struct sent *sent =
             &flight->sent[(flight->first + flight->count) % WINDOW];
         struct command command;
-        unsigned int partition;
-        bool gone;
+        bool asks, gone;
 
-        sent->index = flight->next++;
-        if (!pipeline->ask(pipeline->owner, sent->index, &command, &partition))
+        sent->index = flight->next;
+        asks = pipeline->ask(pipeline->owner, sent->index, &command,
+                             &sent->partition, &sent->count);
+        flight->next += sent->count;
+        if (!asks)
             continue;
-        gone = send_one(quern, &command, partition, flight, sent, err);
+        gone = send_one(quern, &command, flight, sent, err);
         command_finish(&command);
         if (!gone)
             return false;
         flight->count++;
+        flight->things += sent->count;
     }
     return true;
+}
+
+/* Nothing is owed any more: what was sent is sent again, in another form where
+ * the library is an older one. */
+static bool cure_library(struct quern *quern, const struct sent *sent,
+                         struct err *err)
+{
+    conn_close(sent->conn);
+    return (handle_doubt_many(quern, sent->partition) ||
+            handle_load_library(sent->conn, quern->timeout_ms, err)) &&
+           err_set(err, ERR_RETRY, "redis_unavailable",
+                   "the function library was not there");
 }
 
 /* The oldest one's. After what no caller should see, all that is on its way is
@@ -84,18 +101,15 @@ static bool take_answer(struct quern *quern, const struct pipeline *pipeline,
 
     if (!reply)
         return false;
-    if (reply_cure(reply) == CURE_LOAD) {
-        conn_close(sent->conn);
-        return handle_load_library(sent->conn, quern->timeout_ms, err) &&
-               err_set(err, ERR_RETRY, "redis_unavailable",
-                       "the function library was not there");
-    }
+    if (reply_cure(reply) == CURE_LOAD)
+        return cure_library(quern, sent, err);
     if (!reply_ok(reply, &said) && handle_may_pass(&said)) {
         *err = said;
         return false;
     }
-    pipeline->answer(pipeline->owner, sent->index, reply);
-    *done = sent->index + 1;
+    pipeline->answer(pipeline->owner, sent->index, sent->count, reply);
+    *done = sent->index + sent->count;
+    flight->things -= sent->count;
     flight->first = (flight->first + 1) % WINDOW;
     flight->count--;
     return true;
@@ -113,7 +127,7 @@ static bool run(struct quern *quern, const struct pipeline *pipeline,
             return false;
         if (flight->next == pipeline->count)
             enough = 0;
-        while (flight->count > enough)
+        while (flight->things > enough)
             if (!take_answer(quern, pipeline, flight, done, err))
                 return false;
     } while (flight->next < pipeline->count);

@@ -3,57 +3,131 @@
 
 #include "producer/client/draft.h"
 
+enum {
+    MANY = 32, /* jobs in a call: more gain little, and hold up others */
+    MANY_BYTES = 128 * 1024,
+    DRAFTS = MANY + 1, /* the last one may be for another partition */
+};
+
 /* Jobs in one of both forms, and what becomes of each. */
 struct batch {
     struct quern *quern;
     const struct quern_job *jobs;
     const char *const *texts; /* JSON; NULL: jobs */
     struct quern_submitted *submitted;
-    struct draft draft; /* of the call that is being sent */
+    size_t count;
+    struct draft drafts[DRAFTS]; /* of the call that is being sent */
+    size_t held[DRAFTS];         /* of which job each is: its index + 1, or 0 */
 };
 
-static bool read_draft(struct batch *batch, size_t index, struct err *err)
+static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
+                       struct err *err)
 {
     const struct quern_id *id = &batch->submitted[index].id;
 
-    draft_finish(&batch->draft);
+    draft_finish(draft);
     if (batch->texts)
-        return draft_read_json(&batch->draft, batch->quern, batch->texts[index],
-                               NULL, 0, id, err);
-    return draft_read(&batch->draft, batch->quern, &batch->jobs[index], id,
-                      err);
+        return draft_read_json(draft, batch->quern, batch->texts[index], NULL,
+                               0, id, err);
+    return draft_read(draft, batch->quern, &batch->jobs[index], id, err);
 }
 
-/* existed holds until the answer whether the id was the caller's: only then may
- * a job of that id have been there before. */
-static bool ask(void *owner, size_t index, struct command *command,
-                unsigned int *partition)
+/* NULL: it cannot be submitted. existed holds until the answer whether the id
+ * was the caller's: only then may a job of that id have been there before. */
+static const struct draft *draft_of(struct batch *batch, size_t index)
 {
-    struct batch *batch = owner;
+    struct draft *draft = &batch->drafts[index % DRAFTS];
+    size_t *held = &batch->held[index % DRAFTS];
     struct quern_submitted *submitted = &batch->submitted[index];
     struct err err = { 0 };
 
-    if (!read_draft(batch, index, &err)) {
-        handle_fail(&submitted->error, &err);
-        return false;
+    submitted->error = (struct quern_error){ 0 };
+    if (*held != index + 1) {
+        *held = 0;
+        if (!read_draft(batch, draft, index, &err)) {
+            handle_fail(&submitted->error, &err);
+            return NULL;
+        }
+        *held = index + 1;
     }
-    submitted->id = batch->draft.id;
-    submitted->existed = !batch->draft.fresh;
-    *partition = 0;
-    id_parse(view_of(submitted->id.text), partition);
-    draft_command(command, batch->quern, &batch->draft);
-    return true;
+    submitted->id = draft->id;
+    submitted->existed = !draft->fresh;
+    return draft;
 }
 
-static void answer(void *owner, size_t index, const redisReply *reply)
+/* Jobs from index on that go to one partition; *count: with those that cannot
+ * be submitted. */
+static size_t gather(struct batch *batch, size_t index, struct submit *submits,
+                     unsigned int *partition, size_t *count)
 {
-    const struct batch *batch = owner;
-    struct quern_submitted *submitted = &batch->submitted[index];
+    size_t end = index + MANY < batch->count ? index + MANY : batch->count;
+    size_t most = MANY, bytes = 0, gathered = 0, at = index;
+
+    for (; at < end && gathered < most && bytes < MANY_BYTES; at++) {
+        const struct draft *draft = draft_of(batch, at);
+        unsigned int its = 0;
+
+        if (!draft)
+            continue;
+        id_parse(draft->submit.id, &its);
+        if (gathered == 0) {
+            *partition = its;
+            most = handle_takes_many(batch->quern, its) ? MANY : 1;
+        }
+        if (its != *partition)
+            break;
+        bytes += draft->submit.body.len;
+        submits[gathered++] = draft->submit;
+    }
+    *count = at - index;
+    return gathered;
+}
+
+static bool ask(void *owner, size_t index, struct command *command,
+                unsigned int *partition, size_t *count)
+{
+    struct batch *batch = owner;
+    const struct names *names = &batch->quern->fleet->names;
+    struct submit submits[MANY];
+    size_t gathered = gather(batch, index, submits, partition, count);
+
+    if (gathered == 1)
+        transition_submit(command, names, submits);
+    else if (gathered > 1)
+        transition_submit_many(command, names, *partition, submits, gathered);
+    return gathered > 0;
+}
+
+static void take_answer(struct quern_submitted *submitted,
+                        const redisReply *reply)
+{
     struct err err = { 0 };
 
     if (!draft_submitted(reply, !submitted->existed, &submitted->id,
                          &submitted->existed, &err))
         handle_fail(&submitted->error, &err);
+}
+
+/* Those that were asked for have no error yet. A refusal of the whole call is
+ * one of each. */
+static void answer(void *owner, size_t index, size_t count,
+                   const redisReply *reply)
+{
+    const struct batch *batch = owner;
+    struct quern_submitted *asked[MANY];
+    struct err err = { 0 };
+    size_t gathered = 0;
+
+    for (size_t i = index; i < index + count; i++)
+        if (batch->submitted[i].error.kind == 0)
+            asked[gathered++] = &batch->submitted[i];
+    bool each = gathered > 1 && reply->type != REDIS_REPLY_ERROR;
+    bool fits = !each || transition_submitted_many(reply, gathered, &err);
+    for (size_t i = 0; i < gathered; i++)
+        if (fits)
+            take_answer(asked[i], each ? reply->element[i] : reply);
+        else
+            handle_fail(&asked[i]->error, &err);
 }
 
 static bool has_files(const struct batch *batch, size_t index)
@@ -71,11 +145,13 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
         .jobs = whole->jobs ? whole->jobs + from : NULL,
         .texts = whole->texts ? whole->texts + from : NULL,
         .submitted = whole->submitted + from,
+        .count = to - from,
     };
     const struct pipeline pipeline = { ask, answer, &batch, to - from };
     bool ok = handle_pipeline(batch.quern, &pipeline, done, err);
 
-    draft_finish(&batch.draft);
+    for (size_t i = 0; i < DRAFTS; i++)
+        draft_finish(&batch.drafts[i]);
     *done += from;
     return ok;
 }
@@ -121,6 +197,7 @@ static bool submit_all(const struct batch *batch, size_t count,
 
     for (size_t i = 0; i < count; i++)
         submitted[i] = (struct quern_submitted){ 0 };
+    handle_ask_many_again(batch->quern);
     /* Once: each of them would wait for a Redis that is away. */
     if (!handle_partitions(batch->quern, &partitions, &err) ||
         !submit_each(batch, count, &done, &err))

@@ -101,8 +101,9 @@ void step_add_submit(struct command *command, const struct submit *submit)
     const struct file_ref *files = submit->files.items;
 
     step_add_pair(command, "queue", submit->queue);
-    step_add_pair(command, "priority",
-                  view_of(priority_names[submit->priority]));
+    if (submit->priority != PRIORITY_NORMAL)
+        step_add_pair(command, "priority",
+                      view_of(priority_names[submit->priority]));
     step_add_pair(command, "tenant", submit->tenant);
     step_add_pair(command, "session", submit->session);
     step_add_pair(command, "unique_key", submit->unique_key);

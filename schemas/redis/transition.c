@@ -27,6 +27,18 @@ void transition_load_command(struct command *command)
 
 /* ------------------------------------------------------------- submit */
 
+static void add_submit(struct command *command, const struct submit *submit)
+{
+    /* First: what begins a job among many. */
+    command_add_text(command, "id");
+    command_add(command, submit->id);
+    step_add_pair(command, "job", submit->body);
+    step_add_pair(command, "idempotency_key", submit->idempotency_key);
+    step_add_number(command, "idempotency_ttl_ms", submit->idempotency_ttl_ms);
+    step_add_number(command, "not_before", submit->not_before);
+    step_add_submit(command, submit);
+}
+
 void transition_submit(struct command *command, const struct names *names,
                        const struct submit *submit)
 {
@@ -34,12 +46,22 @@ void transition_submit(struct command *command, const struct names *names,
 
     id_parse(submit->id, &partition);
     step_begin(command, "quern_v1_submit", names, partition);
-    step_add_pair(command, "id", submit->id);
-    step_add_pair(command, "job", submit->body);
-    step_add_pair(command, "idempotency_key", submit->idempotency_key);
-    step_add_number(command, "idempotency_ttl_ms", submit->idempotency_ttl_ms);
-    step_add_number(command, "not_before", submit->not_before);
-    step_add_submit(command, submit);
+    add_submit(command, submit);
+}
+
+void transition_submit_many(struct command *command, const struct names *names,
+                            unsigned int partition,
+                            const struct submit *submits, size_t count)
+{
+    step_begin(command, "quern_v1_submit_many", names, partition);
+    for (size_t i = 0; i < count; i++)
+        add_submit(command, &submits[i]);
+}
+
+bool transition_submitted_many(const redisReply *reply, size_t count,
+                               struct err *err)
+{
+    return step_expect(reply, "submit_many", count, err) != NULL;
 }
 
 bool transition_submitted(const redisReply *reply, struct view *id,

@@ -61,6 +61,16 @@ void transition_submit(struct command *command, const struct names *names,
 bool transition_submitted(const redisReply *reply, struct view *id,
                           bool *existed, struct err *err);
 
+/* Up to 512 jobs of one partition in one step, which is less work for Redis.
+ * Each is answered in reply->element[...] as submit would have been: one that
+ * is refused holds up no other. Of none: whether the server has this step, and
+ * lets us call it. */
+void transition_submit_many(struct command *command, const struct names *names,
+                            unsigned int partition,
+                            const struct submit *submits, size_t count);
+bool transition_submitted_many(const redisReply *reply, size_t count,
+                               struct err *err);
+
 struct claim {
     struct view stream; /* the key, and the entry in it */
     struct view entry;

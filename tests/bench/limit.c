@@ -2,7 +2,7 @@
  * with nothing else around them.
  *
  * Reads "N VERB" a line, prints the seconds that it took:
- *   submit  N jobs, 64 on their way at once
+ *   submit  N jobs, 32 in a call, without ever a pause
  *   drain   N jobs: take, 32 in a call, and finish, without ever a pause
  *
  * limit SOCKET */
@@ -53,39 +53,76 @@ static redisReply *receive(void)
 
 /* ---------------------------------------------------------------- submit */
 
-static void send_submit(uint64_t number)
+static struct id next_id(void)
 {
+    static uint64_t number;
     unsigned char random[8] = { 0 }; /* two of its bits are not the id's */
     struct timespec now;
-    struct command command;
-    CLEANUP(buf_finish) struct buf bytes;
-    struct view nothing = VIEW("");
-    struct err err;
 
     memcpy(random + 2, &number, sizeof(random) - 2);
+    number++;
     clock_gettime(CLOCK_REALTIME, &now);
-    struct id id = id_make((uint64_t)now.tv_sec * 1000, 0, random);
-    const struct job job = { .id = view_of(id.text),
+    return id_make((uint64_t)now.tv_sec * 1000, 0, random);
+}
+
+static void encode_job(const struct id *id, struct buf *bytes)
+{
+    struct view nothing = VIEW("");
+    const struct job job = { .id = view_of(id->text),
                              .kind = JOB_CODE,
                              .cells = { &nothing, 1 } };
-    buf_init(&bytes, MAX_JOB_BYTES);
-    if (!message_encode(&schema_job, &job, &bytes, &err))
+    struct err err;
+
+    buf_init(bytes, MAX_JOB_BYTES);
+    if (!message_encode(&schema_job, &job, bytes, &err))
         die("a job", &err);
-    const struct submit submit = { .id = job.id, .body = buf_view(&bytes) };
-    transition_submit(&command, &names, &submit);
+}
+
+static void send_submits(size_t count)
+{
+    struct id ids[STEP];
+    struct buf bodies[STEP];
+    struct submit submits[STEP];
+    struct command command;
+
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = next_id();
+        encode_job(&ids[i], &bodies[i]);
+        submits[i] = (struct submit){ .id = view_of(ids[i].text),
+                                      .body = buf_view(&bodies[i]) };
+    }
+    transition_submit_many(&command, &names, 0, submits, count);
     send_command(&command);
+    for (size_t i = 0; i < count; i++)
+        buf_finish(&bodies[i]);
+}
+
+static void take_submits(void)
+{
+    redisReply *reply = receive();
+    struct view id;
+    bool existed;
+    struct err err;
+
+    for (size_t i = 0; i < reply->elements; i++)
+        if (!transition_submitted(reply->element[i], &id, &existed, &err))
+            die("a submit", &err);
+    freeReplyObject(reply);
 }
 
 static void submit_all(long count)
 {
-    static uint64_t number;
+    enum { CALLS = 8 };
     long owed = 0;
 
     for (long sent = 0; sent < count || owed > 0;) {
-        for (; sent < count && owed < (long)LANES * STEP; sent++, owed++)
-            send_submit(number++);
-        for (int i = 0; i < STEP && owed > 0; i++, owed--)
-            freeReplyObject(receive());
+        for (; sent < count && owed < CALLS; owed++) {
+            long rest = count - sent;
+            send_submits(rest < STEP ? (size_t)rest : STEP);
+            sent += rest < STEP ? rest : STEP;
+        }
+        for (; owed > (sent < count ? CALLS / 2 : 0); owed--)
+            take_submits();
     }
 }
 

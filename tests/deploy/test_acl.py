@@ -162,6 +162,7 @@ def produce(me, admin):
     later, _ = me.submit("delay_ms", 60000)
     # more than a tenant's share of the stream
     full = [me.submit("tenant", "full", "tenant_depth", 100)[0] for _ in range(40)]
+    assert me.transition("submit_many") == []
     me.call("XREAD", "STREAMS", f"{ROOT}events:{job}", "0")
     follow(me, job)
     me.call("HMGET", f"{ROOT}job:{job}", "state", "attempts")

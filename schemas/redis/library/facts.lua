@@ -63,15 +63,18 @@ local function load(root, id, names)
     return setmetatable(job, OF_JOB)
 end
 
-local function new_job(root, id)
-    return setmetatable({
-        root = root, id = id, key = root .. "job:" .. id, changes = {},
-    }, OF_JOB)
-end
-
 -- Redis takes a text much quicker than a number.
 local function text(value)
     return type(value) == "number" and ("%d"):format(value) or value
+end
+
+-- The names that all get make room for their values at once.
+local function new_job(root, id, now)
+    return setmetatable({
+        root = root, id = id, key = root .. "job:" .. id, submitted_at = now,
+        changes = { "submitted_at", text(now) }, state = nil, place = nil,
+        body = nil,
+    }, OF_JOB)
 end
 
 local function set(job, name, value)

@@ -46,20 +46,23 @@ local function first_in_line(root, session, now)
     end
 end
 
--- A new one, or one whose time has come: into streams or lane when it is the
--- first of its line; else it is let in.
+-- Whether it has to wait for others of its session: then it stands behind them.
+local function falls_in(job, now)
+    if job.session == "" then return false end
+    local session = job.tenant .. "/" .. job.session
+    local first = first_in_line(job.root, session, now)
+    stand_in_line(job.root, session, job.id, now)
+    if not first or first == job.id then return false end
+    call("SADD", behind_of(job.root, job.queue), job.id)
+    call("SADD", job.root .. "queues", job.queue)
+    set(job, "state", "queued")
+    return true
+end
+
+-- One whose time has come: into streams or lane when it is the first of its
+-- line; else it is let in.
 local function arrive(job, now, settings)
-    if job.session ~= "" then
-        local session = job.tenant .. "/" .. job.session
-        local first = first_in_line(job.root, session, now)
-        stand_in_line(job.root, session, job.id, now)
-        if first and first ~= job.id then
-            call("SADD", behind_of(job.root, job.queue), job.id)
-            call("SADD", job.root .. "queues", job.queue)
-            return set(job, "state", "queued")
-        end
-    end
-    enter(job, now, settings)
+    if not falls_in(job, now) then enter(job, now, settings) end
 end
 
 -- The first of the line, if it stands nowhere else.

@@ -184,20 +184,33 @@ local function lane_length(root, queue, tenant)
     return sum
 end
 
--- At the tail, or in front: one that has been in the streams before.
-local function stand_in_lane(job, in_front)
-    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
-    local beside = call("LINDEX", lane, in_front and 0 or -1)
-    local place = beside and tonumber(beside:match("^%-?%d+")) or 0
-    place = place + (in_front and -1 or 1)
-    call(in_front and "LPUSH" or "RPUSH", lane,
-        place .. ":" .. job.id .. ":" .. (job.body or ""))
-    if count_lanes(job.root, job.queue, job.tenant, 1) <= 1 then
-        call("SADD", job.root .. "queues", job.queue)
-    end
+-- Of its first element, or its last: 0, or -1.
+local function place_in(lane, index)
+    local element = call("LINDEX", lane, index)
+    return element and tonumber(element:match("^%-?%d+")) or 0
+end
+
+-- Says so in its facts; gives the element.
+local function give_place(job, place)
+    place = text(place)
     if job.state ~= "queued" then set(job, "state", "queued") end
     set(job, "place", place)
     reset(job, "entry")
+    return place .. ":" .. job.id .. ":" .. (job.body or "")
+end
+
+local function count_in(root, queue, tenant, count)
+    if count_lanes(root, queue, tenant, count) <= count then
+        call("SADD", root .. "queues", queue)
+    end
+end
+
+-- At the tail, or in front: one that has been in the streams before.
+local function stand_in_lane(job, in_front)
+    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+    local place = in_front and place_in(lane, 0) - 1 or place_in(lane, -1) + 1
+    call(in_front and "LPUSH" or "RPUSH", lane, give_place(job, place))
+    count_in(job.root, job.queue, job.tenant, 1)
 end
 
 -- The bytes of submit of a job that stands in a lane, if they do; nil when it
@@ -218,14 +231,66 @@ local function behind_of(root, queue)
     return root .. "behind:" .. queue
 end
 
--- Into the streams where there is room, else into its lane. One that comes back
--- goes before those that have not been out.
-local function enter(job, now, settings, comes_back)
-    local root, queue, tenant = job.root, job.queue, job.tenant
-    if job.session ~= "" then call("SREM", behind_of(root, queue), job.id) end
-    if not comes_back and call("HGET", root .. "lanes:" .. queue, tenant) then
-        return stand_in_lane(job)
+-- Jobs that come in one step. What holds for all of a tenant is looked up once;
+-- those that go into the same lane are gathered, until settle_lanes.
+local function new_batch(root)
+    return { root = root, tenants = {}, depths = {}, lanes = {}, created = {} }
+end
+
+-- What the batch knows of a tenant in a queue; laned: one of its lanes has jobs,
+-- so all that come go there, in the whole step.
+local function tenant_of(batch, queue, tenant)
+    local who = queue .. "/" .. tenant
+    local known = batch.tenants[who]
+    if not known then
+        known = {
+            settings = settings_of(batch.root, queue, tenant), laned = false,
+            lanes = {},
+        }
+        batch.tenants[who] = known
     end
+    return known
+end
+
+local function gather_in_lane(job, batch, known)
+    local lane = known.lanes[job.priority]
+    if not lane then
+        local key = lane_of(job.root, job.queue, job.tenant, job.priority)
+        lane = {
+            key = key, queue = job.queue, tenant = job.tenant, elements = {},
+            place = place_in(key, -1),
+        }
+        known.lanes[job.priority] = lane
+        batch.lanes[#batch.lanes + 1] = lane
+    end
+    lane.place = lane.place + 1
+    lane.elements[#lane.elements + 1] = give_place(job, lane.place)
+end
+
+-- Before anything looks into a lane, or counts.
+local function settle_lanes(batch)
+    for _, lane in ipairs(batch.lanes) do
+        local count = #lane.elements
+        if count > 0 then
+            call("RPUSH", lane.key, unpack(lane.elements))
+            count_in(batch.root, lane.queue, lane.tenant, count)
+            lane.elements = {}
+        end
+    end
+end
+
+local function has_lane(job)
+    return call("HGET", job.root .. "lanes:" .. job.queue, job.tenant) ~= false
+end
+
+local function leave_behind(job)
+    if job.session == "" then return end
+    call("SREM", behind_of(job.root, job.queue), job.id)
+end
+
+-- Into the streams where there is room, else into its lane.
+local function enter_streams(job, now, settings, comes_back)
+    local root, queue, tenant = job.root, job.queue, job.tenant
     local free, at = room(root, queue, tenant, settings, now, WINDOW)
     if free > 0 then
         push(job, now)
@@ -234,6 +299,36 @@ local function enter(job, now, settings, comes_back)
     end
     stand_in_lane(job, comes_back)
     if at then wake(root, queue, tenant, at) end
+end
+
+-- Behind those of its tenant that stand in lanes. One that comes back goes
+-- before those that have not been out.
+local function enter(job, now, settings, comes_back)
+    leave_behind(job)
+    if not comes_back and has_lane(job) then return stand_in_lane(job) end
+    enter_streams(job, now, settings, comes_back)
+end
+
+-- The same of a new one.
+local function enter_new(job, now, batch)
+    local known = tenant_of(batch, job.queue, job.tenant)
+    leave_behind(job)
+    known.laned = known.laned or has_lane(job)
+    if known.laned then return gather_in_lane(job, batch, known) end
+    enter_streams(job, now, known.settings)
+end
+
+-- Streams, lanes, lines, and what is scheduled.
+local function depth(root, queue)
+    local sum = call("ZCARD", root .. "scheduled:" .. queue)
+        + call("SCARD", behind_of(root, queue))
+    for _, priority in ipairs(PRIORITIES) do
+        sum = sum + call("XLEN", work(root, queue, priority))
+    end
+    for _, count in ipairs(call("HVALS", root .. "lanes:" .. queue)) do
+        sum = sum + (tonumber(count) or 0)
+    end
+    return sum
 end
 
 -- ------------------------------------------------------- out of the lanes

@@ -81,7 +81,8 @@ local function schedule_set(keys, args)
     if #blobs > 0 then facts.blobs = table.concat(blobs, " ") end
     local probe = "00000000-0000-7" .. root:match("{(%x%x%x)}")
         .. "-8000-000000000000"
-    local given, refusal = read_submit(root, job_args(facts, probe, "k"))
+    local example = job_args(facts, probe, "k")
+    local given, refusal = read_submit(root, example, 1, #example)
     refusal = refusal or bad_blobs(root, given.blobs)
     if refusal then return refusal end
 
@@ -141,7 +142,7 @@ local function fire(keys, args)
         return { facts.last_id, facts.last_id == id and "created" or "exists" }
     end
     local key = schedule_key(root, name)
-    local answer = submit_job(root,
+    local answer = submit_one(root,
         job_args(facts, id, "schedule:" .. name .. ":" .. args[2]), now)
     redis.call("HDEL", key, "last_id", "last_error")
     redis.call("HSET", key, "next_at", next_at, "last_at", at, "last_try", id,
