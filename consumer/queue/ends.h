@@ -18,7 +18,7 @@ struct end {
     struct finish finish;
 };
 
-/* Once for each. reply: what finish answers, borrowed; NULL when it was
+/* Once for each. reply: the answer to that one, borrowed; NULL when it was
  * refused, and why says how; both NULL when nobody knows: to be added again.
  * May come after ends_free(). */
 typedef void end_told(void *sender, const redisReply *reply,
