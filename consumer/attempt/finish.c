@@ -94,10 +94,7 @@ static void send_finish(struct attempt *attempt)
     attempt_renew_blobs(attempt, ending->status == STATE_FAILED
                                      ? finish.dead_ttl_ms
                                      : finish.result_ttl_ms);
-    struct command command;
-    transition_finish(&command, &consumer->names, &finish);
-    store_commit(&attempt->store, &command, attempt_landed, attempt);
-    command_finish(&command);
+    store_end(&attempt->store, &finish, attempt_landed, attempt);
 }
 
 enum turn step_finishing(struct attempt *attempt)

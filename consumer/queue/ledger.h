@@ -41,7 +41,7 @@ bool ledger_is_ready(const struct ledger *ledger);
 /* Answers what was not told with NULL. */
 void ledger_free(struct ledger *ledger);
 
-/* As link_send(). What Redis refuses is answered at once. */
+/* As link_send(). A command that Redis refuses is answered at once. */
 bool ledger_send(struct ledger *ledger, const struct command *command,
                  link_done *done, void *owner);
 

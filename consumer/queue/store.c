@@ -6,6 +6,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
+#include "consumer/queue/ends.h"
 #include "consumer/queue/ledger.h"
 #include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
@@ -18,6 +19,7 @@ enum {
 struct control {
     struct link *link;
     struct ledger *ledger; /* NULL: a write counts when it is answered */
+    struct ends *ends;
     unsigned int partition;
     uint64_t look_ms;
     uint64_t answer_ms;
@@ -33,18 +35,31 @@ struct control {
     bool closing;
 };
 
-/* One command, copied: argv and its bytes lie behind the struct. */
+enum write_kind {
+    PLAIN,
+    COMMITTED, /* for the ledger */
+    END,       /* too, with those of other jobs */
+};
+
+/* Copied: what it points to lies behind the struct. */
 struct write {
     struct write *next;
     struct store *store; /* NULL: nobody waits any more */
     struct control *control;
     store_done *done;
     void *owner;
-    bool commits; /* it is for the ledger */
-    struct command command;
+    enum write_kind kind;
+    union {
+        struct command command;
+        struct end end;
+    };
 };
 
 static void store_push(struct store *store);
+static bool send_durable(void *owner, const struct command *command,
+                         link_done *done, void *done_owner);
+static void settle(void *sender, const redisReply *reply,
+                   const struct err *err);
 
 /* ------------------------------------------------------------- control */
 
@@ -241,6 +256,9 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                              names_slot(setup->names, setup->partition),
                              "consumer", heard, control);
     control->ledger = ledger_of(loop, setup, control);
+    struct ends_events ends = { send_durable, settle };
+    control->ends =
+        ends_new(loop, setup->names, setup->partition, ends, control);
     return control;
 }
 
@@ -274,6 +292,7 @@ void control_free(struct control *control)
     control->closing = true;
     alarm_free(control->again);
     alarm_free(control->look);
+    ends_free(control->ends);
     ledger_free(control->ledger);
     link_free(control->link, on_link_closed, control);
 }
@@ -287,17 +306,24 @@ bool control_send(struct control *control, const struct command *command,
 
 /* --------------------------------------------------------------- store */
 
-static struct write *write_new(const struct command *command)
+static struct write *write_new(enum write_kind kind, size_t bytes)
 {
-    size_t count = (size_t)command->argc;
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += command->argvlen[i];
-    struct write *write = malloc(
-        sizeof(*write) + count * (sizeof(char *) + sizeof(size_t)) + bytes);
+    struct write *write = malloc(sizeof(*write) + bytes);
     if (write == NULL)
         abort();
     memset(write, 0, sizeof(*write));
+    write->kind = kind;
+    return write;
+}
+
+static struct write *write_command(enum write_kind kind,
+                                   const struct command *command)
+{
+    size_t count = (size_t)command->argc;
+    size_t bytes = count * (sizeof(char *) + sizeof(size_t));
+    for (size_t i = 0; i < count; i++)
+        bytes += command->argvlen[i];
+    struct write *write = write_new(kind, bytes);
     const char **argv = (const char **)(write + 1);
     size_t *lengths = (size_t *)(argv + count);
     char *at = (char *)(lengths + count);
@@ -313,24 +339,46 @@ static struct write *write_new(const struct command *command)
     return write;
 }
 
-static void on_answer(void *owner, const redisReply *reply,
-                      const struct err *lost)
+static struct view copy(char **at, struct view bytes)
 {
-    struct write *write = owner;
+    struct view copied = { *at, bytes.len };
+    if (bytes.len > 0)
+        memcpy(*at, bytes.data, bytes.len);
+    *at += bytes.len;
+    return copied;
+}
+
+static struct write *write_end(const struct finish *finish)
+{
+    struct write *write =
+        write_new(END, finish->holding.id.len + finish->result.len +
+                           finish->event_data.len + finish->error_code.len);
+    struct finish *own = &write->end.finish;
+    char *at = (char *)(write + 1);
+    write->end.sender = write;
+    *own = *finish;
+    own->holding.id = copy(&at, finish->holding.id);
+    own->result = copy(&at, finish->result);
+    own->event_data = copy(&at, finish->event_data);
+    own->error_code = copy(&at, finish->error_code);
+    return write;
+}
+
+/* Neither reply nor err: nobody knows. */
+static void settle(void *sender, const redisReply *reply, const struct err *err)
+{
+    struct write *write = sender;
     struct store *store = write->store;
-    (void)lost;
     if (store == NULL) {
         free(write);
         return;
     }
     store->sent = false;
-    if (reply == NULL)
+    if (reply == NULL && err == NULL)
         return; /* it is sent again once the control is ready */
-    struct err err = { 0 };
-    bool ok = reply_ok(reply, &err);
-    if (!ok && err.kind == ERR_RETRY) {
+    if (reply == NULL && err->kind == ERR_RETRY) {
         if (write->control->ready) /* else others have said it */
-            log_line("redis.not_now", "{s:s}", "why", err.text);
+            log_line("redis.not_now", "{s:s}", "why", err->text);
         retry_later(write->control);
         return;
     }
@@ -340,8 +388,30 @@ static void on_answer(void *owner, const redisReply *reply,
     store_push(store);
     /* From here on the store may be gone: done may end its attempt. */
     if (write->done != NULL)
-        write->done(write->owner, ok ? reply : NULL, ok ? NULL : &err);
+        write->done(write->owner, reply, err);
     free(write);
+}
+
+static void on_answer(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct err err;
+    (void)lost;
+    if (reply == NULL)
+        settle(owner, NULL, NULL);
+    else if (reply_ok(reply, &err))
+        settle(owner, reply, NULL);
+    else
+        settle(owner, NULL, &err);
+}
+
+static bool send_durable(void *owner, const struct command *command,
+                         link_done *done, void *done_owner)
+{
+    struct control *control = owner;
+    return control->ledger != NULL
+               ? ledger_send(control->ledger, command, done, done_owner)
+               : control_send(control, command, done, done_owner);
 }
 
 static void store_push(struct store *store)
@@ -350,10 +420,13 @@ static void store_push(struct store *store)
     struct write *write = store->first;
     if (store->sent || write == NULL || !control->ready)
         return;
-    store->sent =
-        write->commits && control->ledger != NULL
-            ? ledger_send(control->ledger, &write->command, on_answer, write)
-            : control_send(control, &write->command, on_answer, write);
+    store->sent = true;
+    if (write->kind == END)
+        ends_add(control->ends, &write->end);
+    else if (write->kind == COMMITTED)
+        store->sent = send_durable(control, &write->command, on_answer, write);
+    else
+        store->sent = control_send(control, &write->command, on_answer, write);
 }
 
 void store_init(struct store *store, struct control *control)
@@ -398,13 +471,11 @@ void store_finish(struct store *store)
     *store = (struct store){ 0 };
 }
 
-static void append(struct store *store, const struct command *command,
-                   bool commits, store_done *done, void *owner)
+static void append(struct store *store, struct write *write, store_done *done,
+                   void *owner)
 {
-    struct write *write = write_new(command);
     write->store = store;
     write->control = store->control;
-    write->commits = commits;
     write->done = done;
     write->owner = owner;
     if (store->last != NULL)
@@ -418,13 +489,19 @@ static void append(struct store *store, const struct command *command,
 void store_send(struct store *store, const struct command *command,
                 store_done *done, void *owner)
 {
-    append(store, command, false, done, owner);
+    append(store, write_command(PLAIN, command), done, owner);
 }
 
 void store_commit(struct store *store, const struct command *command,
                   store_done *done, void *owner)
 {
-    append(store, command, true, done, owner);
+    append(store, write_command(COMMITTED, command), done, owner);
+}
+
+void store_end(struct store *store, const struct finish *finish,
+               store_done *done, void *owner)
+{
+    append(store, write_end(finish), done, owner);
 }
 
 unsigned int store_partition(const struct store *store)

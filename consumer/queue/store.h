@@ -5,7 +5,7 @@
  *   AWAY --> CHECKING --> READY       CHECKING: is our function library there,
  *     ^----------+----------+         this build or a later one? If not, load.
  *
- * struct store is the queue of one attempt. One command at a time is on its
+ * struct store is the queue of one attempt. One write at a time is on its
  * way; one that was not answered, or that Redis could not take just now (out
  * of memory, loading, read-only), is sent again when the connection is good.
  * Every transition allows that. What Redis refuses is told to its sender. What
@@ -19,6 +19,7 @@
 #include "schemas/redis/names.h"
 
 struct control;
+struct finish;
 struct store;
 
 struct control_events {
@@ -72,6 +73,9 @@ void store_send(struct store *store, const struct command *command,
 /* The same, of what must not be lost: done comes when it is durable. */
 void store_commit(struct store *store, const struct command *command,
                   store_done *done, void *owner);
+/* And of a job's end, which leaves with others of this turn (ends.h). */
+void store_end(struct store *store, const struct finish *finish,
+               store_done *done, void *owner);
 
 /* Forgets what waits, but not what is on its way. */
 void store_drop(struct store *store);

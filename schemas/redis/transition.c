@@ -235,10 +235,10 @@ void transition_event(struct command *command, const struct names *names,
 
 /* -------------------------------------------------- the ways out of it */
 
-/* All but the id. */
 static void add_finish(struct command *command, const struct finish *finish)
 {
     assert(job_state_is_terminal(finish->state));
+    command_add(command, finish->holding.id);
     command_add_uint(command, finish->holding.epoch);
     command_add_text(command, job_state_names[finish->state]);
     command_add(command, finish->result);
@@ -248,22 +248,13 @@ static void add_finish(struct command *command, const struct finish *finish)
     command_add_uint(command, finish->dead_ttl_ms);
 }
 
-void transition_finish(struct command *command, const struct names *names,
-                       const struct finish *finish)
-{
-    step_begin_job(command, "quern_v1_finish", names, finish->holding.id);
-    add_finish(command, finish);
-}
-
 void transition_finish_many(struct command *command, const struct names *names,
                             unsigned int partition,
                             const struct finish *finishes, size_t count)
 {
     step_begin(command, "quern_v1_finish_many", names, partition);
-    for (size_t i = 0; i < count; i++) {
-        command_add(command, finishes[i].holding.id);
+    for (size_t i = 0; i < count; i++)
         add_finish(command, &finishes[i]);
-    }
 }
 
 bool transition_finished_many(const redisReply *reply, size_t count,

@@ -163,11 +163,8 @@ struct finish {
     uint64_t result_ttl_ms; /* zero: a day */
     uint64_t dead_ttl_ms;   /* failed: body and result; zero: a week */
 };
-void transition_finish(struct command *command, const struct names *names,
-                       const struct finish *finish);
-/* Up to 512 jobs of one partition in one step, which is less work for Redis.
- * Each is answered in reply->element[...] as finish would have been: one that
- * is refused holds up no other. */
+/* 1 to 512 jobs of one partition in one step. Each has its own answer in
+ * reply->element[...]: one that is refused holds up no other. */
 void transition_finish_many(struct command *command, const struct names *names,
                             unsigned int partition,
                             const struct finish *finishes, size_t count);

@@ -3,7 +3,7 @@
  *
  * Reads "N VERB" a line, prints the seconds that it took:
  *   submit  N jobs, 32 in a call, without ever a pause
- *   drain   N jobs: take, 32 in a call, and finish, without ever a pause
+ *   drain   N jobs: take and finish, 32 in a call, without ever a pause
  *
  * limit SOCKET */
 #include <assert.h>
@@ -156,37 +156,51 @@ static void send_take(void)
     send_command(&command);
 }
 
-static void send_finish(const struct held *job)
+/* What one ends with: the same for all, but for the id. */
+static void write_end(const struct held *job, struct buf *bytes,
+                      struct buf *event)
 {
     const struct result result = { .id = view_of(job->id),
                                    .status = STATE_COMPLETED,
                                    .attempts = 1,
                                    .timings = { .queued = 100, .total = 100 } };
     const struct event_data data = { .ms = 100 };
-    CLEANUP(buf_finish) struct buf bytes;
-    CLEANUP(buf_finish) struct buf event;
-    struct command command;
     struct err err;
 
-    buf_init(&bytes, MAX_RESULT_BYTES);
-    buf_init(&event, MAX_EVENT_BYTES);
-    if (!message_encode(&schema_result, &result, &bytes, &err) ||
-        !message_encode(&schema_event_data, &data, &event, &err))
+    buf_init(bytes, MAX_RESULT_BYTES);
+    buf_init(event, MAX_EVENT_BYTES);
+    if (!message_encode(&schema_result, &result, bytes, &err) ||
+        !message_encode(&schema_event_data, &data, event, &err))
         die("a result", &err);
-    const struct finish finish = {
-        .holding = { view_of(job->id), job->epoch },
-        .state = STATE_COMPLETED,
-        .result = buf_view(&bytes),
-        .event_data = buf_view(&event),
-    };
-    transition_finish(&command, &names, &finish);
+}
+
+static void send_finishes(const struct held *jobs, size_t count)
+{
+    struct buf bytes[STEP], events[STEP];
+    struct finish finishes[STEP] = { 0 };
+    struct command command;
+
+    for (size_t i = 0; i < count; i++) {
+        write_end(&jobs[i], &bytes[i], &events[i]);
+        finishes[i] = (struct finish){
+            .holding = { view_of(jobs[i].id), jobs[i].epoch },
+            .state = STATE_COMPLETED,
+            .result = buf_view(&bytes[i]),
+            .event_data = buf_view(&events[i]),
+        };
+    }
+    transition_finish_many(&command, &names, 0, finishes, count);
     send_command(&command);
+    for (size_t i = 0; i < count; i++) {
+        buf_finish(&bytes[i]);
+        buf_finish(&events[i]);
+    }
 }
 
 static void send_lane(const struct lane *lane)
 {
-    for (size_t i = 0; i < lane->count; i++)
-        send_finish(&lane->jobs[i]);
+    if (lane->count > 0)
+        send_finishes(lane->jobs, lane->count);
     send_take();
 }
 
@@ -211,13 +225,27 @@ static void take_jobs(struct lane *lane)
     freeReplyObject(reply);
 }
 
+static void receive_finished(size_t count)
+{
+    redisReply *reply = receive();
+    struct err err;
+
+    if (!transition_finished_many(reply, count, &err))
+        die("finish", &err);
+    for (size_t i = 0; i < count; i++)
+        if (!reply_ok(reply->element[i], &err))
+            die("an end", &err);
+    freeReplyObject(reply);
+}
+
 /* How many jobs were finished. */
 static long take_lane(struct lane *lane)
 {
     long finished = (long)lane->count;
 
-    for (; lane->count > 0; lane->count--)
-        freeReplyObject(receive());
+    if (lane->count > 0)
+        receive_finished(lane->count);
+    lane->count = 0;
     take_jobs(lane);
     return finished;
 }

@@ -16,12 +16,14 @@ from history import History
 from jobs import ROOT, Made
 from library import LIBRARY
 from servers import wait_until
-from wire import FENCED, Wire
+from wire import FENCED, FINISH_ARGS, Wire
 
 SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 1200}]}]
 NEVER = [{"match": "never", "replies": [{"text": "done", "delay_ms": 600000}]}]
 LONG_MS = 3600 * 1000
 MANY = 130  # more than a step of the sweep looks at
+# Lua: where the arguments of each of a step's jobs begin.
+EACH_JOB = f'for i = 1, #args, name == "finish_many" and {FINISH_ARGS} or #args do'
 
 
 def sow(source, **bodies):
@@ -46,9 +48,11 @@ def sow(source, **bodies):
 
 def no_fence(source):
     """Whoever writes is taken for the holder."""
-    body = """
-    local held = redis.call("HGET", keys[1] .. "job:" .. args[1], "epoch")
-    args[2] = held or args[2]
+    body = f"""
+    {EACH_JOB}
+        local held = redis.call("HGET", keys[1] .. "job:" .. args[i], "epoch")
+        args[i + 1] = held or args[i + 1]
+    end
     return inner(keys, args)"""
     return sow(source, **dict.fromkeys(FENCED, body))
 
@@ -90,19 +94,21 @@ def groups_at_the_end(source):
 
 def end_in_two_steps(source):
     """The terminal event is written with the next beat."""
-    finish = """
+    finish = f"""
     local answer = inner(keys, args)
-    local stream = keys[1] .. "events:" .. args[1]
-    local rows = redis.call("XRANGE", stream, "-", "+")
-    redis.call("DEL", stream)
-    for i, row in ipairs(rows) do
-        if i < #rows then
-            redis.call("XADD", stream, row[1], "event", row[2][2])
-        else
-            redis.call("RPUSH", keys[1] .. "late", stream, row[1], row[2][2])
+    {EACH_JOB}
+        local stream = keys[1] .. "events:" .. args[i]
+        local rows = redis.call("XRANGE", stream, "-", "+")
+        redis.call("DEL", stream)
+        for j, row in ipairs(rows) do
+            if j < #rows then
+                redis.call("XADD", stream, row[1], "event", row[2][2])
+            else
+                redis.call("RPUSH", keys[1] .. "late", stream, row[1], row[2][2])
+            end
         end
+        redis.call("EXPIRE", stream, 86400)
     end
-    redis.call("EXPIRE", stream, 86400)
     return answer"""
     beat = """
     local late = redis.call("LRANGE", keys[1] .. "late", 0, -1)
@@ -111,7 +117,7 @@ def end_in_two_steps(source):
         redis.call("XADD", late[i], late[i + 1], "event", late[i + 2])
     end
     return inner(keys, args)"""
-    return sow(source, finish=finish, beat=beat)
+    return sow(source, finish=finish, finish_many=finish, beat=beat)
 
 
 def keys_ignored(source):

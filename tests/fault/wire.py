@@ -3,7 +3,7 @@ lost.
 
     with Wire(server.socket, history) as way:
         ... REDIS_URL=way.url ...
-        way.cut_at(("finish", 1), Loss.ANSWER)
+        way.cut_at(("finish_many", 1), Loss.ANSWER)
 
 What it sees of grants and fenced writes goes into the history. Unlike
 held_redis.py it knows where commands begin and end.

@@ -222,7 +222,7 @@ static void another_goes_on_and_ends_it(void **state)
                                     .state = STATE_COMPLETED,
                                     .result = VIEW("result"),
                                     .event_data = EMPTY };
-    transition_finish(&command, &names, &finish_of_it);
+    transition_finish_many(&command, &names, 0, &finish_of_it, 1);
     drop(&command);
     freeReplyObject(reply);
 

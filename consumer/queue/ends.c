@@ -1,0 +1,137 @@
+/* ends.c - the ends of a partition's jobs, many in one step. */
+#include "consumer/queue/ends.h"
+
+#include <stdlib.h>
+
+#include "consumer/alarm.h"
+#include "schemas/redis/reply.h"
+
+enum {
+    /* In one step: Redis serves nobody else meanwhile. */
+    MOST = 32,
+    MOST_BYTES = 1 << 20, /* but one that is larger goes alone */
+};
+
+struct ends {
+    const struct names *names;
+    unsigned int partition;
+    struct ends_events events;
+    void *owner;
+    struct end *first, **end; /* that have not left, in order */
+    struct alarm *alarm;      /* of this turn's end */
+};
+
+/* On its way. */
+struct batch {
+    end_told *told;
+    size_t count;
+    struct end *ends[MOST];
+};
+
+static void tell(const struct batch *batch, size_t index,
+                 const redisReply *reply)
+{
+    struct err err;
+    if (reply_ok(reply, &err))
+        batch->told(batch->ends[index]->sender, reply, NULL);
+    else
+        batch->told(batch->ends[index]->sender, NULL, &err);
+}
+
+static void on_answer(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct batch *batch = owner;
+    struct err err;
+    (void)lost;
+    bool told =
+        reply != NULL && transition_finished_many(reply, batch->count, &err);
+    for (size_t i = 0; i < batch->count; i++) {
+        if (told)
+            tell(batch, i, reply->element[i]);
+        else
+            batch->told(batch->ends[i]->sender, NULL,
+                        reply != NULL ? &err : NULL);
+    }
+    free(batch);
+}
+
+static size_t size_of(const struct finish *finish)
+{
+    return finish->result.len + finish->event_data.len;
+}
+
+/* The oldest, as many as go together. */
+static struct batch *next_batch(struct ends *ends)
+{
+    size_t bytes = 0;
+    struct batch *batch = malloc(sizeof(*batch));
+    if (batch == NULL)
+        abort();
+    batch->told = ends->events.told;
+    batch->count = 0;
+    do {
+        struct end *end = ends->first;
+        ends->first = end->next;
+        bytes += size_of(&end->finish);
+        batch->ends[batch->count++] = end;
+    } while (ends->first != NULL && batch->count < MOST &&
+             bytes + size_of(&ends->first->finish) <= MOST_BYTES);
+    if (ends->first == NULL)
+        ends->end = &ends->first;
+    return batch;
+}
+
+static void send_batch(struct ends *ends, struct batch *batch)
+{
+    struct finish finishes[MOST];
+    struct command command;
+    for (size_t i = 0; i < batch->count; i++)
+        finishes[i] = batch->ends[i]->finish;
+    transition_finish_many(&command, ends->names, ends->partition, finishes,
+                           batch->count);
+    if (!ends->events.send(ends->owner, &command, on_answer, batch))
+        on_answer(batch, NULL, NULL);
+    command_finish(&command);
+}
+
+static void on_turn(void *owner)
+{
+    struct ends *ends = owner;
+    while (ends->first != NULL)
+        send_batch(ends, next_batch(ends));
+}
+
+struct ends *ends_new(uv_loop_t *loop, const struct names *names,
+                      unsigned int partition, struct ends_events events,
+                      void *owner)
+{
+    struct ends *ends = calloc(1, sizeof(*ends));
+    if (ends == NULL)
+        abort();
+    *ends = (struct ends){
+        .names = names, .partition = partition, .events = events, .owner = owner
+    };
+    ends->end = &ends->first;
+    ends->alarm = alarm_new(loop, on_turn, ends);
+    return ends;
+}
+
+void ends_add(struct ends *ends, struct end *end)
+{
+    end->next = NULL;
+    *ends->end = end;
+    ends->end = &end->next;
+    if (!alarm_is_set(ends->alarm))
+        alarm_set(ends->alarm, 0);
+}
+
+void ends_free(struct ends *ends)
+{
+    if (ends == NULL)
+        return;
+    while (ends->first != NULL)
+        on_answer(next_batch(ends), NULL, NULL);
+    alarm_free(ends->alarm);
+    free(ends);
+}
