@@ -23,7 +23,7 @@ def older():
     source = today().replace('register("submit_many", submit_many, {})', "")
     source, _, rest = source.partition("local BUILD = ")
     assert rest and "quern_v1_submit_many" not in source
-    return f"{source}local BUILD = 16{rest[rest.index(' '):]}"
+    return f"{source}local BUILD = 17{rest[rest.index(' '):]}"
 
 
 def load(client, source):
@@ -61,4 +61,4 @@ def test_jobs_go_together_where_they_may(name, tmp_path):
         bodies = [client.hexists(f"quern:{{000}}:job:{id}", "state") for id in ids]
         assert all(bodies)
         build = client.execute_command("FCALL", "quern_v1_build", 1, "{000}:")
-        assert (build > 16) == is_ours
+        assert (build > 17) == is_ours
