@@ -202,13 +202,15 @@ class RedisServer:
 
     def ask(self, *words):
         """One command, its answer as text. Sentinels kill connections when they
-        turn a master into a replica."""
-        again = {
-            "retry": Retry(ConstantBackoff(0.1), 5),
-            "retry_on_error": [redis.exceptions.ConnectionError],
-        }
-        with self.client(decode_responses=True, **again) as client:
-            return client.execute_command(*words)
+        turn a master into a replica, also while they greet."""
+        for rest in range(5, -1, -1):
+            try:
+                with self.client(decode_responses=True) as client:
+                    return client.execute_command(*words)
+            except redis.exceptions.ConnectionError:
+                if rest == 0:
+                    raise
+                time.sleep(0.1)
 
     def info(self, name):
         return self.ask("INFO", "REPLICATION").get(name)
