@@ -141,7 +141,7 @@ def test_exec_says_when_a_session_was_restored(stack, quern, lab):
 def test_it_waits_for_its_turn(stack, quern, lab):
     code = "import time\nx = 0\ntime.sleep(60)"
     busy = quern.start("exec", "--session", lab, "-", stdin=code)
-    wait_until(lambda: stack.db.xlen(f"{ROOT}work:default:normal"), what="the job")
+    wait_until(lambda: stack.db.exists(f"{ROOT}leases:default"), what="it runs")
     said = quern("session", "files", lab, "--deadline", "1s", code=75)
     assert "has not answered in 1.0 s: it may be busy" in said
     busy.terminate()
