@@ -21,6 +21,7 @@ from servers import BUILD, Process, binary, wait_until
 BENCH = os.path.dirname(os.path.abspath(__file__))
 WORK = "quern:{000}:work:default:normal"
 LANE = "quern:{000}:lane:default/default:normal"
+LEASES = "quern:{000}:leases:default"
 SECONDS_OF_A_DRAIN = 60  # at most: a slower one has a figure all the same
 
 
@@ -139,7 +140,7 @@ class Quern(Queue):
         return '"ready"' in process.text()
 
     def left(self):
-        return self.db.xlen(WORK) + self.db.llen(LANE)
+        return self.db.xlen(WORK) + self.db.llen(LANE) + self.db.zcard(LEASES)
 
     def clean(self):
         super().clean()
