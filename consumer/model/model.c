@@ -210,7 +210,7 @@ static void judge_break(struct model_call *call)
     bool late = response->end == HTTP_TIMEOUT;
 
     if (response->end == HTTP_TOO_LARGE)
-        err_set(why, ERR_RETRY, "model_garbage", "%s", response->text);
+        err_set(why, ERR_REJECT, "model_too_long", "%s", response->text);
     else if (response->end == HTTP_NOT_SENT || response->status == 0)
         err_set(why, ERR_RETRY, "model_unavailable", "%s", response->text);
     else if (!reply_end(reply_of(call), false, &call->result, why) &&

@@ -15,6 +15,7 @@
  *   model_garbage      retry   the reply is not chat-completions
  *   model_rejected     reject  other 4xx, quota used up, context too long
  *   model_refused      reject  refusal, content filter
+ *   model_too_long     reject  more than is kept: it would be paid for again
  *
  * The texts hold the endpoint's own sentence and never the key. */
 #ifndef CONSUMER_MODEL_H

@@ -86,7 +86,7 @@ static void set_garbage(struct reply *reply, const char *what, struct view text)
 static void set_too_long(struct reply *reply)
 {
     if (!has_fault(reply))
-        err_set(&reply->fault, ERR_RETRY, "model_garbage",
+        err_set(&reply->fault, ERR_REJECT, "model_too_long",
                 "the reply is too long: at most %d bytes of text, %d calls, "
                 "%d bytes in all",
                 REPLY_MAX_TEXT, REPLY_MAX_CALLS, REPLY_MAX_MESSAGE);

@@ -58,8 +58,8 @@ bool reply_is_over(const struct reply *reply);
 
 /* At the end of the body; whole: the transport says that nothing is missing.
  * Fills result, which borrows from the reply. Errors: model_cut,
- * model_garbage, model_refused, and for an error that came inside a 200 what
- * reply_error_judge() says. */
+ * model_garbage, model_too_long, model_refused, and for an error that came
+ * inside a 200 what reply_error_judge() says. */
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
                struct err *err);
 

@@ -97,6 +97,23 @@ def test_half_answers_are_no_answers(stack, what, reply, code):
         assert result["usage"]["repeated_calls"] == 1, "it may have been paid for"
 
 
+def test_a_long_answer_is_cut(stack):
+    _, result = run(stack, [{"text": "ab " * 100_000}])
+    assert result["status"] == "completed"
+    assert result["answer"].startswith("ab ab ") and len(result["answer"]) <= 256 << 10
+    assert "cut to 262144 bytes" in result["notes"]
+
+
+@pytest.mark.parametrize("size", [600_000, 3_000_000])
+def test_an_answer_beyond_all_measure_is_paid_for_once(stack, size):
+    _, result = run(stack, [{"text": "ab " * (size // 3)}])
+    assert result["status"] == "failed"
+    assert result["error"]["code"] == "model_too_long"
+    assert not result["error"].get("retryable")
+    assert "at most 524288 bytes" in result["error"]["message"]
+    assert stack.model.counts()["total"] == 1
+
+
 def test_a_content_filter_ends_it(stack):
     _, result = run(stack, [{"text": "", "finish_reason": "content_filter"}])
     assert result["status"] == "failed"

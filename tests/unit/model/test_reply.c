@@ -541,12 +541,12 @@ static void test_endless_replies_are_given_up(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(floods) / sizeof(*floods); i++) {
         flood(floods[i], times[i], code);
-        assert_string_equal(code, "model_garbage");
+        assert_string_equal(code, "model_too_long");
     }
     flood(floods[0], 10000, code);
     assert_string_equal(code, "");
     flood(CALL("'function':{'name':'f','arguments':'{}'}"), 65, code);
-    assert_string_equal(code, "model_garbage");
+    assert_string_equal(code, "model_too_long");
     flood(CALL("'function':{'name':'f','arguments':'{}'}"), 64, code);
     assert_string_equal(code, "");
 }
