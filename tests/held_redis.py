@@ -8,37 +8,24 @@ with HeldRedis(server.socket) as way:
     way.let_go()
 """
 
-import os
-import shutil
-import socket
-import tempfile
 import threading
 
+from relay import Relay, read, write
 
-class HeldRedis:
+
+class HeldRedis(Relay):
     def __init__(self, socket_path):
-        self.server = socket_path
-        self.folder = tempfile.mkdtemp(prefix="quern-way-", dir="/tmp")
-        self.url = f"unix://{self.folder}/redis.sock"
         self.marker = self.lost_marker = None
         self.dropping = False
         self.held = threading.Event()
         self.lost = threading.Event()
         self.open = threading.Event()
         self.open.set()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(f"{self.folder}/redis.sock")
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
+        super().__init__(socket_path, shared=threading.Event)
 
     def __exit__(self, *_):
         self.let_go()
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().__exit__()
 
     def hold(self, marker):
         """From the next request with these bytes on, on its connection."""
@@ -60,26 +47,8 @@ class HeldRedis:
         """The connection breaks before the next such request gets through."""
         self.lost_marker = marker
 
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.socket(socket.AF_UNIX)
-            try:
-                server.connect(self.server)
-            except OSError:
-                client.close()
-                continue
-            held = threading.Event()
-            for pump in (self.requests, self.answers):
-                threading.Thread(
-                    target=pump, args=(client, server, held), daemon=True
-                ).start()
-
     def requests(self, client, server, held):
-        while data := self.read(client):
+        while data := read(client):
             if self.lost_marker and self.lost_marker in data:
                 self.lost_marker = None
                 self.lost.set()
@@ -87,40 +56,15 @@ class HeldRedis:
             if self.marker and self.marker in data:
                 held.set()
                 self.held.set()
-            if not self.write(server, data):
+            if not write(server, data):
                 break
-        self.hang_up(client, server)
 
     def answers(self, client, server, held):
-        while data := self.read(server):
+        while data := read(server):
             if held.is_set():
                 self.open.wait()
                 held.clear()
                 if self.dropping:
                     break
-            if not self.write(client, data):
+            if not write(client, data):
                 break
-        self.hang_up(client, server)
-
-    @staticmethod
-    def read(end):
-        try:
-            return end.recv(65536)
-        except OSError:
-            return b""
-
-    @staticmethod
-    def write(end, data):
-        try:
-            end.sendall(data)
-            return True
-        except OSError:
-            return False
-
-    @staticmethod
-    def hang_up(*ends):
-        for end in ends:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the other direction was first

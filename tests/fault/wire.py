@@ -11,12 +11,10 @@ held_redis.py it knows where commands begin and end.
 
 import collections
 import enum
-import shutil
-import socket
-import tempfile
 import threading
 
-READ = 65536
+from relay import Relay, read, write
+
 PREFIX = b"quern_v1_"
 # id and epoch are their first arguments.
 FENCED = {
@@ -99,29 +97,6 @@ def values_of(end):
         del data[:size]
 
 
-def read(end):
-    try:
-        return end.recv(READ)
-    except OSError:
-        return b""
-
-
-def write(end, data):
-    try:
-        end.sendall(data)
-        return True
-    except OSError:
-        return False
-
-
-def hang_up(*ends):
-    for end in ends:
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other direction was first
-
-
 def pack(words):
     parts = [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
     return b"*%d\r\n" % len(words) + b"".join(parts)
@@ -134,11 +109,9 @@ def step_of(command):
     return command[0].upper().decode()
 
 
-class Wire:
+class Wire(Relay):
     def __init__(self, socket_path, history=None):
-        self.server, self.history = socket_path, history
-        self.folder = tempfile.mkdtemp(prefix="quern-wire-", dir="/tmp")
-        self.url = f"unix://{self.folder}/redis.sock"
+        self.history = history
         self.lock = threading.Lock()
         self.steps = []  # since watch(), each with its ordinal
         self.counts = collections.Counter()
@@ -146,18 +119,7 @@ class Wire:
         self.on_cut = lambda: None
         self.cut = threading.Event()
         self.rewrite = lambda command: command
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(f"{self.folder}/redis.sock")
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        hang_up(self.listener)
-        self.listener.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().__init__(socket_path, shared=collections.deque)
 
     def watch(self):
         """Steps are counted from here on."""
@@ -171,25 +133,7 @@ class Wire:
         self.cut.clear()
         self.on_cut, self.loss, self.place = on_cut, loss, place
 
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.socket(socket.AF_UNIX)
-            try:
-                server.connect(self.server)
-            except OSError:
-                client.close()
-                continue
-            sent = collections.deque()
-            for pump in (self.commands, self.answers):
-                threading.Thread(
-                    target=pump, args=(client, server, sent), daemon=True
-                ).start()
-
-    def commands(self, client, server, sent):
+    def requests(self, client, server, sent):
         for command, _ in values_of(client):
             command = self.rewrite(command)
             loss = self.loss_at(step_of(command))
@@ -200,7 +144,6 @@ class Wire:
             sent.append((command, since, loss))
             if not write(server, pack(command)):
                 break
-        hang_up(client, server)
 
     def answers(self, client, server, sent):
         pushes = False
@@ -214,7 +157,6 @@ class Wire:
                     break
             if not write(client, data):
                 break
-        hang_up(client, server)
 
     def loss_at(self, step):
         """Counts it; what is to be lost of it, or None."""
