@@ -15,6 +15,14 @@ def queue_of(facts):
     )
 
 
+def read_element(element):
+    """Of a lane: place, id, body. Bytes."""
+    place, id, body = element.split(b":", 2)
+    if len(id) < 36:  # a number: at which byte of the body it stands
+        id = body[int(id) - 1 :][:36]
+    return place, id, body
+
+
 class Invariants:
     """Of a Library: raises when the partition is in a state that no job may be in."""
 
@@ -78,7 +86,7 @@ class Invariants:
         standing, lengths = {}, {}
         for key in self.keys("lane"):
             who = key.rpartition("lane:")[2].rpartition(":")[0]
-            elements = [e.split(b":", 2) for e in self.client.lrange(key, 0, -1)]
+            elements = [read_element(e) for e in self.client.lrange(key, 0, -1)]
             places = [int(place) for place, _, _ in elements]
             assert places == list(range(places[0], places[0] + len(places))), key
             lengths[who] = lengths.get(who, 0) + len(places)

@@ -7,7 +7,7 @@ import time
 import msgpack
 import redis
 
-from invariants import GROUP, Invariants
+from invariants import GROUP, Invariants, read_element
 from servers import BUILD
 
 LIBRARY = os.path.join(BUILD, "schemas", "redis", "library.lua")
@@ -235,7 +235,7 @@ class Library(Invariants):
     def lane(self, tenant="default", priority="normal", queue="default"):
         """The ids that stand in it, head first."""
         key = f"{self.root}lane:{queue}/{tenant}:{priority}"
-        return [e.split(b":")[1].decode() for e in self.client.lrange(key, 0, -1)]
+        return [read_element(e)[1].decode() for e in self.client.lrange(key, 0, -1)]
 
     def put(self, data, seconds=86400):
         """A blob, as producers write it; gives its name."""

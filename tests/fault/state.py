@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 import msgpack
+from invariants import read_element
 
 GROUP = "consumers"
 TERMINAL = ("completed", "incomplete", "failed", "cancelled")
@@ -136,9 +137,9 @@ def read_rest(client, state, found):
         if kind == "work":
             state.streams[key] = read_stream(client, key)
         elif kind == "lane":
-            # An element is "<place>:<id>:<body>".
-            rows = read_members(client, key)
-            state.members[key] = kind, [row.split(":", 2)[1] for row in rows]
+            rows = [row.encode("latin-1") for row in read_members(client, key)]
+            ids = [read_element(row)[1].decode("latin-1") for row in rows]
+            state.members[key] = kind, ids
         elif kind in SETS:
             state.members[key] = kind, read_members(client, key)
         elif kind == "unique":

@@ -147,11 +147,17 @@ def test_an_id_whose_facts_were_deleted_can_be_used_again(queue):
     queue.submit(A)
     queue.begin()
     queue.event(A, queue.epoch(A), "turn.started", b"")
+    queue.journal(A, queue.epoch(A), 0, b"old")
     queue.client.delete(f"{queue.root}job:{A}", queue.work())
     assert queue.submit(A) == (A, "created")
     assert queue.types(A) == []
-    queue.begin()
+    (job,) = queue.take_jobs()
     assert queue.types(A) == ["job.queued", "job.started"]
+    queue.release(A, job.epoch)
+    (job,) = queue.take_jobs()
+    assert job.journal == [], "another's"
+    assert queue.journal(A, job.epoch, 0, b"new") == 1
+    assert queue.journal(A, job.epoch, 1, b"more") == 2
 
 
 def test_a_waiting_job_takes_little_memory(queue):

@@ -125,6 +125,21 @@ def test_a_body_waits_with_its_job(queue, size):
     assert {job.id: job.body for job in queue.take_jobs(count=99)} == bodies
 
 
+def test_an_id_that_is_in_the_body_waits_there(queue):
+    submit_many(queue, range(WINDOW))
+    bodies = {job_id(40 + n): b"x" * n + job_id(40 + n).encode() for n in range(9)}
+    bodies |= {job_id(61): job_id(62).encode(), job_id(63): b"::1:"}
+    for id, body in bodies.items():
+        queue.submit(id, body)
+    assert queue.lane() == list(bodies)
+    (element,) = queue.client.lrange(f"{queue.root}lane:default/default:normal", 2, 2)
+    assert element == f"3:3:xx{job_id(42)}".encode()
+    assert queue.submit(job_id(42), bodies[job_id(42)])[1] == "exists"
+    refused("BADARG", queue.submit, job_id(42), b"another")
+    got = {job.id: job.body for job in queue.take_jobs(count=99)}
+    assert {id: got[id] for id in bodies} == bodies
+
+
 def test_a_job_that_fails_in_its_lane_is_kept_with_its_bytes(queue):
     submit_many(queue, range(WINDOW))
     queue.submit(A[:-1] + "f", b"kept", deadline_ms=1)

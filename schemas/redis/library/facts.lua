@@ -17,7 +17,9 @@ local ABSENT = {
 local OF_JOB = { __index = ABSENT }
 -- What is asked for while it runs, most often by far.
 local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel", "queue" }
-local RUNNING = { "state", "epoch", "attempts", "seq", "told", "journal" }
+local RUNNING = {
+    "state", "epoch", "attempts", "seq", "told", "journal", "stream",
+}
 
 -- Build 10 wrote its journals without a fact, and a fact stream.
 local function has_journal(job)
@@ -110,11 +112,11 @@ end
 
 -- The job, when the caller still holds it; else nil and the refusal.
 local function held(root, id, epoch, names)
-    if not is_id(root, id) then
+    local job = load(root, id or "", names)
+    if not (job or is_id(root, id)) then
         return nil, refuse("BADARG", "not a job id of this partition: '%s'",
             id or "")
     end
-    local job = load(root, id, names)
     if not job then return nil, refuse("GONE", "no job %s", id) end
     if job.state ~= "in_progress" or job.epoch ~= number(epoch) then
         return nil, refuse("STALE", "epoch %s of job %s, now %d and %s",

@@ -15,7 +15,8 @@
 -- tail, and the job's fact place says which one is its own. So what has gone (a
 -- job that was cancelled) is known when it comes to the head, and whether a job
 -- stands where it says is one look. A body that is not large waits there too: a
--- key of its own would take a hundred bytes more.
+-- key of its own would take a hundred bytes more. Most bodies have the id in
+-- them: then the element says instead of it at which of their bytes.
 
 local function work(root, queue, priority)
     return root .. "work:" .. queue .. ":" .. priority
@@ -192,11 +193,20 @@ end
 
 -- Says so in its facts; gives the element.
 local function give_place(job, place)
+    local body = job.body or ""
     place = text(place)
     if job.state ~= "queued" then set(job, "state", "queued") end
     set(job, "place", place)
     reset(job, "entry")
-    return place .. ":" .. job.id .. ":" .. (job.body or "")
+    return place .. ":" .. (body:find(job.id, 1, true) or job.id) .. ":" .. body
+end
+
+-- Place, id and body; nil: it is somebody else's.
+local function read_element(element)
+    local place, id, body = element:match("^(%-?%d+):([^:]*):(.*)$")
+    local at = place and #id < ID_BYTES and number(id)
+    if at then id = body:sub(at, at + ID_BYTES - 1) end
+    return place, id, body
 end
 
 local function count_in(root, queue, tenant, count)
@@ -220,10 +230,9 @@ local function body_in_lane(job)
     local place, head = tonumber(job.place), call("LINDEX", lane, 0)
     local first = head and tonumber(head:match("^%-?%d+"))
     if not (place and first and place >= first) then return nil end
-    local element = call("LINDEX", lane, place - first) or ""
-    local prefix = job.place .. ":" .. job.id .. ":"
-    if element:sub(1, #prefix) ~= prefix then return nil end
-    return element:sub(#prefix + 1)
+    local stands, id, body = read_element(call("LINDEX", lane, place - first)
+        or "")
+    return stands == job.place and id == job.id and body or nil
 end
 
 -- Those that only wait for others of their session, in no stream and no lane.
@@ -352,8 +361,7 @@ end
 -- The first job that stands in it still, past those that do not.
 local function lane_head(root, lane)
     while not lane.job and lane.elements[lane.at] do
-        local place, id, body =
-            lane.elements[lane.at]:match("^(%-?%d+):([^:]*):(.*)$")
+        local place, id, body = read_element(lane.elements[lane.at])
         local job = id and load(root, id)
         if job and job.state == "queued" and job.place == place then
             lane.job, job.body = job, body

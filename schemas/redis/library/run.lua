@@ -37,8 +37,12 @@ local function journal(keys, args)
     refusal = bad_events(args, 5)
     if refusal then return refusal end
 
-    local list = job.root .. "journal:" .. job.id
-    local length = call("LLEN", list)
+    local list, length = job.root .. "journal:" .. job.id, 0
+    if has_journal(job) then
+        length = call("LLEN", list)
+    else
+        redis.call("DEL", list) -- of a job of this id whose facts have gone
+    end
     if length > index and redis.call("LINDEX", list, index) == record then
         return length -- sent again: it is there, and so are its events
     end

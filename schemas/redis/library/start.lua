@@ -6,11 +6,11 @@ local function is_pending(stream, entry, consumer)
     return not rows.err and #rows > 0
 end
 
--- What a consumer needs to work on it; what has never been started has no
--- journal. A body that is not known comes with those of others.
-local function answer(job, now, first)
+-- What a consumer needs to work on it. A body that is not known comes with those
+-- of others.
+local function answer(job, now)
     local journal = {}
-    if not first then
+    if has_journal(job) then
         journal = call("LRANGE", job.root .. "journal:" .. job.id, 0, -1)
     end
     return {
@@ -96,7 +96,6 @@ end
 
 -- who: consumer, lease_ms, max_crashes, and what is gathered for settle().
 local function start_job(job, now, who, settings)
-    local first = job.epoch == 0
     charge(job, settings, now)
     if job.entry ~= "" then
         leave_stream(job, who)
@@ -122,7 +121,7 @@ local function start_job(job, now, who, settings)
     end
     save(job)
     gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
-    return answer(job, now, first)
+    return answer(job, now)
 end
 
 -- One that runs already: its holder is gone, or here is who asks again.

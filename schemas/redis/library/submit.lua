@@ -63,13 +63,13 @@ local function too_many(batch, known, given)
     return nil
 end
 
--- The keys that it may have; to be appended to keys.
+-- The keys that others read of it; to be appended to keys. A journal of a job
+-- whose facts have gone is replaced when one is written.
 local function add_keys(root, id, keys)
     local at = #keys
     keys[at + 1] = root .. "job:" .. id
     keys[at + 2] = root .. "events:" .. id
-    keys[at + 3] = root .. "journal:" .. id
-    keys[at + 4] = root .. "result:" .. id
+    keys[at + 3] = root .. "result:" .. id
     return keys
 end
 

@@ -10,37 +10,12 @@
 #include <cmocka.h>
 
 #include "schemas/message/result.h"
-#include "schemas/redis/conn.h"
 #include "schemas/redis/operate.h"
 #include "schemas/redis/session.h"
 #include "schemas/redis/upkeep.h"
-#include "tests/unit/redis/server.h"
+#include "tests/unit/redis/library.h"
 
-#define ID "019aa5c8-1b2c-7000-8abc-0123456789ab"
 #define STREAM "quern:{000}:work:default:normal"
-#define EMPTY ((struct view){ NULL, 0 })
-
-static struct server server;
-static struct conn *conn;
-static struct names names;
-
-/* Sends, finishes the command, gives the reply. */
-static redisReply *call(struct command *command)
-{
-    struct err err;
-    redisReply *reply = conn_call(conn, command, 5000, &err);
-
-    if (!reply)
-        fail_msg("%s %s: %s", command->argv[0],
-                 command->argc > 1 ? command->argv[1] : "", err.text);
-    command_finish(command);
-    return reply;
-}
-
-static void drop(struct command *command)
-{
-    freeReplyObject(call(command));
-}
 
 static void refused(struct command *command, const char *code)
 {
@@ -311,27 +286,6 @@ static void readers_refuse_what_they_do_not_know(void **state)
     assert_false(transition_cancelled(NULL, &outcome, &err));
 }
 
-static int start(void **state)
-{
-    (void)state;
-    struct address address;
-
-    server_start(&server, 0, NULL);
-    assert_true(address_parse(&address, view_of(server.url), NULL));
-    assert_true(names_init(&names, "quern:", NULL));
-    conn = conn_new(&address, 0, "test");
-    address_finish(&address);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    conn_free(conn);
-    server_stop(&server);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,5 +298,5 @@ int main(void)
         cmocka_unit_test(reclaim_and_cancel),
         cmocka_unit_test(readers_refuse_what_they_do_not_know),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, library_start, library_stop);
 }
