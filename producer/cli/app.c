@@ -157,6 +157,16 @@ bool app_ask(const struct app *app, const char *question,
         .metadata = asked->pairs,
         .metadata_count = options->metadata.count,
     };
+    asked->beside = (struct quern_beside){
+        .files = asked->files,
+        .file_count = options->files.count,
+        .queue = options->queue,
+        .priority =
+            options_have(options, "priority") ? &asked->job.priority : NULL,
+        .idempotency_key = options->key,
+        .unique_key = options->unique,
+        .delay_ms = options->delay_ms,
+    };
     return list_metadata(options, asked, err);
 }
 
@@ -177,8 +187,8 @@ static bool submit_file(struct app *app, const struct asked *asked,
 
     if (!text)
         return error_of(error, &err);
-    return quern_submit_json(app->quern, text, asked->files,
-                             asked->job.file_count, id, existed, error);
+    return quern_submit_json(app->quern, text, &asked->beside, id, existed,
+                             error);
 }
 
 bool app_submit(struct app *app, const char *question,

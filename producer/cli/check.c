@@ -230,3 +230,24 @@ void check_scan(struct check *check, check_key *ahead, check_key *each)
         progress_add(&check->progress, page->element[1]->elements);
     } while (strcmp(cursor, "0") != 0 && !check->broken);
 }
+
+void check_blobs(struct check *check, const char *key, struct view names,
+                 bool kept)
+{
+    struct key root = names_root(&check->names, check->partition);
+    CLEANUP(cleanup_free) char *all = view_dup(names);
+    char *rest = all, *name;
+
+    while ((name = strsep(&rest, " ")) && *name) {
+        char blob[NAMES_MAX_KEY + 80];
+
+        snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
+        CLEANUP(cleanup_asked)
+        redisReply *there = CHECK_ASK(check, "EXISTS", blob);
+
+        if (there && there->integer == 0)
+            check_fault(check, key, "its blob %.64s is not there", name);
+        else if (!kept)
+            check_fault(check, key, "nothing keeps its blob %.64s", name);
+    }
+}

@@ -22,6 +22,7 @@ enum {
     FIRST_IN_LINE = 1 << 5,
     IN_LANE_TWICE = 1 << 17, /* ... and perhaps where it stands now */
     BODY_IN_LANE = 1 << 18,
+    BEHIND = 1 << 19, /* listed as waiting for others of its session only */
     SCHEDULED = 1 << 6,
     LEASED = 1 << 7,
     READY = 1 << 8,
@@ -118,6 +119,11 @@ void check_ahead(struct check *check, int count, const char *const *words);
  * which calls check_ahead(). rest: behind the root. */
 typedef void check_key(struct check *check, const char *key, const char *rest);
 void check_scan(struct check *check, check_key *ahead, check_key *each);
+
+/* Of key: names of blobs, with blanks between them, that must be there.
+ * kept: something keeps them from expiring. */
+void check_blobs(struct check *check, const char *key, struct view names,
+                 bool kept);
 
 /* First what names jobs, then the jobs, then what names no job. */
 check_key ahead_of_places, check_places;

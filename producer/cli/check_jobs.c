@@ -71,9 +71,17 @@ static void check_queued(struct check *check, const struct facts *facts)
         check_fault(check, facts->key,
                     "it is queued and the first in the line of its session, "
                     "but in no stream and no lane");
+    else if (lane.len == 0 && !(place->where & BEHIND))
+        check_fault(check, facts->key,
+                    "it waits for others of its session, but is not listed "
+                    "among those behind them");
     if (!is_set(facts, ENTRY) && place->where & IN_STREAM)
         check_fault(check, facts->key,
                     "it has an entry in a stream that its facts do not know");
+    if ((is_set(facts, ENTRY) || lane.len > 0) && place->where & BEHIND)
+        check_fault(check, facts->key,
+                    "it stands in a stream or a lane, and is listed as behind "
+                    "others of its session");
     if (place->where & LEASED)
         check_fault(check, facts->key, "it is queued, and has a lease");
 }
@@ -92,6 +100,9 @@ static void check_running(struct check *check, const struct facts *facts)
         check_fault(check, facts->key, "it runs, but has no lease");
     if (where & READY)
         check_fault(check, facts->key, "it runs, and is listed as ready");
+    if (where & BEHIND)
+        check_fault(check, facts->key,
+                    "it runs, and is listed as behind others of its session");
 }
 
 static void check_later(struct check *check, const struct facts *facts)
@@ -105,27 +116,10 @@ static void check_later(struct check *check, const struct facts *facts)
     if (where & (IN_STREAM | LEASED))
         check_fault(check, facts->key, "it is %s, and in a stream or leased",
                     quern_state_name(facts->state));
-}
-
-static void check_blobs(struct check *check, const struct facts *facts)
-{
-    struct key root = names_root(&check->names, check->partition);
-    CLEANUP(cleanup_free) char *names = view_dup(facts->values[BLOBS]);
-    char *rest = names, *name;
-
-    while ((name = strsep(&rest, " ")) && *name) {
-        char blob[NAMES_MAX_KEY + 80];
-
-        snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
-        CLEANUP(cleanup_asked)
-        redisReply *there = CHECK_ASK(check, "EXISTS", blob);
-
-        if (there && there->integer == 0)
-            check_fault(check, facts->key, "its blob %.64s is not there", name);
-        else if (!(facts->place->where & NEEDS_BLOBS))
-            check_fault(check, facts->key, "nothing keeps its blob %.64s",
-                        name);
-    }
+    if (where & BEHIND)
+        check_fault(check, facts->key,
+                    "it is %s, and listed as behind others of its session",
+                    quern_state_name(facts->state));
 }
 
 static void check_body(struct check *check, const struct facts *facts)
@@ -164,8 +158,7 @@ static void check_ongoing(struct check *check, const struct facts *facts)
         facts->state != QUERN_SCHEDULED)
         check_fault(check, facts->key, "it is not in the line of its session");
     check_body(check, facts);
-    if (facts->values[BLOBS].len > 0)
-        check_blobs(check, facts);
+    check_blobs(check, facts->key, facts->values[BLOBS], where & NEEDS_BLOBS);
 }
 
 /* --- one that has ended --------------------------------------------------- */
@@ -181,6 +174,7 @@ static void check_ended(struct check *check, const struct facts *facts)
         { SCHEDULED, "it is to go on later" },
         { READY, "it is listed as ready" },
         { RUNNING, "it is listed as running" },
+        { BEHIND, "it is listed as behind others of its session" },
         { DUE, "its deadline is watched" },
         { IN_LINE, "it stands in the line of a session" },
         { UNIQUE, "it holds a unique key" },

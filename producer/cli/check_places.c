@@ -125,26 +125,39 @@ static void note_stream(struct check *check, const char *key)
 
 /* --- sets and lists ------------------------------------------------------- */
 
-/* "<place>:<id>:<body>" */
+/* Up to the next colon; both leave rest. */
+static struct view next_word(struct view *rest)
+{
+    const char *colon = memchr(rest->data, ':', rest->len);
+    size_t len = colon ? (size_t)(colon - rest->data) : rest->len;
+    size_t used = colon ? len + 1 : len;
+    struct view word = { rest->data, len };
+
+    *rest = (struct view){ rest->data + used, rest->len - used };
+    return word;
+}
+
+/* "<place>:<id>:<body>", or instead of the id at which byte of the body it
+ * stands, from 1. */
 static void note_element(struct check *check, const char *key,
                          struct view element)
 {
-    const char *colon = memchr(element.data, ':', element.len);
-    size_t used = colon ? (size_t)(colon - element.data) + 1 : 0;
-    struct view rest = { element.data + used, element.len - used };
-    const char *end = memchr(rest.data, ':', rest.len);
-    size_t len = end ? (size_t)(end - rest.data) : rest.len;
-    struct place *place =
-        note(check, key, (struct view){ rest.data, len }, IN_LANE);
+    struct view body = element, number = next_word(&body);
+    struct view id = next_word(&body);
+    unsigned long at = id.len < ID_LEN ? strtoul(id.data, NULL, 10) : 0;
+    struct place *place;
+
+    if (at > 0 && at <= body.len && body.len - at + 1 >= ID_LEN)
+        id = (struct view){ body.data + at - 1, ID_LEN };
+    place = note(check, key, id, IN_LANE);
 
     if (!place)
         return;
     if (place->lane_mark)
         place->where |= IN_LANE_TWICE;
-    if (len + 1 < rest.len)
+    if (body.len > 0)
         place->where |= BODY_IN_LANE;
-    place->lane_mark =
-        mark_of((struct view){ element.data, used ? used - 1 : 0 });
+    place->lane_mark = mark_of(number);
 }
 
 /* "<queue>/<tenant>:<priority>" in two. */
@@ -185,18 +198,30 @@ static void check_served(struct check *check, const char *key)
                     VIEW_ARG(queue));
 }
 
+/* By LRANGE or ZRANGE, what stands there from start on; NULL: nothing. */
+static redisReply *ask_page(struct check *check, const char *command,
+                            const char *key, long long start)
+{
+    char from[24], to[24];
+    redisReply *page;
+
+    snprintf(from, sizeof(from), "%lld", start);
+    snprintf(to, sizeof(to), "%lld", start + PAGE - 1);
+    page = CHECK_ASK(check, command, key, from, to);
+    if (page && page->elements > 0)
+        return page;
+    cleanup_asked(&page);
+    return NULL;
+}
+
 static void note_lane(struct check *check, const char *key)
 {
     check_served(check, key);
     for (long long start = 0; !check->broken; start += PAGE) {
-        char from[24], to[24];
-
-        snprintf(from, sizeof(from), "%lld", start);
-        snprintf(to, sizeof(to), "%lld", start + PAGE - 1);
         CLEANUP(cleanup_asked)
-        redisReply *page = CHECK_ASK(check, "LRANGE", key, from, to);
+        redisReply *page = ask_page(check, "LRANGE", key, start);
 
-        if (!page || page->elements == 0)
+        if (!page)
             return;
         for (size_t i = 0; i < page->elements; i++)
             note_element(check, key, text_of(page->element[i]));
@@ -207,14 +232,10 @@ static void note_lane(struct check *check, const char *key)
 static void note_zset(struct check *check, const char *key, uint32_t where)
 {
     for (long long start = 0; !check->broken; start += PAGE) {
-        char from[24], to[24];
-
-        snprintf(from, sizeof(from), "%lld", start);
-        snprintf(to, sizeof(to), "%lld", start + PAGE - 1);
         CLEANUP(cleanup_asked)
-        redisReply *page = CHECK_ASK(check, "ZRANGE", key, from, to);
+        redisReply *page = ask_page(check, "ZRANGE", key, start);
 
-        if (!page || page->elements == 0)
+        if (!page)
             return;
         for (size_t i = 0; i < page->elements; i++) {
             struct view id = text_of(page->element[i]);
@@ -227,12 +248,12 @@ static void note_zset(struct check *check, const char *key, uint32_t where)
     }
 }
 
-static void note_set(struct check *check, const char *key)
+static void note_set(struct check *check, const char *key, uint32_t where)
 {
     CLEANUP(cleanup_asked) redisReply *all = CHECK_ASK(check, "SMEMBERS", key);
 
     for (size_t i = 0; all && i < all->elements; i++)
-        note(check, key, text_of(all->element[i]), RUNNING);
+        note(check, key, text_of(all->element[i]), where);
 }
 
 static void note_unique(struct check *check, const char *key)
@@ -293,26 +314,11 @@ static void check_blob(struct check *check, const char *key, const char *sha)
 /* Of "<tenant>/<name>" of a session: the blobs of its record. */
 static void check_session(struct check *check, const char *key)
 {
-    struct key root = names_root(&check->names, check->partition);
     CLEANUP(cleanup_asked)
     redisReply *facts = CHECK_ASK(check, "HMGET", key, "files", "picture");
 
-    for (size_t i = 0; facts && i < facts->elements; i++) {
-        CLEANUP(cleanup_free)
-        char *names = view_dup(text_of(facts->element[i]));
-        char *rest = names, *name;
-
-        while ((name = strsep(&rest, " ")) && *name) {
-            char blob[NAMES_MAX_KEY + 80];
-
-            snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
-            CLEANUP(cleanup_asked)
-            redisReply *there = CHECK_ASK(check, "EXISTS", blob);
-
-            if (there && there->integer == 0)
-                check_fault(check, key, "its blob %.64s is not there", name);
-        }
-    }
+    for (size_t i = 0; facts && i < facts->elements; i++)
+        check_blobs(check, key, text_of(facts->element[i]), true);
     check_expiry(check, key);
 }
 
@@ -338,20 +344,24 @@ void check_places(struct check *check, const char *key, const char *rest)
         uint32_t where;
         void (*read)(struct check *, const char *, uint32_t);
     } sets[] = {
-        { "line:", IN_LINE, note_zset }, { "scheduled:", SCHEDULED, note_zset },
-        { "ready:", READY, note_zset },  { "dead:", DEAD, note_zset },
-        { "leases", LEASED, note_zset }, { "deadlines", DUE, note_zset },
+        { "line:", IN_LINE, note_zset },
+        { "scheduled:", SCHEDULED, note_zset },
+        { "ready:", READY, note_zset },
+        { "dead:", DEAD, note_zset },
+        { "leases", LEASED, note_zset },
+        { "deadlines", DUE, note_zset },
+        { "running:", RUNNING, note_set },
+        { "behind:", BEHIND, note_set },
     };
     static const struct {
         const char *head;
         void (*read)(struct check *, const char *);
     } others[] = {
-        { "work:", note_stream },    { "lane:", note_lane },
-        { "running:", note_set },    { "unique:", note_unique },
-        { "refs:", note_refs },      { "session:", check_session },
-        { "idem:", check_expiry },   { "result:", check_expiry },
-        { "worker:", check_expiry }, { "taken:", check_expiry },
-        { "rate:", check_expiry },
+        { "work:", note_stream },      { "lane:", note_lane },
+        { "unique:", note_unique },    { "refs:", note_refs },
+        { "session:", check_session }, { "idem:", check_expiry },
+        { "result:", check_expiry },   { "worker:", check_expiry },
+        { "taken:", check_expiry },    { "rate:", check_expiry },
     };
     static const char *const of_jobs[] = { "body:", "journal:", "events:" };
 

@@ -109,6 +109,7 @@ struct asked {
     struct quern_file files[MAX_TEXTS];
     struct quern_pair pairs[MAX_TEXTS];
     char *keys[MAX_TEXTS];
+    struct quern_beside beside; /* the same, for a job that is JSON */
 };
 /* question: the user's words, or NULL; cells instead, or NULL. */
 bool app_ask(const struct app *app, const char *question,

@@ -4,6 +4,7 @@
 
 #include "producer/cli/cli.h"
 #include "schemas/redis/conn.h"
+#include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 
 enum level { FINE, NOTE, WARNING, FAULT };
@@ -12,6 +13,7 @@ struct doctor {
     struct app *app;
     struct address address;
     struct names names;
+    struct durability durability;   /* that is asked for */
     struct conn *conn;              /* to the server that is looked at */
     char where[NODE_MAX_HOST + 16]; /* that server's name, of a cluster's */
     unsigned int partitions;

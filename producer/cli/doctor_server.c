@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "producer/cli/doctor.h"
+#include "schemas/message/buf.h"
 #include "schemas/redis/info.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     SLOW_US = 5000,  /* in the middle: every step of a job takes that long */
     CLOCK_MS = 5000, /* between two clocks: times that are shown are off */
     FULL_PERCENT = 85,
+    LAG_S = 10, /* replicas say every second how far they are */
 };
 
 redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
@@ -183,6 +185,84 @@ static void check_memory(struct doctor *doctor, struct view info)
              "%s of %s", term_size(used), term_size(all));
 }
 
+/* --- durability ----------------------------------------------------------- */
+
+/* "ip=...,state=online,offset=...,lag=1": it follows, and has said so lately.
+ */
+static bool in_sync(struct view replica)
+{
+    CLEANUP(cleanup_free) char *text = view_dup(replica);
+    const char *lag = strstr(text, ",lag=");
+
+    return strstr(text, ",state=online,") && lag &&
+           strtoul(lag + strlen(",lag="), NULL, 10) <= LAG_S;
+}
+
+static void check_replicas(struct doctor *doctor, struct view info)
+{
+    uint64_t connected = info_number(info, "connected_slaves");
+    unsigned int wanted = doctor->durability.replicas, ready = 0;
+
+    for (uint64_t i = 0; i < connected; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "slave%" PRIu64, i);
+        ready += in_sync(info_value(info, name));
+    }
+    find(doctor, ready < wanted ? FAULT : FINE, "durability",
+         ready < wanted ? "connect more replicas, or ask for fewer: "
+                          "--durability, QUERN_DURABILITY"
+                        : NULL,
+         "replica:%u; %u of %" PRIu64 " connected replica%s in sync%s", wanted,
+         ready, connected, connected == 1 ? " is" : "s are",
+         ready < wanted ? ": calls that write fail with not_durable" : "");
+}
+
+/* Older than Redis 7.2. True also when we may not ask. */
+static bool knows_waitaof(struct doctor *doctor)
+{
+    struct err err = { 0 };
+    CLEANUP(cleanup_answer)
+    redisReply *known = ASK(doctor, &err, "COMMAND", "INFO", "WAITAOF");
+
+    return !known || known->elements != 1 ||
+           known->element[0]->type == REDIS_REPLY_ARRAY;
+}
+
+static void check_disk(struct doctor *doctor, struct view info)
+{
+    char fsync[16];
+
+    read_fsync(doctor, fsync, sizeof(fsync));
+    if (!knows_waitaof(doctor))
+        find(doctor, FAULT, "durability",
+             "Redis 7.2 or later, or Valkey, has it",
+             "fsync needs WAITAOF, which this server lacks");
+    else if (!info_is(info, "aof_enabled", "1"))
+        find(doctor, FAULT, "durability",
+             "CONFIG SET appendonly yes, and in its configuration",
+             "fsync needs an append-only file, which this server does not "
+             "write");
+    else if (strcmp(fsync, "no") == 0)
+        find(doctor, FAULT, "durability",
+             "CONFIG SET appendfsync everysec, or always",
+             "fsync, but the server leaves it to its system when the disk has "
+             "what was written (appendfsync no)");
+    else
+        find(doctor, FINE, "durability", NULL,
+             "fsync; the server writes through%s%s",
+             *fsync ? ": appendfsync " : "", fsync);
+}
+
+/* Of async there is nothing to say that "storage" does not. */
+static void check_durability(struct doctor *doctor, struct view info)
+{
+    if (doctor->durability.kind == DURABLE_REPLICA)
+        check_replicas(doctor, info);
+    else if (doctor->durability.kind == DURABLE_FSYNC)
+        check_disk(doctor, info);
+}
+
 void check_server(struct doctor *doctor)
 {
     struct err err = { 0 };
@@ -196,6 +276,7 @@ void check_server(struct doctor *doctor)
     struct view text = { info->str, info->len };
     check_role(doctor, text);
     check_trust(doctor, text);
+    check_durability(doctor, text);
     check_memory(doctor, text);
 }
 

@@ -87,7 +87,7 @@ static int run_verb(struct app *app, int argc, char **argv)
         options->words[1] = NULL;
         return verb_help(app);
     }
-    if (!ok || !check_words(app, &err) ||
+    if (!ok || !check_words(app, &err) || !options_check_job(options, &err) ||
         !options_settle(options, app->verb->name, &err)) {
         int code = app_fail_err(app, &err);
 

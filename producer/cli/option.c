@@ -120,6 +120,35 @@ bool option_set(struct options *options, const struct option *option,
     return false;
 }
 
+bool options_have(const struct options *options, const char *name)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (strcmp(option_table[i].name, name) == 0)
+            return option_is_given(options, &option_table[i]);
+    return false;
+}
+
+bool options_check_job(const struct options *options, struct err *err)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+
+        if (!option_is_given(options, option))
+            continue;
+        if (option->member && (options->job || options->jobs))
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--%s is not for %s, where the JSON says it: as %s",
+                           option->name, options->job ? "--job" : "--jobs",
+                           option->member);
+        if (option->flags & OPTION_OF_ONE && options->jobs)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--%s is not for --jobs: of many jobs with the same "
+                           "key only the first would be submitted",
+                           option->name);
+    }
+    return true;
+}
+
 static const struct option *find_name(const char *verb, const char *name,
                                       size_t len)
 {

@@ -81,6 +81,8 @@ enum option_type {
 
 enum {
     OPTION_SETTING = 1, /* may stand in QUERN_<NAME> and the settings file */
+    OPTION_OF_JOB = 2,  /* a setting: not of a job that is JSON */
+    OPTION_OF_ONE = 4,  /* not of the many of --jobs */
 };
 
 struct option {
@@ -92,6 +94,7 @@ struct option {
     const char *value; /* its name in the help: FILE */
     const char *verbs; /* ",run,session get,"; NULL: of every verb */
     const char *about;
+    const char *member;         /* a job that is JSON says it itself, there */
     uint64_t max;               /* of a number; 0: none */
     const char *const *choices; /* ends in NULL */
 };
@@ -102,6 +105,10 @@ extern const size_t option_count;
  * ends the options. Error: bad_setting. Borrows argv. */
 bool options_parse(struct options *options, const char *verb, int argc,
                    char **argv, struct err *err);
+/* Those that cannot be said beside --job or --jobs are not. Error: bad_setting.
+ */
+bool options_check_job(const struct options *options, struct err *err);
+bool options_have(const struct options *options, const char *name);
 
 /* The verb's own, or with verb NULL the ones of every verb. */
 void options_help(const char *verb, FILE *out);

@@ -15,8 +15,11 @@ enum { MAX_SETTINGS_BYTES = 64 << 10 };
 static bool wanted(const struct options *options, const struct option *option,
                    const char *verb)
 {
+    bool told =
+        option->flags & OPTION_OF_JOB && (options->job || options->jobs);
+
     return option->flags & OPTION_SETTING && option_is_of(option, verb) &&
-           !option_is_given(options, option);
+           !told && !option_is_given(options, option);
 }
 
 /* redis-url: QUERN_REDIS_URL */

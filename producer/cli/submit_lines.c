@@ -135,7 +135,8 @@ static void tell_progress(struct app *app, uint64_t jobs)
 /* Goes on after a refusal, not without Redis, nor when nobody hears of the ids:
  * the lines that follow are for another time. code: of the first that does not
  * stand. */
-static bool submit_batch(struct app *app, const struct lines *lines, int *code)
+static bool submit_batch(struct app *app, const struct lines *lines,
+                         const struct quern_beside *beside, int *code)
 {
     CLEANUP(cleanup_free)
     struct quern_submitted *submitted =
@@ -145,7 +146,7 @@ static bool submit_batch(struct app *app, const struct lines *lines, int *code)
     if (!submitted)
         abort();
     quern_submit_many_json(app->quern, (const char *const *)lines->texts,
-                           lines->count, submitted, NULL);
+                           lines->count, beside, submitted, NULL);
     for (size_t i = 0; i < lines->count; i++) {
         const struct quern_error *error = &submitted[i].error;
 
@@ -159,15 +160,19 @@ static bool submit_batch(struct app *app, const struct lines *lines, int *code)
 
 int submit_lines(struct app *app)
 {
+    CLEANUP(asked_finish) struct asked asked = { 0 };
     struct err err = { 0 };
     CLEANUP(lines_free)
-    struct lines *lines = lines_open(app->options.jobs, &err);
+    struct lines *lines = app_ask(app, NULL, NULL, &asked, &err)
+                              ? lines_open(app->options.jobs, &err)
+                              : NULL;
     uint64_t jobs = 0;
     int code = EXIT_DONE;
 
-    while (err.kind == ERR_NONE) {
+    while (lines && err.kind == ERR_NONE) {
         lines_read(lines, &err);
-        if (lines->count == 0 || !submit_batch(app, lines, &code))
+        if (lines->count == 0 ||
+            !submit_batch(app, lines, &asked.beside, &code))
             break;
         tell_progress(app, jobs += lines->count);
     }

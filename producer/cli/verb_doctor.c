@@ -75,7 +75,9 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
 
     if (!address_parse(&doctor->address, view_of(url), err) ||
         !names_init(&doctor->names,
-                    options->prefix ? options->prefix : "quern:", err))
+                    options->prefix ? options->prefix : "quern:", err) ||
+        !durability_parse(&doctor->durability, view_of(options->durability),
+                          err))
         return false;
     address_set_sentinel_password(&doctor->address,
                                   getenv("QUERN_SENTINEL_PASSWORD"));

@@ -137,16 +137,16 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     struct err err = { 0 };
     size_t size;
 
+    if (!app_ask(app, options->words[2], NULL, &asked, &err))
+        return error_of(error, &err);
     if (!options->job)
-        return (app_ask(app, options->words[2], NULL, &asked, &err) ||
-                error_of(error, &err)) &&
-               quern_schedule_set(app->quern, name, spec, options->zone,
+        return quern_schedule_set(app->quern, name, spec, options->zone,
                                   &asked.job, error);
     text = read_text(options->job, MAX_JOB_BYTES, &size, &err);
     if (!text)
         return error_of(error, &err);
     return quern_schedule_set_json(app->quern, name, spec, options->zone, text,
-                                   error);
+                                   &asked.beside, error);
 }
 
 int verb_schedule_add(struct app *app)

@@ -12,7 +12,9 @@ const struct verb verbs[] = {
           "The model may run Python to find out. The answer goes to standard\n"
           "output, progress to standard error, images and files into a "
           "folder.\n"
-          "QUESTION - is read from standard input.\n"
+          "QUESTION - is read from standard input. What may stand beside "
+          "--job: quern\n"
+          "help submit.\n"
           "\n"
           "  quern run \"What sells best?\" --file sales.csv\n",
       .run = verb_run },
@@ -46,6 +48,12 @@ const struct verb verbs[] = {
           "of the lines, and a sentence for each that is refused; with --json "
           "an object\n"
           "for each, with its line and its id or error.\n"
+          "\n"
+          "The JSON of --job or --jobs says all about a job; settings add "
+          "nothing. Only\n"
+          "--file, --queue, --priority and --delay may stand beside it, and of "
+          "one job\n"
+          "--key and --unique: they win over the JSON.\n"
           "\n"
           "  jq -c '{prompt: .question}' asked.json | quern submit --jobs -\n",
       .run = verb_submit },
@@ -281,7 +289,8 @@ const struct verb verbs[] = {
           "schedule of that name is replaced. Prints the next times; with "
           "--dry-run\n"
           "that is all. A time at which nobody could submit is made up for "
-          "once.\n"
+          "once. What\n"
+          "may stand beside --job: quern help submit.\n"
           "\n"
           "Where clocks change, a schedule of given hours goes off once a "
           "day: what is\n"

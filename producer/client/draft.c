@@ -314,15 +314,31 @@ static bool add_id(struct draft *draft, json_t *json, const struct quern_id *id,
            json_object_set_new(json, "id", json_string(draft->id.text)) == 0;
 }
 
+/* A member of the job: there it is read when the job is looked at. */
+static void say_beside(struct job *job, const struct quern_beside *beside)
+{
+    if (beside->queue)
+        job->queue = view_of(beside->queue);
+    if (beside->priority)
+        job->priority = (int)*beside->priority;
+    if (beside->idempotency_key)
+        job->idempotency_key = view_of(beside->idempotency_key);
+}
+
 bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
-                     const struct quern_file *sent, size_t sent_count,
+                     const struct quern_beside *beside,
                      const struct quern_id *id, struct err *err)
 {
+    static const struct quern_beside nothing;
     CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
     struct files files;
     struct job job;
 
+    if (!beside)
+        beside = &nothing;
     draft_init(draft);
+    draft->submit.unique_key = view_of(beside->unique_key);
+    draft->submit.delay_ms = beside->delay_ms;
     if (!json || !add_id(draft, json, id, err) ||
         !json_to_message(&schema_job, json, &job, &draft->arena, err))
         return false;
@@ -330,8 +346,10 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
     if (files.count > 0)
         memcpy(files.refs, job.files.items,
                files.count * sizeof(files.refs[0]));
-    if (!files_add(&files, quern, job.tenant, sent, sent_count, err))
+    if (!files_add(&files, quern, job.tenant, beside->files, beside->file_count,
+                   err))
         return false;
+    say_beside(&job, beside);
     job.files = (struct list){ files.refs, files.count };
     return settle(draft, quern, &job, id->text[0], err);
 }

@@ -156,11 +156,24 @@ QUERN_API bool quern_submit(struct quern *quern, const struct quern_job *job,
                             struct quern_id *id, bool *existed,
                             struct quern_error *error);
 
-/* The same for a job written as JSON (json/job.schema.json), files added. */
+/* What is said beside a job that is written as JSON, and stands instead of what
+ * the job says. Zero or NULL: the job's own. */
+struct quern_beside {
+    const struct quern_file *files; /* come to those that it names */
+    size_t file_count;
+    const char *queue;
+    const enum quern_priority *priority;
+    const char *idempotency_key;
+    const char *unique_key;
+    uint64_t delay_ms;
+};
+
+/* The same for a job written as JSON (json/job.schema.json). beside may be
+ * NULL. */
 QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
-                                 const struct quern_file *files,
-                                 size_t file_count, struct quern_id *id,
-                                 bool *existed, struct quern_error *error);
+                                 const struct quern_beside *beside,
+                                 struct quern_id *id, bool *existed,
+                                 struct quern_error *error);
 
 /* The same for a MessagePack job that has its id; sent as it is. */
 QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
@@ -179,13 +192,14 @@ struct quern_submitted {
  * the one before: several times as fast as one by one. submitted: room for
  * count of them. A job that is refused does not hold up the others; true when
  * all of them stand, else *error is that of the first that does not, or may
- * not. The handle's timeout is for each answer. */
+ * not. beside: of each of them. The handle's timeout is for each answer. */
 QUERN_API bool quern_submit_many(struct quern *quern,
                                  const struct quern_job *jobs, size_t count,
                                  struct quern_submitted *submitted,
                                  struct quern_error *error);
 QUERN_API bool quern_submit_many_json(struct quern *quern,
                                       const char *const *jobs, size_t count,
+                                      const struct quern_beside *beside,
                                       struct quern_submitted *submitted,
                                       struct quern_error *error);
 

@@ -150,7 +150,8 @@ QUERN_API bool quern_schedules(struct quern *quern,
 
 /* Adds it, or takes the place of the one of that name. Its job is submitted
  * each time anew, with an id and an idempotency key of its own; its files are
- * kept as long as the schedule. zone NULL: UTC. Errors: as quern_submit(). */
+ * kept as long as the schedule. zone NULL: UTC. beside may be NULL. Errors: as
+ * quern_submit(). */
 QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
                                   const char *spec, const char *zone,
                                   const struct quern_job *job,
@@ -158,6 +159,7 @@ QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
 QUERN_API bool quern_schedule_set_json(struct quern *quern, const char *name,
                                        const char *spec, const char *zone,
                                        const char *job,
+                                       const struct quern_beside *beside,
                                        struct quern_error *error);
 /* Error: unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,

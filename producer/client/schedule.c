@@ -234,7 +234,9 @@ bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
 
 bool quern_schedule_set_json(struct quern *quern, const char *name,
                              const char *spec, const char *zone,
-                             const char *text, struct quern_error *error)
+                             const char *text,
+                             const struct quern_beside *beside,
+                             struct quern_error *error)
 {
     struct schedule schedule = { .name = view_of(name),
                                  .spec = view_of(spec),
@@ -243,7 +245,7 @@ bool quern_schedule_set_json(struct quern *quern, const char *name,
     struct err err = { 0 };
 
     return (check_times(&schedule, &err) &&
-            draft_read_json(&draft, quern, text, NULL, 0, &no_id, &err) &&
+            draft_read_json(&draft, quern, text, beside, &no_id, &err) &&
             set_schedule(quern, &schedule, &draft, &err)) ||
            handle_fail(error, &err);
 }

@@ -40,14 +40,13 @@ bool quern_submit(struct quern *quern, const struct quern_job *job,
 }
 
 bool quern_submit_json(struct quern *quern, const char *json,
-                       const struct quern_file *files, size_t file_count,
-                       struct quern_id *id, bool *existed,
-                       struct quern_error *error)
+                       const struct quern_beside *beside, struct quern_id *id,
+                       bool *existed, struct quern_error *error)
 {
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    if (!draft_read_json(&draft, quern, json, files, file_count, &none, &err))
+    if (!draft_read_json(&draft, quern, json, beside, &none, &err))
         return refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);

@@ -14,6 +14,7 @@ struct batch {
     struct quern *quern;
     const struct quern_job *jobs;
     const char *const *texts; /* JSON; NULL: jobs */
+    const struct quern_beside *beside;
     struct quern_submitted *submitted;
     size_t count;
     struct draft drafts[DRAFTS]; /* of the call that is being sent */
@@ -27,8 +28,8 @@ static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
 
     draft_finish(draft);
     if (batch->texts)
-        return draft_read_json(draft, batch->quern, batch->texts[index], NULL,
-                               0, id, err);
+        return draft_read_json(draft, batch->quern, batch->texts[index],
+                               batch->beside, id, err);
     return draft_read(draft, batch->quern, &batch->jobs[index], id, err);
 }
 
@@ -132,7 +133,9 @@ static void answer(void *owner, size_t index, size_t count,
 
 static bool has_files(const struct batch *batch, size_t index)
 {
-    return batch->jobs && batch->jobs[index].file_count > 0;
+    if (batch->jobs)
+        return batch->jobs[index].file_count > 0;
+    return batch->beside && batch->beside->file_count > 0;
 }
 
 /* Jobs from one index to another, of which none has files to be written first.
@@ -144,6 +147,7 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
         .quern = whole->quern,
         .jobs = whole->jobs ? whole->jobs + from : NULL,
         .texts = whole->texts ? whole->texts + from : NULL,
+        .beside = whole->beside,
         .submitted = whole->submitted + from,
         .count = to - from,
     };
@@ -161,11 +165,15 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
 static bool submit_one(const struct batch *batch, size_t index, struct err *err)
 {
     struct quern_submitted *one = &batch->submitted[index];
+    bool stands = batch->jobs
+                      ? quern_submit(batch->quern, &batch->jobs[index],
+                                     &one->id, &one->existed, &one->error)
+                      : quern_submit_json(batch->quern, batch->texts[index],
+                                          batch->beside, &one->id,
+                                          &one->existed, &one->error);
 
-    if (quern_submit(batch->quern, &batch->jobs[index], &one->id, &one->existed,
-                     &one->error) ||
-        (strcmp(one->error.code, "redis_unavailable") != 0 &&
-         strcmp(one->error.code, "unknown_outcome") != 0))
+    if (stands || (strcmp(one->error.code, "redis_unavailable") != 0 &&
+                   strcmp(one->error.code, "unknown_outcome") != 0))
         return true;
     return err_set(err, ERR_RETRY, one->error.code, "%s", one->error.text);
 }
@@ -225,12 +233,13 @@ bool quern_submit_many(struct quern *quern, const struct quern_job *jobs,
 }
 
 bool quern_submit_many_json(struct quern *quern, const char *const *texts,
-                            size_t count, struct quern_submitted *submitted,
+                            size_t count, const struct quern_beside *beside,
+                            struct quern_submitted *submitted,
                             struct quern_error *error)
 {
-    const struct batch batch = { .quern = quern,
-                                 .texts = texts,
-                                 .submitted = submitted };
+    const struct batch batch = {
+        .quern = quern, .texts = texts, .beside = beside, .submitted = submitted
+    };
 
     return submit_all(&batch, count, error);
 }

@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import threading
 import time
 
+import msgpack
 import pytest
 from command import QUERN
 from servers import SOURCE, wait_until
@@ -149,6 +151,106 @@ def test_the_same_id_gives_the_same_job(quern, redis):
     for _ in range(2):
         assert quern("submit", "--job", "-", stdin=job) == UNKNOWN + "\n"
     assert redis.xlen(f"{ROOT}work:default:normal") == 1
+
+
+# --- a job that is JSON, and options beside it ---------------------------------------
+
+OWN = {"prompt": "q", "queue": "own", "priority": "low", "idempotency_key": "own"}
+
+# an option of submit beside OWN; with --jobs too; what is then so
+HONOURED = [
+    ("--queue q2", True, "it is in that queue", ("queue", "q2")),
+    ("--priority high", True, "it has that priority", ("priority", "high")),
+    ("--priority normal", True, "also the usual one", ("priority", "normal")),
+    ("--delay 1h", True, "it comes later", ("state", "scheduled")),
+    ("--unique u", False, "it holds the key", ("unique_key", "u")),
+    ("--key k", False, "it has that key", ("idempotency_key", "k")),
+    ("--file a.csv", True, "it has the file", ("files", "a.csv")),
+]
+
+
+def facts_of(redis, id):
+    """What Redis knows of the job, its files, and its keys."""
+    facts = {"queue": "default", "priority": "normal", "tenant": "default"}
+    job = msgpack.unpackb(redis.get(f"{ROOT}body:{id}"))
+    for name in facts:  # in both it is the same
+        said = redis.hget(f"{ROOT}job:{id}", name)
+        facts[name] = said.decode() if said else facts[name]
+        assert job.get(name, facts[name]) == facts[name]
+    facts["state"] = redis.hget(f"{ROOT}job:{id}", "state").decode()
+    facts["files"] = " ".join(file["name"] for file in job.get("files", []))
+    for fact, kind in (("unique_key", "unique"), ("idempotency_key", "idem")):
+        for key in redis.keys(f"{ROOT}{kind}:default:*"):
+            if redis.get(key).decode() == id:
+                facts[fact] = key.decode().rsplit(":", 1)[1]
+    return facts
+
+
+@pytest.mark.parametrize("option, many, so, fact", HONOURED, ids=lambda v: str(v))
+def test_what_is_said_beside_a_job_wins(option, many, so, fact, quern, redis, tmp_path):
+    (tmp_path / "a.csv").write_text("a\n")
+    for flag in ["--job", "--jobs"] if many else ["--job"]:
+        own = {**OWN, "idempotency_key": f"own{flag}"}
+        id = quern("submit", flag, "-", *option.split(), stdin=json.dumps(own)).strip()
+        name, value = fact
+        assert facts_of(redis, id)[name] == value, (flag, so)
+
+
+# an option that a job says itself, and its name there
+REFUSED = [
+    ("--tenant acme", "tenant"),
+    ("--session lab", "session"),
+    ("--model big", "model"),
+    ("--system terse", "system"),
+    ("--tool python", "tools"),
+    ("--metadata a=b", "metadata"),
+    ("--max-turns 3", "limits.max_turns"),
+    ("--deadline 5s", "limits.deadline_ms"),
+    ("--cell-time 5s", "limits.cell_ms"),
+    ("--memory 1G", "limits.memory_bytes"),
+]
+
+
+@pytest.mark.parametrize("option, member", REFUSED)
+@pytest.mark.parametrize(
+    "verb", ["submit --job", "submit --jobs", "schedule add n @daily --job"]
+)
+def test_what_a_job_says_itself_is_refused_beside_it(
+    verb, option, member, quern, redis
+):
+    said = quern(*verb.split(), "-", *option.split(), stdin='{"prompt": "q"}', code=64)
+    name, flag = option.split()[0], verb.split()[-1]
+    assert f"{name} is not for {flag}, where the JSON says it: as {member}\n" in said
+    assert redis.keys(f"{ROOT}job:*") + redis.keys(f"{ROOT}schedule*") == []
+
+
+@pytest.mark.parametrize("option", ["--key k", "--unique u"])
+def test_one_key_is_not_for_many_jobs(option, quern, redis):
+    said = quern("submit", "--jobs", "-", *option.split(), stdin=LINES, code=64)
+    assert f"{option.split()[0]} is not for --jobs" in said
+    assert redis.keys(f"{ROOT}job:*") == []
+
+
+def test_every_option_is_one_or_the_other(quern):
+    """One that comes later must say what it is beside a job."""
+    about_calls = {"--out", "--job", "--jobs"}
+    listed = re.findall(r"^  .{4}(--[a-z-]+)", quern("help", "submit"), re.M)
+    known = {row[0].split()[0] for row in HONOURED + REFUSED} | about_calls
+    assert set(listed) - known == set()
+
+
+def test_settings_leave_a_job_alone_that_is_json(quern, redis):
+    settings = {
+        "QUERN_QUEUE": "theirs",
+        "QUERN_PRIORITY": "high",
+        "QUERN_TENANT": "acme",
+    }
+    for flag in ("--job", "--jobs"):
+        job = json.dumps({**OWN, "idempotency_key": flag})
+        id = quern("submit", flag, "-", stdin=job, **settings).strip()
+        facts = facts_of(redis, id)
+        assert (facts["queue"], facts["priority"]) == ("own", "low")
+        assert facts["tenant"] == "default"
 
 
 class LossyProxy(threading.Thread):
@@ -320,6 +422,7 @@ USAGE = [
     ("submit a --jobs b", "a question and --jobs: only one of them"),
     ("submit --job a --jobs b", "--job and --jobs: only one of them"),
     ("run --jobs a", "there is no option --jobs"),
+    ("run --job a --tenant b", "--tenant is not for --job, where the JSON says it"),
     ("get", "ID is missing"),
     ("get --nonsense", "there is no option --nonsense"),
     ("get -z", "there is no option -z"),

@@ -178,6 +178,54 @@ def first_of_its_line_and_nowhere_else(world):
     return job_key(id), "but in no stream and no lane"
 
 
+def in_line_but_not_listed_as_behind(world):
+    id = world.in_session()
+    world.redis.srem(world.key("behind:q"), id)
+    return job_key(id), "but is not listed among those behind them"
+
+
+def listed_as_behind(world, id):
+    world.redis.sadd(world.key("behind:q"), id)
+    return job_key(id)
+
+
+def behind_but_in_a_stream(world):
+    key = listed_as_behind(world, world.queued())
+    return key, "it stands in a stream or a lane, and is listed as behind"
+
+
+def behind_but_in_a_lane(world):
+    key = listed_as_behind(world, world.laned())
+    return key, "it stands in a stream or a lane, and is listed as behind"
+
+
+def behind_but_the_first_of_its_line(world):
+    id = world.in_session()
+    line = world.key(f"line:default/{world.jobs.facts(id)['session']}")
+    world.redis.zadd(line, {id: 1})
+    return job_key(id), "the first in the line of its session, but in no stream"
+
+
+def behind_but_it_runs(world):
+    key = listed_as_behind(world, world.running())
+    return key, "it runs, and is listed as behind"
+
+
+def behind_but_it_comes_later(world):
+    key = listed_as_behind(world, world.scheduled())
+    return key, "it is scheduled, and listed as behind"
+
+
+def behind_but_it_has_ended(world):
+    key = listed_as_behind(world, world.ended())
+    return key, "it is completed, but it is listed as behind"
+
+
+def behind_but_no_job(world):
+    listed_as_behind(world, job_id(990000))
+    return "behind:q", "it names job"
+
+
 def a_waiting_job_expires(world):
     id = world.queued()
     world.redis.expire(world.key(job_key(id)), 600)
@@ -280,6 +328,14 @@ BREAKS = [
     nothing_says_when_it_goes_on,
     out_of_its_line,
     first_of_its_line_and_nowhere_else,
+    in_line_but_not_listed_as_behind,
+    behind_but_in_a_stream,
+    behind_but_in_a_lane,
+    behind_but_the_first_of_its_line,
+    behind_but_it_runs,
+    behind_but_it_comes_later,
+    behind_but_it_has_ended,
+    behind_but_no_job,
     a_waiting_job_expires,
     an_ended_job_does_not_expire,
     events_do_not_expire,

@@ -419,6 +419,17 @@ def test_a_schedules_job_as_json(quern, jobs):
         assert f"{name}: a schedule's job can have none" in said
 
 
+def test_what_is_said_beside_a_schedules_job_wins(quern, redis, jobs, tmp_path):
+    (tmp_path / "a.csv").write_text("a\n")
+    job = json.dumps({"prompt": "q", "queue": "own"})
+    beside = "--queue q2 --priority low --unique u --file a.csv".split()
+    quern("schedule", "add", "n", "@daily", "--job", "-", *beside, stdin=job)
+    shown = quern.json("schedule", "show", "n")[0]["job"]
+    assert (shown["queue"], shown["priority"]) == ("q2", "low")
+    assert [file["name"] for file in shown["files"]] == ["a.csv"]
+    assert redis.hget(f"{jobs.root}schedule:n", "unique_key") == b"u"
+
+
 # --- words ----------------------------------------------------------------------
 
 USAGE = [

@@ -258,3 +258,50 @@ def test_jobs_run_where_the_disk_is_waited_for():
             assert stack.run(prompt="x")["status"] == "completed"
             counts = server.ask("INFO", "COMMANDSTATS")
             assert counts["cmdstat_waitaof"]["calls"] >= 3
+
+
+# --- quern doctor: whether the server can give what is asked for -----------------
+
+
+def doctor(server, folder, asked):
+    """(level, text) of what it says of durability."""
+    words = ["doctor", "--json", "--durability", asked]
+    out, err, _ = Command(server.url, folder).run(*words)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert lines, err
+    return [(x["level"], x["text"]) for x in lines if x["check"] == "durability"]
+
+
+def replication(server):
+    return server.ask("INFO", "REPLICATION")
+
+
+def test_doctor_counts_the_replicas_that_follow(pair, tmp_path):
+    master, replica = pair
+    fine = ("ok", "replica:1; 1 of 1 connected replica is in sync")
+    wait_until(lambda: replication(master)["slave0"]["state"] == "online")
+    assert doctor(master, tmp_path, "replica:1") == [fine]
+    ((level, text),) = doctor(master, tmp_path, "replica:2")
+    assert level == "fault" and "1 of 1 connected" in text
+    replica.ask("REPLICAOF", "NO", "ONE")
+    wait_until(lambda: replication(master)["connected_slaves"] == 0)
+    ((level, text),) = doctor(master, tmp_path, "replica:1")
+    assert level == "fault" and "0 of 0 connected replicas are in sync" in text
+    assert "fail with not_durable" in text
+    assert doctor(master, tmp_path, "async") == []
+
+
+def test_doctor_looks_whether_the_disk_can_be_waited_for(tmp_path):
+    with RedisServer(aof=True) as server:
+        if not has_waitaof(server):
+            ((level, text),) = doctor(server, tmp_path, "fsync")
+            assert (level, "WAITAOF" in text) == ("fault", True)
+            return
+        for name, value, level, said in [
+            ("appendfsync", "everysec", "ok", "appendfsync everysec"),
+            ("appendfsync", "no", "fault", "appendfsync no"),
+            ("appendonly", "no", "fault", "needs an append-only file"),
+        ]:
+            server.ask("CONFIG", "SET", name, value)
+            ((found, text),) = doctor(server, tmp_path, "fsync")
+            assert (found, said in text) == (level, True), text

@@ -144,6 +144,16 @@ def another_type(db, key):
     db.sadd(key, "x")
 
 
+def noise(db, key):
+    db.rpush(key, "x")
+
+
+def noise_in(db, key):
+    """Of a job whose facts say that it has one."""
+    noise(db, key)
+    db.hset(key.replace("journal:", "job:"), "journal", 1)
+
+
 # What somebody may do to a job's keys, and the job's state in the end. None:
 # nobody can say any more whose entry it was; it is kept under its own name.
 BROKEN = [
@@ -153,7 +163,8 @@ BROKEN = [
     ("numbered anew", "job", lambda db, key: db.hset(key, "seq", 0), "completed"),
     ("events of another type", "events", another_type, "completed"),
     ("a journal of another type", "journal", another_type, "completed"),
-    ("noise in the journal", "journal", lambda db, key: db.rpush(key, "x"), "failed"),
+    ("noise before its journal", "journal", noise, "completed"),
+    ("noise in its journal", "journal", noise_in, "failed"),
     ("no body", "body", lambda db, key: db.delete(key), "failed"),
     ("a body of another type", "body", another_type, "failed"),
 ]

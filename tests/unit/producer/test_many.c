@@ -15,6 +15,7 @@
 
 #include "producer/client/quern.h"
 #include "schemas/message/buf.h"
+#include "schemas/message/id.h"
 #include "schemas/redis/conn.h"
 #include "tests/unit/redis/server.h"
 
@@ -69,7 +70,8 @@ static char *fact_of(struct conn *conn, const char *id, const char *fact)
 {
     char text[128];
 
-    snprintf(text, sizeof(text), "HGET quern:{000}:job:%s %s", id, fact);
+    snprintf(text, sizeof(text), "HGET quern:{000}:job:%.*s %.40s", ID_LEN, id,
+             fact);
     redisReply *reply = call(conn, text);
     assert_non_null(reply);
     char *found = view_dup((struct view){ reply->str, reply->len });
@@ -82,7 +84,7 @@ static char *body_of(struct conn *conn, const char *id)
 {
     char text[96];
 
-    snprintf(text, sizeof(text), "GET quern:{000}:body:%s", id);
+    snprintf(text, sizeof(text), "GET quern:{000}:body:%.*s", ID_LEN, id);
     redisReply *reply = call(conn, text);
     assert_non_null(reply);
     assert_int_equal(reply->type, REDIS_REPLY_STRING);
@@ -149,64 +151,61 @@ static struct quern *open_quern(void)
     return quern;
 }
 
+static const struct quern_file no_file = { .path = "/none" };
+static const struct quern_file a_file = { .name = "x", .data = "x", .size = 1 };
+/* In one batch: each row finds what those before it have left. */
+static const struct {
+    const char *what;
+    struct quern_job job;
+    const char *code; /* "": it stands */
+    bool existed;
+} mixed[] = {
+    { "one", { .prompt = "1" }, "", false },
+    { "one with a key", { .prompt = "2", .idempotency_key = "k" }, "", false },
+    { "one without anything to do", { 0 }, "missing_field", false },
+    { "one after it", { .prompt = "3" }, "", false },
+    { "one with the same key",
+      { .prompt = "4", .idempotency_key = "k" },
+      "",
+      true },
+    { "one with a unique key",
+      { .prompt = "4", .unique_key = "u" },
+      "",
+      false },
+    { "one with that unique key",
+      { .prompt = "4", .unique_key = "u" },
+      "",
+      true },
+    { "one with a file",
+      { .prompt = "5", .files = &a_file, .file_count = 1 },
+      "",
+      false },
+    { "one with a file that is none",
+      { .prompt = "5", .files = &no_file, .file_count = 1 },
+      "bad_field",
+      false },
+    { "one that finds the queue full",
+      { .prompt = "6", .max_depth = 1 },
+      "queue_full",
+      false },
+    { "one of a tenant with room",
+      { .prompt = "6", .tenant = "t", .tenant_depth = 1 },
+      "",
+      false },
+    { "one of a tenant who has enough",
+      { .prompt = "6", .tenant = "t", .tenant_depth = 1 },
+      "queue_full",
+      false },
+    { "one with an id of another shape",
+      { .id = "7", .prompt = "7" },
+      "bad_field",
+      false },
+    { "the last", { .prompt = "8" }, "", false },
+};
+
 static void each_is_told_what_became_of_it(const struct way *way)
 {
-    static const struct quern_file none = { .path = "/none" };
-    static const struct quern_file file = { .name = "x",
-                                            .data = "x",
-                                            .size = 1 };
-    static const struct {
-        const char *what;
-        struct quern_job job;
-        const char *code; /* "": it stands */
-        bool existed;
-    } rows[] = {
-        { "one", { .prompt = "1" }, "", false },
-        { "one with a key",
-          { .prompt = "2", .idempotency_key = "k" },
-          "",
-          false },
-        { "one without anything to do", { 0 }, "missing_field", false },
-        { "one after it", { .prompt = "3" }, "", false },
-        { "one with the same key",
-          { .prompt = "4", .idempotency_key = "k" },
-          "",
-          true },
-        { "one with a unique key",
-          { .prompt = "4", .unique_key = "u" },
-          "",
-          false },
-        { "one with that unique key",
-          { .prompt = "4", .unique_key = "u" },
-          "",
-          true },
-        { "one with a file",
-          { .prompt = "5", .files = &file, .file_count = 1 },
-          "",
-          false },
-        { "one with a file that is none",
-          { .prompt = "5", .files = &none, .file_count = 1 },
-          "bad_field",
-          false },
-        { "one that finds the queue full",
-          { .prompt = "6", .max_depth = 1 },
-          "queue_full",
-          false },
-        { "one of a tenant with room",
-          { .prompt = "6", .tenant = "t", .tenant_depth = 1 },
-          "",
-          false },
-        { "one of a tenant who has enough",
-          { .prompt = "6", .tenant = "t", .tenant_depth = 1 },
-          "queue_full",
-          false },
-        { "one with an id of another shape",
-          { .id = "7", .prompt = "7" },
-          "bad_field",
-          false },
-        { "the last", { .prompt = "8" }, "", false },
-    };
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]), STAND = 7 };
+    enum { ROWS = sizeof(mixed) / sizeof(mixed[0]), STAND = 7 };
     struct quern_job jobs[ROWS];
     struct quern_submitted submitted[ROWS];
     struct quern_error error = { 0 };
@@ -214,15 +213,15 @@ static void each_is_told_what_became_of_it(const struct way *way)
     struct conn *conn = open_conn();
 
     for (size_t i = 0; i < ROWS; i++)
-        jobs[i] = rows[i].job;
+        jobs[i] = mixed[i].job;
     assert_false(way->submit(quern, jobs, ROWS, submitted, &error));
     assert_string_equal(error.code, "missing_field"); /* the first of them */
     for (size_t i = 0; i < ROWS; i++) {
-        print_message("%s: %s\n", way->name, rows[i].what);
+        print_message("%s: %s\n", way->name, mixed[i].what);
         const char *code =
             submitted[i].error.kind == 0 ? "" : submitted[i].error.code;
-        assert_string_equal(code, rows[i].code);
-        assert_int_equal(submitted[i].existed, rows[i].existed);
+        assert_string_equal(code, mixed[i].code);
+        assert_int_equal(submitted[i].existed, mixed[i].existed);
     }
     assert_string_equal(submitted[4].id.text, submitted[1].id.text);
     assert_string_not_equal(submitted[3].id.text, submitted[0].id.text);
@@ -351,7 +350,8 @@ static void json_is_as_good(void **state)
     struct quern *quern = open_quern();
 
     (void)state;
-    assert_false(quern_submit_many_json(quern, texts, 4, submitted, NULL));
+    assert_false(
+        quern_submit_many_json(quern, texts, 4, NULL, submitted, NULL));
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(submitted[i].error.code, codes[i]);
     quern_close(quern);
