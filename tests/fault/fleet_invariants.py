@@ -271,7 +271,7 @@ def whole_progress(seen, state, _):
         if [entry for entry, _ in job.events] != [f"{n}-0" for n in numbers]:
             yield f"{id}: events do not stand under their numbers"
         if id not in seen.events:
-            if seen.of["event"] or seen.events:
+            if seen.events:  # else nobody has followed anything
                 yield f"{id}: a follower has seen nothing of it"
             continue
         live = [(event["seq"], event["sha"]) for event in seen.events[id]]

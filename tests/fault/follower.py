@@ -1,7 +1,9 @@
 """Follows every job as clients are told to: subscribe, replay, then live.
 
 What it hears it writes down, each event once; when a job has ended it reads the
-result, as a client would.
+result, as a client would. Of a job that a schedule submits nobody tells it: what
+it has not heard of such a one it finds by the job's idempotency key, which
+stays for a day.
 """
 
 import collections
@@ -11,9 +13,11 @@ import msgpack
 import redis
 from history import sha_of
 from seen import is_end
+from state import BATCH, ask
 
 WAIT_S = 0.05
 CHANNELS = "*}:events:*"
+FIRED = "*}:idem:*:schedule:*"
 LOST = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError)
 
 
@@ -67,7 +71,7 @@ class Follower(threading.Thread):
                 self.stopped.wait(WAIT_S)
         try:
             with self.connect() as client:
-                self.replay(client, dict(self.open))
+                self.catch_up(client)
                 self.read_results(client)
         except LOST:
             pass  # what it has not seen is a breach, which the checker tells
@@ -84,7 +88,7 @@ class Follower(threading.Thread):
     def hear(self, client, message):
         """Subscribed, also once more: what was said before is read."""
         if message["type"] == "psubscribe":
-            self.replay(client, dict(self.open))
+            self.catch_up(client)
         elif message["type"] == "pmessage":
             root, _, job = message["channel"].decode().rpartition("events:")
             self.hear_event(client, root, job, message["data"])
@@ -97,6 +101,15 @@ class Follower(threading.Thread):
             self.take(job, data)
         elif seq > last:
             self.replay(client, {job: root})
+
+    def catch_up(self, client):
+        """With all that was said while it did not listen."""
+        keys = list(client.scan_iter(FIRED, count=BATCH))
+        for key, id in ask(client, keys, lambda pipe, key: pipe.get(key)):
+            job = (id or b"").decode()
+            if job and job not in self.last and job not in self.ended:
+                self.open.setdefault(job, key.decode().partition("idem:")[0])
+        self.replay(client, dict(self.open))
 
     def replay(self, client, roots):
         """roots: by job."""

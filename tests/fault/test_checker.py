@@ -368,6 +368,11 @@ def unheard(tale):
     )
 
 
+def fired_and_unheard(tale):
+    """A schedule's job: nobody told the follower of it."""
+    tale.lines = [line for line in tale.lines if line.get("job") != "ticked"]
+
+
 def heard_otherwise(tale):
     next(line for line in tale.lines if line.get("type") == "turn.started")["sha"] = "x"
 
@@ -486,6 +491,7 @@ WRONG = [
     (what_quern_check_finds, "conservation"),
     (a_gap, "whole_progress"),
     (unheard, "whole_progress"),
+    (fired_and_unheard, "whole_progress"),
     (heard_otherwise, "whole_progress"),
     (a_key_for_two, "idempotent"),
     (two_of_a_unique_key, "idempotent"),
