@@ -133,10 +133,12 @@ class Fleet(Stack):
         self.history.note("back")
 
     def bring_back(self):
-        """Who has lost its place, to stand by."""
+        """Who has lost its place, to stand by: not before it has all that the
+        other one has may that one be killed."""
         lost = getattr(self.redis, "lost", None)
         if lost is not None and not lost.alive():
             self.redis.start()
+            lost.wait_in_step()
 
     # -- the end
 

@@ -11,7 +11,7 @@ from wire import Wire
 
 SLOTS = 16
 # Long enough to be stopped in, short enough to be answered meanwhile.
-SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 1200}]}]
+SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 2000}]}]
 
 
 def slow(number):
@@ -23,15 +23,26 @@ def holds_all(fleet, worker):
     return len(list(held)) == SLOTS
 
 
+def answered(fleet):
+    counts = fleet.model.counts()
+    return counts["total"] - counts["open"]
+
+
 def round_of(fleet, number, after_the_end):
     """after_the_end: it wakes when the other one has ended all of it."""
+    asked_before = fleet.model.counts()["total"]
     with Wire(fleet.redis.socket, fleet.history) as way:
         with Wire(fleet.redis.socket, fleet.history) as other_way:
             zombie = fleet.hire(way, slots=SLOTS)
             jobs = [
                 fleet.client.submit(slow(number * SLOTS + n))[0] for n in range(SLOTS)
             ]
-            wait_until(lambda: holds_all(fleet, zombie), SLOW_S, "all of it runs")
+            wait_until(
+                lambda: holds_all(fleet, zombie)
+                and fleet.model.counts()["open"] == SLOTS,
+                SLOW_S,
+                "all of it runs",
+            )
             fleet.fault("consumer stopped")
             zombie.signal(signal.SIGSTOP)
             fleet.history.note("gone", consumer=zombie.name)
@@ -46,8 +57,10 @@ def round_of(fleet, number, after_the_end):
                 wait_until(
                     lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends"
                 )
-            # What it is to write must have reached it.
-            wait_until(lambda: fleet.model.counts()["open"] <= SLOTS, SLOW_S, "answers")
+            # What it is to write lies before it: it was the first to ask.
+            wait_until(
+                lambda: answered(fleet) >= asked_before + SLOTS, SLOW_S, "answers"
+            )
             zombie.signal(signal.SIGCONT)
             wait_until(lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends")
             time.sleep(fleet.settings["lease_ms"] / 1000)  # for what comes late
