@@ -411,6 +411,7 @@ static void on_lost(void *owner, const struct err *why)
     struct intake *intake = owner;
     intake->asked = intake->healing = false;
     intake->groups = 0;
+    intake->refused = strcmp(why->code, "redis_refused") == 0;
     /* Then no lease lasts of what may have been started, and no slot is kept.
      */
     alarm_set(intake->alarm, intake->consumer->settings.lease_ms);

@@ -113,15 +113,32 @@ def test_the_watchdog_hears_of_claiming_alone(tmp_path):
         wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed again")
 
 
-def test_the_watchdog_is_not_fed_by_who_is_refused(tmp_path):
-    """Its login may not read any more: it turns, and takes nothing."""
+def may_not_read(server):
+    """It turns, and takes nothing."""
+    server.ask("ACL", "SETUSER", "poor", "-xreadgroup")
+
+
+def is_locked_out(server):
+    """It cannot even greet."""
+    server.ask("ACL", "SETUSER", "poor", "resetpass", ">other")
+    for client in server.client().client_list():
+        if client["user"] == "poor":
+            server.ask("CLIENT", "KILL", "ID", client["id"])
+
+
+@pytest.mark.parametrize(
+    "refuse, told",
+    [(may_not_read, "claim.stuck"), (is_locked_out, "claim.lost")],
+)
+def test_the_watchdog_is_not_fed_by_who_is_refused(refuse, told, tmp_path):
     path = str(tmp_path / "notify")
     with socket.socket(
         socket.AF_UNIX, socket.SOCK_DGRAM
     ) as ear, RedisServer() as server, Stack(executor=False, server=server) as stack:
         ear.bind(path)
         ear.setblocking(False)
-        server.ask("ACL", "SETUSER", "poor", "on", ">pw", "~*", "&*", "+@all")
+        allowed = ["on", ">pw", "~*", "&*", "+@all"]
+        server.ask("ACL", "SETUSER", "poor", *allowed)
         url = server.url.replace("unix://", "unix://poor:pw@")
         os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"] = path, "1500000"
         try:
@@ -129,13 +146,15 @@ def test_the_watchdog_is_not_fed_by_who_is_refused(tmp_path):
         finally:
             del os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"]
         wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed")
-        server.ask("ACL", "SETUSER", "poor", "-xreadgroup")
-        consumer.wait_for('"claim.stuck"', 20)
+        refuse(server)
+        consumer.wait_for(f'"{told}"', 20)
+        wait_until(lambda: consumer.text().count(told) > 2, 20, "again")
         while hears(ear):
             pass
-        wait_until(lambda: consumer.text().count("claim.stuck") > 2, 20, "again")
+        before = consumer.text().count(told)
+        wait_until(lambda: consumer.text().count(told) > before + 2, 20, "again")
         assert hears(ear) is None
-        server.ask("ACL", "SETUSER", "poor", "+xreadgroup")
+        server.ask("ACL", "SETUSER", "poor", "reset", *allowed)
         wait_until(lambda: hears(ear) == b"WATCHDOG=1", 20, "it is fed again")
         assert stack.run(prompt="x")["status"] == "completed"
 

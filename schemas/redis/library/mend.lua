@@ -30,14 +30,15 @@ local function stand_again(job, now)
     end
 end
 
-local function mend_queued(job, now)
+-- stands: the bytes in its lane, nil when it is in none.
+local function mend_queued(job, now, stands)
     if job.entry ~= "" and stands_in_stream(job) then
         local ready = job.root .. "ready:" .. job.queue .. "/" .. job.tenant
         if call("ZSCORE", ready, job.id) then return 0 end
         call("ZADD", ready, now, job.id)
         return 1
     end
-    if job.place ~= "" and body_in_lane(job) then return 0 end
+    if stands then return 0 end
     if job.entry == "" and job.place == "" and job.session ~= "" then
         local session = job.tenant .. "/" .. job.session
         local first = first_in_line(job.root, session, now)
@@ -88,16 +89,16 @@ local function mend_scheduled(job, now)
 end
 
 -- The bytes of submit, in its lane or on their own; who runs it has them.
-local function has_body(job)
-    local inside = job.place ~= "" and body_in_lane(job)
-    return job.state == "in_progress" or inside and inside ~= ""
+local function has_body(job, stands)
+    return job.state == "in_progress" or stands and stands ~= ""
         or redis.call("EXISTS", body_key(job)) == 1
 end
 
 local function mend_job(root, id, now)
     local job = is_id(root, id) and load(root, id)
     if not job or TERMINAL[job.state] then return 0 end
-    if not has_body(job) then
+    local stands = job.place ~= "" and body_in_lane(job) or nil
+    if not has_body(job, stands) then
         end_job(job, now, "failed", "lost_body",
             "what was submitted is gone: somebody has deleted its body or lane")
         return 1
@@ -114,7 +115,7 @@ local function mend_job(root, id, now)
     if job.state == "scheduled" or job.state == "waiting" then
         return mend_scheduled(job, now)
     end
-    return mend_queued(job, now)
+    return mend_queued(job, now, stands)
 end
 
 -- Ids of a set that do not belong there, of up to a batch, leave it.
