@@ -107,11 +107,15 @@ static void beat_all(struct partition *partition)
     }
 }
 
-static void on_alarm(void *owner)
+void lease_beat(struct lease *lease)
 {
-    struct lease *lease = owner;
     alarm_set(lease->alarm, lease->partition->consumer->settings.lease_ms / 3);
     beat_all(lease->partition);
+}
+
+static void on_alarm(void *owner)
+{
+    lease_beat(owner);
 }
 
 /* [message, channel, "cancel <id>"] */
@@ -167,7 +171,6 @@ void lease_open(struct lease *lease)
                                        lease->partition->number);
     link_subscribe(lease->ears, key_view(&channel));
     link_open(lease->ears);
-    alarm_set(lease->alarm, lease->partition->consumer->settings.lease_ms / 3);
 }
 
 void lease_switch(struct lease *lease, const struct node *master)

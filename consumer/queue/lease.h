@@ -12,6 +12,8 @@
 struct lease *lease_new(struct partition *partition,
                         const struct address *address);
 void lease_open(struct lease *lease);
+/* Now, and every lease/3 from here on. */
+void lease_beat(struct lease *lease);
 void lease_switch(struct lease *lease, const struct node *master);
 void lease_free(struct lease *lease);
 

@@ -86,11 +86,14 @@ bool partitions_are_well(struct partitions *partitions)
     return well;
 }
 
+/* After an outage that was longer than a lease: first we keep what we hold. */
 static void on_ready(void *owner)
 {
-    struct partitions *partitions = owner;
-    for (size_t i = 0; i < partitions->count; i++)
-        upkeep_wake(partitions->list[i].upkeep);
+    struct partition *partition = owner;
+    struct partitions *partitions = partition->all;
+    lease_beat(partition->lease);
+    sweep_wake(partition->sweep);
+    upkeep_wake(partition->upkeep);
     if (partitions_are_ready(partitions))
         partitions->events.on_ready(partitions->owner);
     partitions_wake(partitions);
@@ -98,7 +101,8 @@ static void on_ready(void *owner)
 
 static void on_refused(void *owner, const struct err *why)
 {
-    struct partitions *partitions = owner;
+    const struct partition *partition = owner;
+    const struct partitions *partitions = partition->all;
     partitions->events.on_refused(partitions->owner, why);
 }
 
@@ -108,7 +112,9 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct consumer *consumer = partitions->consumer;
     struct partition *partition = &partitions->list[number];
     struct control_events events = { on_ready, on_refused };
-    *partition = (struct partition){ .consumer = consumer, .number = number };
+    *partition = (struct partition){ .all = partitions,
+                                     .consumer = consumer,
+                                     .number = number };
     struct control_setup setup = {
         .address = address,
         .names = &consumer->names,
@@ -118,8 +124,7 @@ static void open_partition(struct partitions *partitions, unsigned int number,
         .durability = consumer->durability,
         .looks = number == 0 || address->kind == ADDRESS_CLUSTER,
     };
-    partition->control =
-        control_new(consumer->loop, &setup, events, partitions);
+    partition->control = control_new(consumer->loop, &setup, events, partition);
     partition->intake = intake_new(partition, address, on_turn, partitions);
     partition->lease = lease_new(partition, address);
     partition->sweep = sweep_new(partition);
@@ -127,8 +132,6 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     control_open(partition->control);
     intake_open(partition->intake);
     lease_open(partition->lease);
-    sweep_open(partition->sweep);
-    upkeep_open(partition->upkeep);
 }
 
 struct partitions *partitions_new(struct consumer *consumer, size_t count,

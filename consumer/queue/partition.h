@@ -14,6 +14,7 @@
 #include "consumer/consumer.h"
 
 struct partition {
+    struct partitions *all;
     struct consumer *consumer;
     unsigned int number;
     struct control *control;

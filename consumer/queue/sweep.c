@@ -110,9 +110,10 @@ struct sweep *sweep_new(const struct partition *partition)
     return sweep;
 }
 
-void sweep_open(struct sweep *sweep)
+void sweep_wake(struct sweep *sweep)
 {
-    rest(sweep);
+    if (sweep->alive == NULL)
+        alarm_set(sweep->alarm, sweep->partition->consumer->settings.lease_ms);
 }
 
 void sweep_free(struct sweep *sweep)

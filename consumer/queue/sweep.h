@@ -9,7 +9,9 @@
 #include "consumer/queue/partition.h"
 
 struct sweep *sweep_new(const struct partition *partition);
-void sweep_open(struct sweep *sweep);
+/* Redis is there, for the first time or again: the next walk is a lease away,
+ * so that those who were cut off as we were can beat before. */
+void sweep_wake(struct sweep *sweep);
 void sweep_free(struct sweep *sweep);
 
 #endif

@@ -387,18 +387,17 @@ struct upkeep *upkeep_new(struct partition *partition)
     return upkeep;
 }
 
-void upkeep_open(struct upkeep *upkeep)
-{
-    for (int i = 0; i < CHORES; i++)
-        if (i != MEND)
-            rest(&upkeep->chores[i], upkeep->chores[i].rest_ms);
-}
-
+/* Each as if it had just been done, but the report, and leases: those who were
+ * away as we were have one more to beat in. */
 void upkeep_wake(struct upkeep *upkeep)
 {
-    struct chore *chore = &upkeep->chores[REPORT];
-    if (chore->step == NULL)
-        alarm_set(chore->alarm, 0);
+    const uint64_t lease_ms = upkeep->consumer->settings.lease_ms;
+    const uint64_t first[] = {
+        [REPORT] = 0, [PROMOTE] = PROMOTE_MS, [LAPSE] = lease_ms
+    };
+    for (int i = 0; i < MEND; i++)
+        if (upkeep->chores[i].step == NULL)
+            alarm_set(upkeep->chores[i].alarm, first[i]);
 }
 
 void upkeep_free(struct upkeep *upkeep)

@@ -4,7 +4,8 @@
  *             operators wish us to drain
  *   promote   every second, or sooner when something is due: jobs that come
  *             later, lanes, deadlines; schedules go off
- *   lapse     every lease/2: jobs whose leases have ended
+ *   lapse     every lease/2, and not before Redis has been there for a lease:
+ *             jobs whose leases have ended
  *   mend      when promote says that it is our turn, or we had to make a group:
  *             what other hands have destroyed, a walk over all keys
  *
@@ -18,8 +19,7 @@
 
 /* Of one partition, through its control; borrows it. */
 struct upkeep *upkeep_new(struct partition *partition);
-void upkeep_open(struct upkeep *upkeep);
-/* Redis is there: reports at once. */
+/* Redis is there, for the first time or again. */
 void upkeep_wake(struct upkeep *upkeep);
 /* Something is not there that was: walks from the beginning, at once. */
 void upkeep_mend(struct upkeep *upkeep);

@@ -268,6 +268,25 @@ def test_redis_dies_while_the_model_thinks(stack):
     assert stack.run(prompt="y")["status"] == "completed", "it claims again"
 
 
+def test_an_outage_longer_than_a_lease_takes_no_job_from_its_holder(stack):
+    """Who is back first must not think that the others have died."""
+    stack.model.script([{"text": "at last", "delay_ms": 25000}])
+    for _ in range(4):
+        stack.consumer(lease_ms=3000, slots=2)
+    jobs = [stack.submit(prompt=f"x{n}") for n in range(8)]
+    wait_until(lambda: stack.model.counts()["open"] == 8, 20, "all run")
+    for _ in range(2):
+        stack.redis.kill()
+        time.sleep(4)
+        stack.redis.start()
+        time.sleep(6)  # for two walks of those who look for the dead
+    for job in jobs:
+        result = stack.result(job)
+        assert result["status"] == "completed" and result["attempts"] == 1
+        stack.check_events(job)
+    assert stack.model.counts()["total"] == 8
+
+
 def test_redis_forgets_everything(stack):
     consumer = stack.consumer()
     assert stack.run(prompt="x")["status"] == "completed"
