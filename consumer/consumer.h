@@ -10,6 +10,7 @@
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
 
+#include "consumer/conversation/prompt.h"
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
 #include "consumer/queue/store.h"
@@ -50,6 +51,7 @@ struct consumer {
     struct executor *executor;
     struct http *http;
     struct endpoints endpoints;
+    struct prompts prompts;
     struct catalog catalog; /* what code may call */
     json_t *tools;          /* offered to a job that names none */
     struct fleet *fleet;

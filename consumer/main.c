@@ -122,6 +122,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
         !durability_parse(&consumer->durability, view_of(settings->durability),
                           err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
+        !prompts_load(&consumer->prompts, settings->prompts, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
@@ -149,6 +150,7 @@ static void serve(struct consumer *consumer)
     address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
+    prompts_finish(&consumer->prompts);
     json_decref(consumer->tools);
     free(consumer->slots);
 }

@@ -20,8 +20,10 @@ struct settings {
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;
-    char *models; /* JSON file, see endpoint.h */
-    char *tools;  /* JSON file, see catalog.h */
+    char *models;     /* JSON file, see endpoint.h */
+    char *tools;      /* JSON file, see catalog.h */
+    char *prompts;    /* folder, see prompt.h */
+    uint64_t repeats; /* of the same, see brake.h */
     char *base_url;
     char *key;
     char *model;

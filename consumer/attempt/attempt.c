@@ -326,6 +326,23 @@ static struct err why_of_cell(size_t number, const struct cell *cell)
     return why;
 }
 
+/* With the answer that was asked for. */
+static enum turn end_stopped(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    struct err why;
+    if (view_is(conversation->last, "loop"))
+        err_set(&why, ERR_REJECT, "loop",
+                "the model went round in circles: the same, with the same "
+                "outcome, more than %llu times",
+                (unsigned long long)attempt->consumer->settings.repeats);
+    else
+        err_set(&why, ERR_REJECT, "turn_limit",
+                "the model asked for another turn after %llu, the most it has",
+                (unsigned long long)conversation->turn - 1);
+    return end_as(attempt, STATE_INCOMPLETE, &why);
+}
+
 static enum turn decide_end(struct attempt *attempt)
 {
     static const struct err cut = {
@@ -334,8 +351,16 @@ static enum turn decide_end(struct attempt *attempt)
     };
     const struct conversation *conversation = &attempt->conversation;
     const struct record *failure = conversation_failure(conversation);
+    if (conversation->last.len > 0)
+        return end_stopped(attempt);
     if (conversation->cut)
         return end_as(attempt, STATE_INCOMPLETE, &cut);
+    if (conversation_is_idle(conversation)) {
+        struct err idle;
+        err_set(&idle, ERR_REJECT, "no_action",
+                "%d replies in a row could not be acted on", MAX_IDLE);
+        return end_as(attempt, STATE_INCOMPLETE, &idle);
+    }
     if (failure == NULL)
         return end_as(attempt, STATE_COMPLETED, NULL);
     struct err why = why_of_cell(conversation->result_count, &failure->cell);
@@ -351,17 +376,7 @@ static enum turn step_deciding(struct attempt *attempt)
         return attempt_go(attempt, PREPARING);
     if (next == NEXT_END)
         return decide_end(attempt);
-    uint64_t most = attempt->consumer->settings.max_turns;
-    uint64_t wish = attempt->job.limits.max_turns;
-    if (wish != 0 && wish < most)
-        most = wish;
-    if (attempt->conversation.turn < most)
-        return attempt_go(attempt, ASKING);
-    struct err why;
-    err_set(&why, ERR_REJECT, "turn_limit",
-            "the model asked for another turn after %llu, the most it has",
-            (unsigned long long)most);
-    return end_as(attempt, STATE_INCOMPLETE, &why);
+    return attempt_go(attempt, ASKING);
 }
 
 /* --------------------------------------------------------------- writing */
@@ -493,6 +508,7 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
     buf_finish(&attempt->offered);
+    buf_finish(&attempt->functions);
     buf_finish(&attempt->code);
     buf_finish(&attempt->record);
     buf_finish(&attempt->result);

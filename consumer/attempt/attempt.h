@@ -121,6 +121,7 @@ struct attempt {
     size_t journaled; /* records of the journal, those on their way, too */
     struct inner_call *inner; /* calls of its code, being made */
     struct buf offered;       /* what code may call, as JSON */
+    struct buf functions;     /* ... as CodeAct mode tells a model */
     struct buf code;          /* of the call that runs */
     struct buf record;        /* on its way into the journal */
     struct ending ending;

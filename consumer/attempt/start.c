@@ -77,6 +77,24 @@ static uint64_t least(uint64_t wish, uint64_t most)
 
 static void open_session(struct attempt *attempt);
 
+/* In CodeAct mode the model calls nothing: its code does. */
+static bool offer_tools(struct attempt *attempt, struct err *err)
+{
+    const struct catalog *catalog = &attempt->consumer->catalog;
+    const struct list *names = &attempt->job.tools;
+    attempt->tools = names->count == 0 ? json_incref(attempt->consumer->tools)
+                                       : tools_offer(catalog, names, err);
+    if (attempt->tools == NULL)
+        return false;
+    buf_init(&attempt->functions, MAX_TOOLS_BYTES);
+    if (attempt->job.mode == MODE_CODEACT) {
+        catalog_stubs(catalog, names, &attempt->functions);
+        json_decref(attempt->tools);
+        attempt->tools = NULL;
+    }
+    return true;
+}
+
 static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
@@ -99,11 +117,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
         if (until < attempt->deadline_ms)
             attempt->deadline_ms = until;
     }
-    attempt->tools =
-        job->tools.count == 0
-            ? json_incref(attempt->consumer->tools)
-            : tools_offer(&attempt->consumer->catalog, &job->tools, err);
-    if (attempt->tools == NULL)
+    if (!offer_tools(attempt, err))
         return false;
     if (job->kind != JOB_CONVERSATION)
         return true;

@@ -4,6 +4,7 @@
 #include "consumer/attempt/attempt.h"
 #include "consumer/conversation/arguments.h"
 #include "consumer/conversation/observation.h"
+#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
@@ -26,18 +27,37 @@ static struct record record_of(const struct attempt *attempt,
  */
 
 /* The model is told why, so that it can do better. */
-static enum turn refuse(struct attempt *attempt, const struct call *call,
-                        const char *sentence)
+static enum turn observe(struct attempt *attempt, const struct call *call,
+                         struct view text, int brake)
 {
     struct record record = record_of(attempt, call, RECORD_TOOL_RESULT);
-    CLEANUP(buf_finish) struct buf text;
-    buf_init(&text, 2048);
-    buf_printf(&text, "Error: %s. The call was not run.", sentence);
-    record.observation = buf_view(&text);
+    record.observation = text;
+    record.failed = true;
+    record.brake = brake;
     output_begin(&attempt->output, view_of(call->id),
                  (struct output_past){ 0 });
     return attempt_compose(attempt, &record) ? attempt_go(attempt, OBSERVED)
                                              : AGAIN;
+}
+
+static enum turn refuse(struct attempt *attempt, const struct call *call,
+                        const char *sentence)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 2048);
+    buf_printf(&text, "Error: %s. The call was not run.", sentence);
+    return observe(attempt, call, buf_view(&text), BRAKED_NOT);
+}
+
+/* It was done, and led nowhere, often enough. */
+static bool is_forbidden(const struct attempt *attempt, const struct call *call)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    uint64_t action =
+        brake_action(view_of(call->tool), buf_view(&attempt->code));
+    return attempt->job.kind == JOB_CONVERSATION && !call->intended &&
+           brake_before(conversation->deeds, conversation->result_count, action,
+                        attempt->consumer->settings.repeats) == BRAKE_FORBID;
 }
 
 /* The code of the call, into attempt->code. */
@@ -46,7 +66,7 @@ static bool read_code(struct attempt *attempt, const struct call *call,
 {
     buf_finish(&attempt->code);
     buf_init(&attempt->code, MAX_CODE_BYTES);
-    if (attempt->job.kind == JOB_CODE) {
+    if (call->is_code) {
         buf_add(&attempt->code, call->arguments);
         return true;
     }
@@ -98,6 +118,9 @@ enum turn step_preparing(struct attempt *attempt)
         attempt->begun = true;
         if (!read_code(attempt, call, &err))
             return refuse(attempt, call, err.text);
+        if (is_forbidden(attempt, call))
+            return observe(attempt, call, view_of(prompt_forbidden),
+                           BRAKED_FORBID);
         attempt->sent_before = call->intended;
         if (call->intended)
             return attempt_go(attempt, RUNNING);
@@ -172,6 +195,16 @@ enum turn step_running(struct attempt *attempt)
 
 /* ------------------------------------------------------------- observing */
 
+static bool leads_nowhere(const struct attempt *attempt,
+                          const struct record *record)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    struct deed deed =
+        brake_deed(brake_action(record->tool, record->cell.code), record);
+    return brake_hints(conversation->deeds, conversation->result_count, &deed,
+                       attempt->consumer->settings.repeats);
+}
+
 static void compose_result(struct attempt *attempt)
 {
     const struct call *call = conversation_call(&attempt->conversation);
@@ -182,6 +215,9 @@ static void compose_result(struct attempt *attempt)
     observation_write(&text, &record);
     if (attempt->job.kind != JOB_CODE)
         record.observation = buf_view(&text);
+    if (attempt->job.kind == JOB_CONVERSATION &&
+        leads_nowhere(attempt, &record))
+        record.brake = BRAKED_HINT;
     attempt_compose(attempt, &record);
 }
 

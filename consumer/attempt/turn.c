@@ -68,6 +68,25 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 
 /* ----------------------------------------------------------------- asking */
 
+static uint64_t least(uint64_t wish, uint64_t most)
+{
+    return wish == 0 || (most != 0 && wish > most) ? most : wish;
+}
+
+/* Why this turn is to be an answer; "": it need not be. */
+static const char *last_reason(const struct attempt *attempt)
+{
+    const struct settings *settings = &attempt->consumer->settings;
+    const struct conversation *conversation = &attempt->conversation;
+    uint64_t most = least(attempt->job.limits.max_turns, settings->max_turns);
+    if (conversation->turn >= most)
+        return "turn_limit";
+    if (brake_before(conversation->deeds, conversation->result_count, 0,
+                     settings->repeats) == BRAKE_LAST)
+        return "loop";
+    return "";
+}
+
 static bool make_call(struct attempt *attempt, struct err *err)
 {
     static const struct model_events events = { .on_text = on_text,
@@ -75,10 +94,14 @@ static bool make_call(struct attempt *attempt, struct err *err)
                                                 .on_done = on_model_done };
     uint64_t most = attempt->consumer->settings.max_tokens;
     uint64_t wish = attempt->job.limits.max_tokens;
-    json_t *messages = conversation_request(&attempt->conversation);
+    bool last = *last_reason(attempt) != '\0';
+    json_t *messages = conversation_request(
+        &attempt->conversation, &attempt->consumer->prompts,
+        buf_view(&attempt->functions), last);
     struct model_request request = {
         .messages = messages,
         .tools = attempt->tools,
+        .last = last,
         .max_tokens = wish == 0 || (most != 0 && wish > most) ? most : wish,
     };
     attempt->call = model_call_new(attempt->consumer->http, attempt->endpoint,
@@ -100,6 +123,7 @@ enum turn step_asking(struct attempt *attempt)
     struct record intent = { .kind = RECORD_MODEL_INTENT,
                              .attempt = attempt->number,
                              .turn = next_turn(attempt),
+                             .last = view_of(last_reason(attempt)),
                              .hash = view_of(model_call_hash(attempt->call)) };
     if (!attempt_compose(attempt, &intent))
         return AGAIN;

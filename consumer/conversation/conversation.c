@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
-#include "consumer/conversation/tools.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/json/convert.h"
 
 static json_t *json_text(struct view text)
@@ -20,58 +20,7 @@ static json_t *message_new(const char *role, struct view text)
     return json_pack("{s:s, s:o}", "role", role, "content", json_text(text));
 }
 
-static struct view string_view(const json_t *string)
-{
-    return (struct view){ json_string_value(string),
-                          json_string_length(string) };
-}
-
-static struct call *add_call(struct conversation *conversation)
-{
-    size_t index = conversation->call_count++;
-    struct call *call = &conversation->calls[index];
-    *call = (struct call){ 0 };
-    snprintf(call->id, sizeof(call->id), "%llu.%zu",
-             (unsigned long long)conversation->turn, index);
-    return call;
-}
-
-static void clear_calls(struct conversation *conversation, size_t room)
-{
-    free(conversation->calls);
-    conversation->calls = calloc(room + 1, sizeof(struct call));
-    if (conversation->calls == NULL)
-        abort();
-    conversation->call_count = 0;
-}
-
-static const char *keep_text(struct conversation *conversation,
-                             struct view text)
-{
-    char *kept = arena_alloc(&conversation->arena, text.len + 1);
-    if (text.len > 0)
-        memcpy(kept, text.data, text.len);
-    return kept; /* arenas are zeroed: it is terminated */
-}
-
 /* ------------------------------------------------------------ beginning */
-
-static void plan_cells(struct conversation *conversation)
-{
-    const struct view *cells = conversation->job->cells.items;
-    size_t count = conversation->job->cells.count;
-    bool own = conversation->job->session.len == 0;
-    conversation->turn = 1;
-    clear_calls(conversation, count);
-    for (size_t i = 0; i < count; i++) {
-        struct call *call = add_call(conversation);
-        call->tool = TOOL_PYTHON;
-        call->arguments = cells[i];
-        call->call_id = "";
-        /* Nothing to do, in a session that nobody else will see. */
-        call->answered = cells[i].len == 0 && own;
-    }
-}
 
 static bool add_messages(struct conversation *conversation, struct err *err)
 {
@@ -98,7 +47,7 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
 {
     *conversation = (struct conversation){ .job = job };
     if (job->kind == JOB_CODE) {
-        plan_cells(conversation);
+        calls_of_cells(conversation);
         return true;
     }
     if (job->kind == JOB_SESSION)
@@ -116,81 +65,13 @@ void conversation_finish(struct conversation *conversation)
     json_decref(conversation->messages);
     free(conversation->calls);
     free(conversation->results);
+    free(conversation->deeds);
     free(conversation->inner);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
 }
 
 /* -------------------------------------------------------------- replies */
-
-static bool id_is_used(const json_t *messages, const char *id)
-{
-    size_t i, j;
-    json_t *message, *call;
-    json_array_foreach(messages, i, message)
-        json_array_foreach(json_object_get(message, "tool_calls"), j, call) {
-            const char *used = json_string_value(json_object_get(call, "id"));
-            if (used != NULL && strcmp(used, id) == 0)
-                return true;
-        }
-    return false;
-}
-
-/* Endpoints refuse histories with missing or repeated ids, which models write
- * all the same. */
-static json_t *unique_id(const struct conversation *conversation,
-                         const json_t *calls, const json_t *id, size_t index)
-{
-    const char *text = json_is_string(id) ? json_string_value(id) : "";
-    bool used = *text == '\0' || id_is_used(conversation->messages, text);
-    for (size_t i = 0; i < index && !used; i++) {
-        const char *other =
-            json_string_value(json_object_get(json_array_get(calls, i), "id"));
-        used = other != NULL && strcmp(other, text) == 0;
-    }
-    if (!used)
-        return json_string(text);
-    return json_sprintf("%s_%llu_%zu", *text == '\0' ? "call" : text,
-                        (unsigned long long)conversation->turn, index);
-}
-
-/* What the history says the arguments were: the model's own bytes when an
- * endpoint takes them, else what they were understood as. */
-static json_t *sane_arguments(const struct call *call)
-{
-    if (arguments_are_plain(call->arguments))
-        return json_text(call->arguments);
-    const struct tool *tool = tool_find(view_of(call->tool));
-    CLEANUP(buf_finish) struct buf code;
-    buf_init(&code, MAX_RECORD_BYTES);
-    if (tool == NULL ||
-        !arguments_text(call->arguments, tool->text, tool->raw, &code, NULL))
-        return json_string("{}");
-    json_t *object = json_pack("{s:o}", tool->text, json_text(buf_view(&code)));
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_t *string = json_string(text == NULL ? "{}" : text);
-    free(text);
-    json_decref(object);
-    return string;
-}
-
-static void take_call(struct conversation *conversation, json_t *calls,
-                      size_t index)
-{
-    json_t *said = json_array_get(calls, index);
-    json_t *function = json_object_get(said, "function");
-    json_t *id =
-        unique_id(conversation, calls, json_object_get(said, "id"), index);
-    struct call *call = add_call(conversation);
-    call->call_id = keep_text(conversation, string_view(id));
-    call->tool =
-        keep_text(conversation, string_view(json_object_get(function, "name")));
-    struct view arguments = string_view(json_object_get(function, "arguments"));
-    call->arguments =
-        (struct view){ keep_text(conversation, arguments), arguments.len };
-    json_object_set_new(said, "id", id);
-    json_object_set_new(function, "arguments", sane_arguments(call));
-}
 
 static bool apply_reply(struct conversation *conversation,
                         const struct record *record, struct err *err)
@@ -203,24 +84,22 @@ static bool apply_reply(struct conversation *conversation,
                        "record %zu of the journal holds no message",
                        conversation->records);
     }
-    json_t *calls = json_object_get(message, "tool_calls");
     conversation->turn++;
     conversation->asked = false;
-    clear_calls(conversation, json_array_size(calls));
-    for (size_t i = 0; i < json_array_size(calls); i++)
-        take_call(conversation, calls, i);
-    struct view text = string_view(json_object_get(message, "content"));
-    bool notice = record->observation.len > 0;
-    if (json_array_size(calls) > 0 || text.len > 0)
+    struct asked asked = calls_of_reply(conversation, message, record);
+    bool idle = asked.notice.len > 0;
+    if (conversation->call_count > 0 ||
+        reply_json_text(message, "content").len > 0)
         json_array_append(conversation->messages, message);
-    if (notice)
+    if (idle)
         json_array_append_new(conversation->messages,
-                              message_new("user", record->observation));
+                              message_new("user", asked.notice));
     json_decref(message);
-    conversation->over = conversation->call_count == 0 && !notice;
-    conversation->cut =
-        conversation->over && (view_is(record->finish_reason, "length") ||
-                               view_is(record->finish_reason, "max_tokens"));
+    conversation->answer = asked.answer;
+    conversation->idle = idle ? conversation->idle + 1 : 0;
+    conversation->over =
+        (conversation->call_count == 0 && !idle) || conversation->last.len > 0;
+    conversation->cut = conversation->over && record_is_cut(record);
     conversation->model_ms += record->ms;
     conversation->usage.input_tokens += record->usage.input_tokens;
     conversation->usage.output_tokens += record->usage.output_tokens;
@@ -278,6 +157,43 @@ static bool apply_inner(struct conversation *conversation,
                    conversation->records);
 }
 
+static void add_result(struct conversation *conversation,
+                       const struct call *call, const struct record *record)
+{
+    size_t count = conversation->result_count + 1;
+    conversation->results = reallocarray(conversation->results, count,
+                                         sizeof(*conversation->results));
+    conversation->deeds =
+        reallocarray(conversation->deeds, count, sizeof(*conversation->deeds));
+    if (conversation->results == NULL || conversation->deeds == NULL)
+        abort();
+    struct view what =
+        record->cell.code.len > 0 ? record->cell.code : call->arguments;
+    struct deed deed =
+        brake_deed(brake_action(view_of(call->tool), what), record);
+    deed.refused = record->brake == BRAKED_FORBID;
+    conversation->results[count - 1] = *record;
+    conversation->deeds[count - 1] = deed;
+    conversation->result_count = count;
+}
+
+/* As the model is told: code in a text has no id that a tool message needs. */
+static json_t *observation_of(const struct call *call,
+                              const struct record *record)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 2 * (size_t)MAX_RECORD_BYTES);
+    if (call->is_code)
+        buf_add(&text, VIEW("Observation:\n"));
+    buf_add(&text, record->observation);
+    if (record->brake == BRAKED_HINT)
+        buf_add(&text, view_of(prompt_circles));
+    if (call->is_code)
+        return message_new("user", buf_view(&text));
+    return json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
+                     call->call_id, "content", json_text(buf_view(&text)));
+}
+
 static bool apply_tool(struct conversation *conversation,
                        const struct record *record, struct err *err)
 {
@@ -298,19 +214,10 @@ static bool apply_tool(struct conversation *conversation,
     if (record->emptied)
         conversation->files_there = false;
     conversation->tools_ms += record->ms;
-    struct record *results =
-        reallocarray(conversation->results, conversation->result_count + 1,
-                     sizeof(*results));
-    if (results == NULL)
-        abort();
-    conversation->results = results;
-    results[conversation->result_count++] = *record;
+    add_result(conversation, call, record);
     if (conversation->messages != NULL)
         json_array_append_new(conversation->messages,
-                              json_pack("{s:s, s:s, s:o}", "role", "tool",
-                                        "tool_call_id", call->call_id,
-                                        "content",
-                                        json_text(record->observation)));
+                              observation_of(call, record));
     return true;
 }
 
@@ -330,6 +237,7 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
         if (!record.failed)
             conversation->usage.repeated_calls += conversation->asked;
         conversation->asked = !record.failed;
+        conversation->last = record.last;
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);
@@ -363,7 +271,10 @@ const struct call *conversation_call(const struct conversation *conversation)
 
 enum next conversation_next(const struct conversation *conversation)
 {
-    if (conversation->over || conversation_failure(conversation) != NULL)
+    /* Asked for an answer it may write calls all the same: nobody makes them.
+     */
+    if (conversation->over || conversation_is_idle(conversation) ||
+        conversation_failure(conversation) != NULL)
         return NEXT_END;
     if (conversation_call(conversation) != NULL)
         return NEXT_CALL;
@@ -396,7 +307,26 @@ void conversation_rerun(struct conversation *conversation, struct view call)
             conversation->inner[i].asked_as = 0;
 }
 
-json_t *conversation_request(const struct conversation *conversation)
+bool conversation_is_idle(const struct conversation *conversation)
+{
+    return conversation->idle >= MAX_IDLE;
+}
+
+/* Of the first message of the user, so that the instructions stay as they are:
+ * endpoints charge less for a beginning that they know. */
+static enum language language_asked(const struct conversation *conversation)
+{
+    size_t i;
+    json_t *message;
+    json_array_foreach(conversation->messages, i, message)
+        if (view_is(reply_json_text(message, "role"), "user"))
+            return language_of(reply_json_text(message, "content"));
+    return LANGUAGE_EN;
+}
+
+json_t *conversation_request(const struct conversation *conversation,
+                             const struct prompts *prompts,
+                             struct view functions, bool last)
 {
     json_t *request = json_array();
     json_t *first = json_array_get(conversation->messages, 0);
@@ -407,14 +337,18 @@ json_t *conversation_request(const struct conversation *conversation)
     /* One system message: many endpoints take no second one. */
     if (role != NULL && strcmp(role, "system") == 0 &&
         json_is_string(content)) {
-        own = string_view(content);
+        own = reply_json_text(first, "content");
         from = 1;
     }
     CLEANUP(buf_finish) struct buf system;
-    prompt_write(&system, conversation->job, own);
+    prompt_write(&system, prompts, conversation->job,
+                 language_asked(conversation), functions, own);
     json_array_append_new(request, message_new("system", buf_view(&system)));
     for (size_t i = from; i < json_array_size(conversation->messages); i++)
         json_array_append(request, json_array_get(conversation->messages, i));
+    if (last)
+        json_array_append_new(request,
+                              message_new("user", view_of(prompt_last)));
     return request;
 }
 
@@ -431,11 +365,13 @@ struct view conversation_answer(const struct conversation *conversation)
 {
     if (conversation->job->kind == JOB_CODE)
         return code_answer(conversation);
+    if (conversation->over && conversation->answer.len > 0)
+        return conversation->answer;
     size_t end = json_array_size(conversation->messages);
     for (size_t i = end; i-- > conversation->given;) {
         json_t *message = json_array_get(conversation->messages, i);
         const char *role = json_string_value(json_object_get(message, "role"));
-        struct view text = string_view(json_object_get(message, "content"));
+        struct view text = reply_json_text(message, "content");
         if (role != NULL && strcmp(role, "assistant") == 0 && text.len > 0)
             return text;
     }

@@ -15,9 +15,12 @@
 
 #include <jansson.h>
 
+#include "consumer/conversation/brake.h"
+#include "consumer/conversation/prompt.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
+enum { MAX_IDLE = 3 };
 enum next { NEXT_ASK, NEXT_CALL, NEXT_END };
 
 /* One call of the turn. */
@@ -26,6 +29,7 @@ struct call {
     const char *call_id; /* the model's own, made unique */
     const char *tool;    /* name, as the model wrote it */
     struct view arguments;
+    bool is_code;  /* arguments are the code itself */
     bool intended; /* tool_intent is in the journal */
     bool answered; /* tool_result is */
 };
@@ -52,11 +56,15 @@ struct conversation {
     bool asked;         /* the last record is a model_intent that may be paid */
     bool over;          /* the last reply is the answer */
     bool cut;           /* ... and stopped by its length */
+    size_t idle;        /* replies in a row of which nothing could be done */
+    struct view answer; /* of the last reply, when there is nothing to do */
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
     struct record *results; /* the tool_results, in order */
+    struct deed *deeds;     /* of each of these */
     size_t result_count;
+    struct view last;    /* why an answer was asked for; empty: it was not */
     struct inner *inner; /* calls that code made, in order */
     size_t inner_count;
     struct usage usage;
@@ -84,12 +92,18 @@ struct inner *conversation_inner(struct conversation *conversation,
 /* The code of that call runs from its beginning. */
 void conversation_rerun(struct conversation *conversation, struct view call);
 
-/* What the model is sent: a new reference. */
-json_t *conversation_request(const struct conversation *conversation);
+/* What the model is sent: a new reference. functions: stubs of what its code
+ * may call, for CodeAct mode. last: an answer is asked for. */
+json_t *conversation_request(const struct conversation *conversation,
+                             const struct prompts *prompts,
+                             struct view functions, bool last);
 
 /* The last text of the assistant; for kind code the value of the last cell, or
  * what it printed. Borrowed; may be empty. */
 struct view conversation_answer(const struct conversation *conversation);
+
+/* The model has said nothing that can be acted on, MAX_IDLE times in a row. */
+bool conversation_is_idle(const struct conversation *conversation);
 
 /* Kind code: the cell that did not end ok; NULL: none. */
 const struct record *

@@ -1,14 +1,43 @@
-/* prompt.h - what every model is told before anything else. */
+/* prompt.h - what every model is told before anything else, and what we tell it
+ * of replies that cannot be acted on.
+ *
+ * The instructions are the files of prompts/, one for each mode and language;
+ * a folder of the operator's may have others under the same names. Who writes
+ * Chinese is answered best by a model that is told so in Chinese. */
 #ifndef CONSUMER_PROMPT_H
 #define CONSUMER_PROMPT_H
 
 #include "schemas/message/buf.h"
 #include "schemas/message/job.h"
 
-/* Initializes out. own: the system message of the job; may be empty. */
-void prompt_write(struct buf *out, const struct job *job, struct view own);
+enum language { LANGUAGE_EN, LANGUAGE_ZH, LANGUAGES };
+enum { PROMPT_MODES = MODE_CODEACT + 1, MAX_PROMPT_BYTES = 32 << 10 };
 
-/* What the model is told when its reply was cut inside a tool call. */
-extern const char prompt_cut[];
+struct prompts {
+    char *texts[PROMPT_MODES][LANGUAGES]; /* the operator's; NULL: ours */
+};
+
+/* folder: "" means ours. What it does not have is ours; a file that is there
+ * must be UTF-8 and no longer than MAX_PROMPT_BYTES. Error: bad_setting. */
+bool prompts_load(struct prompts *prompts, const char *folder, struct err *err);
+void prompts_finish(struct prompts *prompts);
+
+/* Of a text that a user wrote: most of its letters are Han, none are kana. */
+enum language language_of(struct view text);
+
+/* Initializes out. functions: stubs of what code may call; own: the system
+ * message of the job; each may be empty. */
+void prompt_write(struct buf *out, const struct prompts *prompts,
+                  const struct job *job, enum language language,
+                  struct view functions, struct view own);
+
+/* What the model is told when its reply was cut inside a tool call; when its
+ * block of code was; when it wrote neither code nor an answer; when what it did
+ * leads nowhere, is not done any more, and when it is to answer now. */
+extern const char prompt_cut[], prompt_unclosed[], prompt_idle[];
+extern const char prompt_circles[], prompt_forbidden[], prompt_last[];
+
+extern const char prompt_tools_en[], prompt_tools_zh[];
+extern const char prompt_codeact_en[], prompt_codeact_zh[];
 
 #endif

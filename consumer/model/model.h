@@ -29,6 +29,7 @@ struct model_request {
     json_t *messages;    /* array; must stay as it is while the call lives */
     json_t *tools;       /* array of {type, function}; NULL or empty: none */
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
+    bool last;           /* the tools are shown, and must not be called */
 };
 
 struct model_failure {

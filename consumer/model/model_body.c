@@ -48,14 +48,18 @@ static json_t *fit_messages(const struct model_endpoint *endpoint,
     return list;
 }
 
+/* What must not be called is shown all the same: some endpoints refuse a
+ * history of calls without it. */
 static void set_tools(json_t *body, const struct model_endpoint *endpoint,
-                      json_t *tools)
+                      json_t *tools, bool last)
 {
-    if (json_array_size(tools) == 0)
+    bool chooses = !has(endpoint, QUIRK_NO_TOOL_CHOICE);
+    if (json_array_size(tools) == 0 || (last && !chooses))
         return;
     json_object_set(body, "tools", tools);
-    if (!has(endpoint, QUIRK_NO_TOOL_CHOICE))
-        json_object_set_new(body, "tool_choice", json_string("auto"));
+    if (chooses)
+        json_object_set_new(body, "tool_choice",
+                            json_string(last ? "none" : "auto"));
 }
 
 static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,
@@ -76,7 +80,7 @@ static json_t *make_json(const struct model_endpoint *endpoint,
                              fit_messages(endpoint, request->messages));
 
     json_object_update_missing(body, endpoint->parameters);
-    set_tools(body, endpoint, request->tools);
+    set_tools(body, endpoint, request->tools, request->last);
     set_max_tokens(body, endpoint, request->max_tokens);
     if (has(endpoint, QUIRK_NO_STREAM))
         return body;

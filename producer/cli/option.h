@@ -38,6 +38,7 @@ struct options {
     const char *jobs;
     const char *queue;
     int priority; /* enum quern_priority */
+    int mode;     /* enum quern_mode */
     const char *tenant;
     const char *key;
     struct texts metadata;

@@ -6,6 +6,7 @@
 
 #define AT(member) offsetof(struct options, member)
 
+static const char *const modes[] = { "tools", "codeact", NULL };
 static const char *const priorities[] = { "normal", "high", "low", NULL };
 
 #define JOBS ",run,submit,exec,"
@@ -49,6 +50,15 @@ const struct option option_table[] = {
       .value = "NAME",
       .verbs = ",run,submit," SCHEDULED,
       .about = "a model of the operator's configuration" },
+    { .name = "mode",
+      .type = OPTION_CHOICE,
+      .offset = AT(mode),
+      .member = "mode",
+      .value = "WORD",
+      .verbs = ",run,submit," SCHEDULED,
+      .about = "tools: the model calls them; codeact: the code that it writes "
+               "is run (tools)",
+      .choices = modes },
     { .name = "system",
       .type = OPTION_TEXT,
       .offset = AT(system),

@@ -150,6 +150,7 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         .session = view_of(from->session),
         .prompt = view_of(from->prompt),
         .system = view_of(from->system),
+        .mode = (int)from->mode,
         .model = view_of(from->model),
         .tools = text_list(from->tools, from->tool_count, arena),
         .cells = text_list(from->cells, from->cell_count, arena),

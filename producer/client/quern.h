@@ -92,6 +92,8 @@ struct quern_pair {
 };
 
 enum quern_kind { QUERN_CONVERSATION, QUERN_CODE, QUERN_SESSION };
+/* How the model acts: it calls tools, or the code in what it writes is run. */
+enum quern_mode { QUERN_TOOLS, QUERN_CODEACT };
 enum quern_priority { QUERN_NORMAL, QUERN_HIGH, QUERN_LOW };
 
 /* What a job of kind session does with its session. */
@@ -117,6 +119,7 @@ struct quern_job {
     const char *messages; /* OpenAI chat form: a JSON array */
     const char *prompt;   /* one user message */
     const char *system;   /* the system message before prompt */
+    enum quern_mode mode;
     const char *model;
     const char *const *tools; /* NULL: every tool */
     size_t tool_count;

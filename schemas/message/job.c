@@ -111,7 +111,9 @@ static const struct field job_fields[] = {
         "The conversation so far, in OpenAI's chat form; or prompt"),
     TEXT(job, prompt, 0, MAX_TEXT_BYTES, "One user message; or messages"),
     TEXT(job, system, 0, MAX_TEXT_BYTES, "System message, before the others"),
-    ENUM(job, mode, 0, mode_names, "tools: function calling"),
+    ENUM(job, mode, 0, mode_names,
+         "tools: function calling. codeact: the code in what the model writes "
+         "is run"),
     TEXT(job, model, 0, MAX_NAME_BYTES,
          "A name of the operator's configuration; absent: its default"),
     LIST(job, tools, 0, text, MAX_TOOLS, "Names of tools; absent: all"),
@@ -385,9 +387,6 @@ static bool check_kind(const struct job *job, struct err *err)
     if (job->cells.count > 0)
         return err_set(err, ERR_REJECT, "bad_field",
                        "cells are for kind code, not for a conversation");
-    if (job->mode == MODE_CODEACT)
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "mode codeact is not offered; use tools");
     return true;
 }
 

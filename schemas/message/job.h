@@ -82,8 +82,7 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 /* message_decode(), then what no single row can say: a conversation has
  * messages (an array of maps with a role) or a prompt, not both; code has
  * cells; kind session has a session, and what its action needs and nothing
- * else; file names are base names, told apart from each other; MODE_CODEACT is
- * refused while the consumer does not speak it. */
+ * else; file names are base names, told apart from each other. */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 

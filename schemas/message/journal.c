@@ -8,6 +8,8 @@ const char *const record_kind_names[] = {
     "model_intent", "model_reply", "tool_intent", "tool_result", NULL,
 };
 
+const char *const record_brake_names[] = { "none", "hint", "forbid", NULL };
+
 static const struct field record_fields[] = {
     ENUM(record, kind, FIELD_REQUIRED | FIELD_ALWAYS, record_kind_names,
          "What is about to be done, or was done"),
@@ -24,8 +26,12 @@ static const struct field record_fields[] = {
     UINT(record, number, 0, MAX_NUMBER,
          "tool_*: of a call that the code of the call makes"),
     BOOL(record, failed, 0,
-         "model_intent: refused; tool_result of a call of code: observation "
+         "model_intent: refused; tool_result: not carried out, observation "
          "says why"),
+    TEXT(record, last, 0, MAX_NAME_BYTES,
+         "model_intent: why an answer was asked for, without tools"),
+    ENUM(record, brake, 0, record_brake_names,
+         "tool_result: what was done because it goes round in circles"),
     TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,
          "The model's own tool_call_id"),
     TEXT(record, tool, FIELD_RAW, MAX_SENTENCE_BYTES,

@@ -27,6 +27,10 @@ enum record_kind {
 };
 extern const char *const record_kind_names[];
 
+/* What was done about a model that goes round in circles. */
+enum record_brake { BRAKED_NOT, BRAKED_HINT, BRAKED_FORBID };
+extern const char *const record_brake_names[];
+
 struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;
@@ -39,9 +43,12 @@ struct record {
     struct view call;        /* tool_*: unique in the job, "turn.index" */
     uint64_t number;         /* tool_*: of a call that the code of that call
                                 makes, from 1; 0: the call itself */
-    bool failed;             /* model_intent: see above. tool_result of such:
-                                observation says why; else it is the value,
-                                JSON */
+    bool failed;             /* model_intent: see above. tool_result: it was
+                                not carried out, observation says why; of a
+                                call of code it is the value else, JSON */
+    struct view last;        /* model_intent: why no tools were offered, but an
+                                answer asked for: a code */
+    int brake;               /* tool_result: enum record_brake */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */
     struct view arguments;   /* tool_intent: as the model wrote them */

@@ -48,7 +48,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         *"submit question --file sales.csv --session lab --model big".split(),
         *"--system terse --tool python --priority normal --tenant acme".split(),
         *"--metadata a=b=c --metadata d=e --max-turns 7 --deadline 90s".split(),
-        *"--cell-time 500ms --memory 512M".split(),
+        *"--cell-time 500ms --memory 512M --mode codeact".split(),
     ).strip()
     job = consumer.take().job
     sha = hashlib.sha256(b"a,b\n1,2\n").hexdigest()
@@ -60,6 +60,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         "files": [{"name": "sales.csv", "blob": sha, "bytes": 8}],
         "session": "lab",
         "model": "big",
+        "mode": "codeact",
         "system": "terse",
         "tools": ["python"],
         "tenant": "acme",
@@ -201,6 +202,7 @@ REFUSED = [
     ("--tenant acme", "tenant"),
     ("--session lab", "session"),
     ("--model big", "model"),
+    ("--mode codeact", "mode"),
     ("--system terse", "system"),
     ("--tool python", "tools"),
     ("--metadata a=b", "metadata"),

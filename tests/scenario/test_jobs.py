@@ -188,13 +188,55 @@ def test_a_call_that_was_cut_is_not_run(stack):
 
 
 def test_the_limit_of_turns(stack):
-    reply = {"text": "Let me see.", "tool_calls": [call_of("1")]}
-    stack.model.script([reply] * 10)
+    """Then it is asked for what it knows, without tools."""
+    replies = [{"text": "Wait.", "tool_calls": [call_of(str(n))]} for n in range(9)]
+    last = {"match": "No more tools", "replies": [{"text": "Three, I think."}]}
+    stack.model.script([last, {"match": "go", "replies": replies}])
     result = stack.run(prompt="go", limits={"max_turns": 3})
     assert result["status"] == "incomplete"
     assert result["error"]["code"] == "turn_limit"
-    assert result["answer"] == "Let me see."
-    assert stack.model.counts()["total"] == 3 and len(result["cells"]) == 3
+    assert result["answer"] == "Three, I think."
+    assert stack.model.counts()["total"] == 4 and len(result["cells"]) == 3
+    assert stack.model.request()["tool_choice"] == "none"
+
+
+def test_a_last_answer_that_calls_again_is_none(stack):
+    reply = {"text": "Let me see.", "tool_calls": [call_of("1")]}
+    stack.model.script([{"match": "", "replies": [reply] * 10}])
+    result = stack.run(prompt="go", limits={"max_turns": 1})
+    assert result["error"]["code"] == "turn_limit"
+    assert result["answer"] == "Let me see." and len(result["cells"]) == 1
+
+
+CIRCLES = [
+    ("the same", ["1 + 1"] * 9, 4),
+    ("an error, with other addresses", ["print(object())\n1 / 0"] * 9, 3),
+    ("by turns", ["1 + 1", "2 + 2"] * 9, 8),
+]
+
+
+@pytest.mark.parametrize("codes, ran", [row[1:] for row in CIRCLES])
+def test_who_goes_round_in_circles_is_stopped(stack, codes, ran):
+    """A hint, then it is not run, then an answer is asked for."""
+    replies = [{"tool_calls": [call_of(code)]} for code in codes]
+    last = {"match": "No more tools", "replies": [{"text": "I give up."}]}
+    stack.model.script([last, {"match": "go", "replies": replies}])
+    result = stack.run(prompt="go", limits={"max_turns": 20})
+    assert result["status"] == "incomplete" and result["error"]["code"] == "loop"
+    assert result["answer"] == "I give up." and len(result["cells"]) == ran
+    told = [m["content"] for m in stack.model.request()["messages"]]
+    hints = [n for n, text in enumerate(told) if "You have done this before" in text]
+    refused = [n for n, text in enumerate(told) if "Error: not run" in text]
+    assert hints and len(refused) == 2 and max(hints) < min(refused)
+
+
+def test_who_gets_on_is_not_stopped(stack):
+    """The same code, and each time something else comes of it."""
+    code = "n = globals().get('n', 0) + 1; n"
+    replies = [{"tool_calls": [call_of(code)]}] * 8 + [{"text": "eight"}]
+    stack.model.script(replies)
+    result = stack.run(prompt="go")
+    assert result["status"] == "completed" and len(result["cells"]) == 8
 
 
 def test_a_cell_has_its_time(stack):

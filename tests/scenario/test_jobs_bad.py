@@ -67,12 +67,7 @@ BAD = [
         "prompt",
     ),
     ("an unknown kind", packed(kind="dance", prompt="x"), "bad_field", "kind"),
-    (
-        "a mode that is not offered",
-        packed(mode="codeact", prompt="x"),
-        "bad_field",
-        "codeact",
-    ),
+    ("a mode that is none", packed(mode="dance", prompt="x"), "bad_field", "mode"),
     ("code without cells", packed(kind="code"), "missing_field", "cells"),
     (
         "a model that is not configured",

@@ -16,12 +16,21 @@ static bool has_role(const json_t *message, const char *role)
     return is && strcmp(is, role) == 0;
 }
 
+/* Code that a text brought has come back in a message of the user. */
+static bool is_question(const json_t *message)
+{
+    const char *text = json_string_value(json_object_get(message, "content"));
+
+    return has_role(message, "user") &&
+           !(text && strncmp(text, "Observation:", 12) == 0);
+}
+
 /* The position behind the last message of the user. */
 static size_t after_question(const json_t *messages)
 {
     size_t i = json_array_size(messages);
 
-    while (i > 0 && !has_role(json_array_get(messages, i - 1), "user"))
+    while (i > 0 && !is_question(json_array_get(messages, i - 1)))
         i--;
     return i;
 }

@@ -297,7 +297,9 @@ static void test_the_request(void **state)
                        .system = VIEW("Be brief."),
                        .files = { &file, 1 } };
     struct conversation all = begin(&job);
-    json_t *request = conversation_request(&all);
+    const struct prompts ours = { 0 };
+    json_t *request =
+        conversation_request(&all, &ours, (struct view){ 0 }, false);
     const char *system = text_of(request, 0, "content");
     assert_int_equal(json_array_size(request), 2);
     assert_non_null(strstr(system, "execute_python_code"));

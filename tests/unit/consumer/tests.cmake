@@ -1,4 +1,4 @@
-foreach(module arguments blob catalog conversation ends fold known observation output
+foreach(module arguments blob brake catalog conversation ends fold known observation output
     request result settings text told)
   unit_test(consumer/${module} consumer_core)
 endforeach()

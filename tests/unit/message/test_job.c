@@ -127,8 +127,6 @@ static const struct {
       "bad_field",
       "action.to is \"a/b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
 
-    { "code as action", "{" TALK ",'mode':'codeact'}", "bad_field",
-      "mode codeact is not offered; use tools" },
 
     { "messages as text", "{" ID ",'messages':'hi'}", "bad_field",
       "messages must be an array of maps" },

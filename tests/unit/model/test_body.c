@@ -84,7 +84,7 @@ static void check_body(unsigned quirks, const char *want)
                                   "{\"role\":\"b\",\"content\":\"\"}]",
                                   0, NULL);
     json_t *tools = json_loads("[{\"type\":\"function\"}]", 0, NULL);
-    struct model_request request = { messages, tools, 9 };
+    struct model_request request = { messages, tools, 9, false };
     json_t *wanted = json_loads(want, 0, NULL);
     char hash[65];
     json_t *body = make(&endpoint, &request, hash);
@@ -126,7 +126,7 @@ static void test_parameters_of_the_operator(void **state)
     struct model_endpoint endpoint = { .model = name,
                                        .parameters = parameters };
     json_t *messages = json_array();
-    struct model_request request = { messages, NULL, 0 };
+    struct model_request request = { messages, NULL, 0, false };
     char first[65], second[65];
     json_t *body = make(&endpoint, &request, first);
 
@@ -148,13 +148,45 @@ static void test_parameters_of_the_operator(void **state)
     json_decref(parameters);
 }
 
+/* A last answer: the tools are shown, as some endpoints want it, not offered.
+ */
+static void test_a_last_answer_is_asked_for_without_tools(void **state)
+{
+    static const struct {
+        unsigned quirks;
+        const char *choice; /* NULL: no tools at all */
+    } choices[] = { { 0, "none" }, { QUIRK_NO_TOOL_CHOICE, NULL } };
+    json_t *messages = json_array();
+    json_t *tools = json_loads("[{\"type\":\"function\"}]", 0, NULL);
+    struct model_request request = { messages, tools, 0, true };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        struct model_endpoint endpoint = { .model = name,
+                                           .quirks = choices[i].quirks };
+        char hash[65];
+        json_t *body = make(&endpoint, &request, hash);
+        const char *choice =
+            json_string_value(json_object_get(body, "tool_choice"));
+
+        assert_int_equal(json_object_get(body, "tools") != NULL,
+                         choices[i].choice != NULL);
+        assert_int_equal(choice != NULL, choices[i].choice != NULL);
+        if (choice)
+            assert_string_equal(choice, choices[i].choice);
+        json_decref(body);
+    }
+    json_decref(messages);
+    json_decref(tools);
+}
+
 /* The hash is in the journal: it must not depend on who writes the body. */
 static void test_the_same_request_has_the_same_hash(void **state)
 {
     struct model_endpoint endpoint = { .model = name };
     json_t *messages =
         json_loads("[{\"role\":\"user\",\"content\":\"\u00e9\"}]", 0, NULL);
-    struct model_request request = { messages, NULL, 0 };
+    struct model_request request = { messages, NULL, 0, false };
     char hash[65];
 
     (void)state;
@@ -171,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_lessons),
         cmocka_unit_test(test_bodies),
         cmocka_unit_test(test_parameters_of_the_operator),
+        cmocka_unit_test(test_a_last_answer_is_asked_for_without_tools),
         cmocka_unit_test(test_the_same_request_has_the_same_hash),
     };
 

@@ -147,7 +147,7 @@ static void trial_make(struct trial *trial, struct bench *bench,
         json_pack("[{s:s, s:s}]", "role", "user", "content", question);
     json_t *tools = json_pack("[{s:s, s:{s:s}}]", "type", "function",
                               "function", "name", "f");
-    struct model_request request = { messages, tools, 77 };
+    struct model_request request = { messages, tools, 77, false };
     struct err err;
 
     *trial = (struct trial){ .bench = bench };

@@ -1,0 +1,145 @@
+/* brake.c - tells when a model goes round in circles. */
+#include "consumer/conversation/brake.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv */
+static const uint64_t fnv_basis = 0xcbf29ce484222325;
+static const uint64_t fnv_prime = 0x100000001b3;
+
+static uint64_t hash_byte(uint64_t hash, char byte)
+{
+    return (hash ^ (unsigned char)byte) * fnv_prime;
+}
+
+/* ------------------------------------------------------------------ actions
+ */
+
+static struct view next_line(struct view *rest)
+{
+    const char *end =
+        rest->len > 0 ? memchr(rest->data, '\n', rest->len) : NULL;
+    size_t len = end ? (size_t)(end - rest->data) : rest->len;
+    struct view line = { rest->data, len };
+    size_t used = end ? len + 1 : len;
+    *rest = (struct view){ rest->data + used, rest->len - used };
+    return line;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+static bool is_idle(struct view line)
+{
+    size_t from = 0;
+    while (from < line.len && is_blank(line.data[from]))
+        from++;
+    return from == line.len || line.data[from] == '#';
+}
+
+uint64_t brake_action(struct view tool, struct view what)
+{
+    uint64_t hash = fnv_basis;
+    for (size_t i = 0; i < tool.len; i++)
+        hash = hash_byte(hash, tool.data[i]);
+    while (what.len > 0) {
+        struct view line = next_line(&what);
+        if (is_idle(line))
+            continue;
+        while (line.len > 0 && is_blank(line.data[line.len - 1]))
+            line.len--;
+        hash = hash_byte(hash, '\n');
+        for (size_t i = 0; i < line.len; i++)
+            hash = hash_byte(hash, line.data[i]);
+    }
+    return hash;
+}
+
+/* ----------------------------------------------------------------- outcomes
+ */
+
+/* "0x7f31..": of no two objects the same. */
+static size_t address_at(struct view text, size_t at)
+{
+    size_t end = at + 2;
+    if (at + 3 > text.len || text.data[at] != '0' || text.data[at + 1] != 'x')
+        return 0;
+    while (end < text.len && isxdigit((unsigned char)text.data[end]))
+        end++;
+    return end - at;
+}
+
+static uint64_t hash_outcome(struct view text, bool failed)
+{
+    uint64_t hash = fnv_basis;
+    for (size_t i = 0; i < text.len; i++) {
+        size_t address = address_at(text, i);
+        if (address > 2)
+            i += address - 1;
+        else if (!failed || !isdigit((unsigned char)text.data[i]))
+            hash = hash_byte(hash, text.data[i]);
+    }
+    return hash;
+}
+
+struct deed brake_deed(uint64_t action, const struct record *result)
+{
+    bool ran = result->cell.code.len > 0;
+    bool failed = ran ? result->cell.status != CELL_OK : result->failed;
+    return (struct deed){
+        .action = action,
+        .outcome = hash_outcome(result->observation, failed),
+        .failed = failed,
+    };
+}
+
+/* ----------------------------------------------------------------- judging
+ */
+
+static size_t window_of(size_t count)
+{
+    return count > BRAKE_WINDOW ? count - BRAKE_WINDOW : 0;
+}
+
+static size_t count_same(const struct deed *deeds, size_t count,
+                         const struct deed *deed)
+{
+    size_t same = 0;
+    for (size_t i = window_of(count); i < count; i++)
+        same += !deeds[i].refused && deeds[i].action == deed->action &&
+                deeds[i].outcome == deed->outcome;
+    return same;
+}
+
+static size_t allowed(const struct deed *deed, size_t most)
+{
+    return most > 1 && deed->failed ? most - 1 : most;
+}
+
+enum brake brake_before(const struct deed *deeds, size_t count, uint64_t action,
+                        size_t most)
+{
+    size_t refusals = 0;
+    bool circles = false;
+    for (size_t i = window_of(count); i < count; i++) {
+        const struct deed *deed = &deeds[i];
+        refusals += deed->refused;
+        circles |= !deed->refused && deed->action == action &&
+                   count_same(deeds, count, deed) >= allowed(deed, most);
+    }
+    if (most == 0)
+        return BRAKE_NONE;
+    if (refusals >= BRAKE_REFUSALS)
+        return BRAKE_LAST;
+    return circles ? BRAKE_FORBID : BRAKE_NONE;
+}
+
+bool brake_hints(const struct deed *deeds, size_t count,
+                 const struct deed *last, size_t most)
+{
+    size_t same = count_same(deeds, count, last) + 1;
+    return most > 1 && same + 1 >= allowed(last, most) && same > 1;
+}

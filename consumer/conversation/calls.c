@@ -1,0 +1,201 @@
+/* calls.c - what a reply asks to be done. */
+#include "consumer/conversation/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/codeact.h"
+#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/tools.h"
+#include "consumer/model/reply_json.h"
+
+static struct call *add_call(struct conversation *conversation)
+{
+    size_t index = conversation->call_count++;
+    struct call *call = &conversation->calls[index];
+    *call = (struct call){ 0 };
+    snprintf(call->id, sizeof(call->id), "%llu.%zu",
+             (unsigned long long)conversation->turn, index);
+    return call;
+}
+
+static void clear_calls(struct conversation *conversation, size_t room)
+{
+    free(conversation->calls);
+    conversation->calls = calloc(room + 1, sizeof(struct call));
+    if (conversation->calls == NULL)
+        abort();
+    conversation->call_count = 0;
+}
+
+static const char *keep_text(struct conversation *conversation,
+                             struct view text)
+{
+    char *kept = arena_alloc(&conversation->arena, text.len + 1);
+    if (text.len > 0)
+        memcpy(kept, text.data, text.len);
+    return kept; /* arenas are zeroed: it is terminated */
+}
+
+static bool id_is_used(const json_t *messages, const char *id)
+{
+    size_t i, j;
+    json_t *message, *call;
+    json_array_foreach(messages, i, message)
+        json_array_foreach(json_object_get(message, "tool_calls"), j, call) {
+            const char *used = json_string_value(json_object_get(call, "id"));
+            if (used != NULL && strcmp(used, id) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Endpoints refuse histories with missing or repeated ids, which models write
+ * all the same. */
+static json_t *unique_id(const struct conversation *conversation,
+                         const json_t *calls, const json_t *id, size_t index)
+{
+    const char *text = json_is_string(id) ? json_string_value(id) : "";
+    bool used = *text == '\0' || id_is_used(conversation->messages, text);
+    for (size_t i = 0; i < index && !used; i++) {
+        const char *other =
+            json_string_value(json_object_get(json_array_get(calls, i), "id"));
+        used = other != NULL && strcmp(other, text) == 0;
+    }
+    if (!used)
+        return json_string(text);
+    return json_sprintf("%s_%llu_%zu", *text == '\0' ? "call" : text,
+                        (unsigned long long)conversation->turn, index);
+}
+
+/* What the history says the arguments were: the model's own bytes when an
+ * endpoint takes them, else what they were understood as. */
+static json_t *sane_arguments(const struct call *call)
+{
+    if (arguments_are_plain(call->arguments))
+        return json_stringn(call->arguments.data, call->arguments.len);
+    const struct tool *tool = tool_find(view_of(call->tool));
+    CLEANUP(buf_finish) struct buf code;
+    buf_init(&code, MAX_RECORD_BYTES);
+    if (tool == NULL ||
+        !arguments_text(call->arguments, tool->text, tool->raw, &code, NULL))
+        return json_string("{}");
+    json_t *object =
+        json_pack("{s:o}", tool->text, json_stringn(code.data, code.len));
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_t *string = json_string(text == NULL ? "{}" : text);
+    free(text);
+    json_decref(object);
+    return string;
+}
+
+static void take_call(struct conversation *conversation, json_t *calls,
+                      size_t index)
+{
+    json_t *said = json_array_get(calls, index);
+    json_t *function = json_object_get(said, "function");
+    json_t *id =
+        unique_id(conversation, calls, json_object_get(said, "id"), index);
+    struct call *call = add_call(conversation);
+    call->call_id =
+        keep_text(conversation, (struct view){ json_string_value(id),
+                                               json_string_length(id) });
+    call->tool = keep_text(conversation, reply_json_text(function, "name"));
+    struct view arguments = reply_json_text(function, "arguments");
+    call->arguments =
+        (struct view){ keep_text(conversation, arguments), arguments.len };
+    json_object_set_new(said, "id", id);
+    json_object_set_new(function, "arguments", sane_arguments(call));
+}
+
+static struct asked read_tool_calls(struct conversation *conversation,
+                                    json_t *message,
+                                    const struct record *record)
+{
+    json_t *calls = json_object_get(message, "tool_calls");
+    clear_calls(conversation, json_array_size(calls));
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        take_call(conversation, calls, i);
+    struct view text = reply_json_text(message, "content");
+    return (struct asked){
+        .answer = { keep_text(conversation, text), text.len },
+        .notice = record->observation,
+    };
+}
+
+/* -------------------------------------------------------------------- code
+ */
+
+bool record_is_cut(const struct record *reply)
+{
+    return view_is(reply->finish_reason, "length") ||
+           view_is(reply->finish_reason, "max_tokens");
+}
+
+static void take_code(struct conversation *conversation, struct view code)
+{
+    struct call *call = add_call(conversation);
+    call->tool = TOOL_PYTHON;
+    call->call_id = "";
+    call->arguments = (struct view){ keep_text(conversation, code), code.len };
+    call->is_code = true;
+}
+
+static struct asked read_code(struct conversation *conversation,
+                              json_t *message, const struct record *record)
+{
+    struct view text = reply_json_text(message, "content");
+    const struct codeact_rules rules = {
+        .stopped = !record_is_cut(record),
+    };
+    struct asked asked = { 0 };
+    struct codeact said;
+    codeact_read(&said, text, &rules);
+    clear_calls(conversation, 1);
+    if (said.code.len > 0)
+        take_code(conversation, buf_view(&said.code));
+    else if (said.final)
+        asked.answer =
+            (struct view){ keep_text(conversation, buf_view(&said.answer)),
+                           said.answer.len };
+    else
+        asked.notice = view_of(said.unclosed ? prompt_unclosed : prompt_idle);
+    if (said.cut < text.len)
+        json_object_set_new(message, "content",
+                            json_stringn(text.data, said.cut));
+    codeact_finish(&said);
+    return asked;
+}
+
+/* --------------------------------------------------------------------- both
+ */
+
+void calls_of_cells(struct conversation *conversation)
+{
+    const struct view *cells = conversation->job->cells.items;
+    size_t count = conversation->job->cells.count;
+    bool own = conversation->job->session.len == 0;
+    conversation->turn = 1;
+    clear_calls(conversation, count);
+    for (size_t i = 0; i < count; i++) {
+        struct call *call = add_call(conversation);
+        call->tool = TOOL_PYTHON;
+        call->arguments = cells[i];
+        call->call_id = "";
+        call->is_code = true;
+        /* Nothing to do, in a session that nobody else will see. */
+        call->answered = cells[i].len == 0 && own;
+    }
+}
+
+/* Some models call tools whatever they were told: then that is what they mean.
+ */
+struct asked calls_of_reply(struct conversation *conversation, json_t *message,
+                            const struct record *record)
+{
+    bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
+    if (conversation->job->mode == MODE_CODEACT && !calls)
+        return read_code(conversation, message, record);
+    return read_tool_calls(conversation, message, record);
+}
