@@ -38,7 +38,9 @@ static const struct rule {
 } table[ATTEMPT_STATES] = {
     [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
                   true },
-    [DECIDING] = { "deciding", TO(ASKING) | TO(PREPARING) | TO(ACTING) | STOPS,
+    [DECIDING] = { "deciding",
+                   TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
+                       STOPS,
                    step_deciding, MINUTE_MS, false },
     [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering", TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
@@ -62,6 +64,8 @@ static const struct rule {
                      OTHERS_MS, false },
     [OBSERVED] = { "observed", TO(DECIDING) | STOPS, step_observed, REDIS_MS,
                    true },
+    [GATHERING] = { "gathering", TO(DECIDING) | STOPS, step_gathering,
+                    OTHERS_MS, false },
     [ACTING] = { "acting", TO(FORKING) | TO(RECORDING) | PAUSES | STOPS,
                  step_acting, OTHERS_MS, false },
     [FORKING] = { "forking", TO(RECORDING) | STOPS, step_forking, REDIS_MS,
@@ -167,7 +171,7 @@ static void drop_work(struct attempt *attempt)
     model_call_free(attempt->call);
     attempt->call = NULL;
     session_abandon(&attempt->session);
-    inner_drop(attempt);
+    uses_drop(attempt);
     if (cell_runs && attempt->stop != STOP_LOST &&
         attempt->stop != STOP_RELEASE)
         session_interrupt(&attempt->session);
@@ -373,7 +377,10 @@ static enum turn step_deciding(struct attempt *attempt)
     if (attempt->job.kind == JOB_SESSION)
         return attempt_go(attempt, ACTING);
     if (next == NEXT_CALL)
-        return attempt_go(attempt, PREPARING);
+        return attempt_go(
+            attempt, use_is_of_model(conversation_call(&attempt->conversation))
+                         ? GATHERING
+                         : PREPARING);
     if (next == NEXT_END)
         return decide_end(attempt);
     return attempt_go(attempt, ASKING);
@@ -496,7 +503,7 @@ static void attempt_free(struct attempt *attempt)
     output_finish(&attempt->output);
     progress_finish(&attempt->progress);
     store_finish(&attempt->store);
-    inner_finish(attempt);
+    uses_finish(attempt);
     conversation_finish(&attempt->conversation);
     arena_finish(&attempt->arena);
     alarm_free(attempt->alarm);

@@ -13,6 +13,7 @@
  *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
  *                                 --> PARKING --> ENDED, when that takes long;
  *   from ANSWERING by REFUSED
+ *   tools other than Python: DECIDING <--> GATHERING, many at once
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
  *   any --> RELEASING --> ENDED (drain)      any --> ENDED (lease lost)
@@ -49,6 +50,7 @@ enum attempt_state {
     RUNNING,
     COLLECTING,
     OBSERVED,
+    GATHERING,
     ACTING,
     FORKING,
     RECORDING,
@@ -117,13 +119,13 @@ struct attempt {
 
     struct session session;
     struct output output;
-    bool sent_before; /* the call, by an attempt before this one */
-    size_t journaled; /* records of the journal, those on their way, too */
-    struct inner_call *inner; /* calls of its code, being made */
-    struct buf offered;       /* what code may call, as JSON */
-    struct buf functions;     /* ... as CodeAct mode tells a model */
-    struct buf code;          /* of the call that runs */
-    struct buf record;        /* on its way into the journal */
+    bool sent_before;     /* the call, by an attempt before this one */
+    size_t journaled;     /* records of the journal, those on their way, too */
+    struct use *uses;     /* of tools, going on */
+    struct buf offered;   /* what code may call, as JSON */
+    struct buf functions; /* ... as CodeAct mode tells a model */
+    struct buf code;      /* of the call that runs */
+    struct buf record;    /* on its way into the journal */
     struct ending ending;
     struct buf result;
 
@@ -184,14 +186,18 @@ void attempt_journal(struct attempt *attempt, const char *type,
                      const struct event_data *data);
 /* Of tool.started, for the call that runs. */
 struct event_data attempt_started(const struct attempt *attempt);
-/* The code of a cell asks for a tool. inner.c */
-void inner_ask(struct attempt *attempt, struct view call,
-               const struct frame *frame, bool past);
+/* use.c, use_code.c, use_model.c: tools other than Python. */
+attempt_step step_gathering;
+/* The model calls one of them. */
+bool use_is_of_model(const struct call *call);
+/* The code of a cell asks for one. */
+void use_ask(struct attempt *attempt, struct view call,
+             const struct frame *frame, bool past);
 /* The code of that call runs from its beginning. */
-void inner_rerun(struct attempt *attempt, struct view call);
+void use_rerun(struct attempt *attempt, struct view call);
 /* Nobody waits for them any more. */
-void inner_drop(struct attempt *attempt);
-void inner_finish(struct attempt *attempt);
+void uses_drop(struct attempt *attempt);
+void uses_finish(struct attempt *attempt);
 
 /* For writes that only matter when they are refused. */
 store_done attempt_written;

@@ -207,18 +207,18 @@ static void on_session_start(void *owner, bool again)
     }
     output_start(&attempt->output, again);
     if (!again)
-        inner_rerun(attempt, attempt->output.call);
+        use_rerun(attempt, attempt->output.call);
 }
 
 static void on_session_tool(void *owner, struct view call,
                             const struct frame *frame, bool past)
 {
-    inner_ask(owner, call, frame, past);
+    use_ask(owner, call, frame, past);
 }
 
 static void on_session_past(void *owner, struct view call)
 {
-    inner_rerun(owner, call);
+    use_rerun(owner, call);
 }
 
 static void on_session_output(void *owner, struct view stream, uint64_t offset,
@@ -239,7 +239,7 @@ static void on_session_cell(void *owner, const struct cell *cell,
 {
     struct attempt *attempt = owner;
     output_cell(&attempt->output, cell, displays, files, emptied);
-    inner_drop(owner);
+    uses_drop(owner);
 }
 
 /* Behind the one that it waits for, it is in nobody's way. */

@@ -70,12 +70,7 @@ static bool read_code(struct attempt *attempt, const struct call *call,
         buf_add(&attempt->code, call->arguments);
         return true;
     }
-    const struct cell_tool *tool = tool_find(view_of(call->tool));
-    if (tool == NULL)
-        return err_set(err, ERR_REJECT, "unknown_tool",
-                       "there is no tool \"%.64s\"; there is: %s", call->tool,
-                       tools_known());
-    if (!arguments_text(call->arguments, tool->text, tool->raw, &attempt->code,
+    if (!arguments_text(call->arguments, TOOL_PYTHON_CODE, true, &attempt->code,
                         err))
         return false;
     if (!buf_ok(&attempt->code))
@@ -83,7 +78,7 @@ static bool read_code(struct attempt *attempt, const struct call *call,
                        "the code is larger than %d bytes", MAX_CODE_BYTES);
     return attempt->code.len > 0 ||
            err_set(err, ERR_REJECT, "missing_field",
-                   "the argument \"%s\" is empty", tool->text);
+                   "the argument \"%s\" is empty", TOOL_PYTHON_CODE);
 }
 
 /* ---------------------------------------------------------------- running */

@@ -1,8 +1,9 @@
-/* arguments.c - the code in a tool call's arguments, however written. */
+/* arguments.c - a tool call's arguments, however they are written. */
 #include "consumer/conversation/arguments.h"
 
 #include <ctype.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LAYERS = 3 }; /* strings inside strings */
@@ -142,11 +143,43 @@ bool arguments_text(struct view arguments, const char *name, bool raw,
     return ok;
 }
 
-bool arguments_are_plain(struct view arguments)
+static bool add_object(const json_t *object, struct buf *out)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    bool added = text != NULL && buf_add(out, view_of(text));
+    free(text);
+    return added;
+}
+
+/* What is no object: nothing, or the one text that the tool wants. */
+static json_t *object_of(struct view all, const char *text, const json_t *value)
+{
+    if (all.len == 0 || json_is_null(value))
+        return json_object();
+    if (text == NULL || (value == NULL && all.data[0] == '{'))
+        return NULL;
+    json_t *string = json_is_string(value)
+                         ? json_string(json_string_value(value))
+                         : json_stringn(all.data, all.len);
+    return string == NULL ? NULL : json_pack("{s:o}", text, string);
+}
+
+bool arguments_object(struct view arguments, const char *text, struct buf *out,
+                      struct err *err)
 {
     json_t *value =
         json_loadb(arguments.data, arguments.len, JSON_ALLOW_NUL, NULL);
     bool plain = json_is_object(value);
     json_decref(value);
-    return plain;
+    if (plain)
+        return buf_add(out, arguments);
+    struct view all = unfenced(arguments);
+    value = all.len > 0 ? open_layers(parse_loosely(all)) : NULL;
+    json_t *object = json_is_object(value) ? json_incref(value)
+                                           : object_of(all, text, value);
+    bool good = object != NULL && add_object(object, out);
+    json_decref(object);
+    json_decref(value);
+    return good || err_set(err, ERR_REJECT, "bad_field",
+                           "the arguments must be a JSON object");
 }

@@ -1,4 +1,4 @@
-/* arguments.h - the code in a tool call's arguments, however they are written.
+/* arguments.h - a tool call's arguments, however they are written.
  *
  * Models write: a JSON object in a string, the object itself, a string inside
  * a string, an object in a Markdown fence, JSON with bare newlines, or just
@@ -15,7 +15,10 @@
 bool arguments_text(struct view arguments, const char *name, bool raw,
                     struct buf *out, struct err *err);
 
-/* The arguments are a JSON object as every endpoint takes it back. */
-bool arguments_are_plain(struct view arguments);
+/* The object that they mean, as JSON, appended to out; as it stands when it is
+ * one. text: the argument that a text alone is; NULL: there is none. No
+ * arguments at all are an empty object. Error: bad_field. */
+bool arguments_object(struct view arguments, const char *text, struct buf *out,
+                      struct err *err);
 
 #endif

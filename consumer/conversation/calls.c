@@ -73,21 +73,13 @@ static json_t *unique_id(const struct conversation *conversation,
  * endpoint takes them, else what they were understood as. */
 static json_t *sane_arguments(const struct call *call)
 {
-    if (arguments_are_plain(call->arguments))
-        return json_stringn(call->arguments.data, call->arguments.len);
-    const struct cell_tool *tool = tool_find(view_of(call->tool));
-    CLEANUP(buf_finish) struct buf code;
-    buf_init(&code, MAX_RECORD_BYTES);
-    if (tool == NULL ||
-        !arguments_text(call->arguments, tool->text, tool->raw, &code, NULL))
+    bool python = strcmp(call->tool, TOOL_PYTHON) == 0;
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 2 * (size_t)MAX_RECORD_BYTES);
+    if (!arguments_object(call->arguments, python ? TOOL_PYTHON_CODE : NULL,
+                          &text, NULL))
         return json_string("{}");
-    json_t *object =
-        json_pack("{s:o}", tool->text, json_stringn(code.data, code.len));
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_t *string = json_string(text == NULL ? "{}" : text);
-    free(text);
-    json_decref(object);
-    return string;
+    return json_stringn(text.data, text.len);
 }
 
 static void take_call(struct conversation *conversation, json_t *calls,

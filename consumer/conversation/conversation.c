@@ -110,12 +110,19 @@ static bool apply_reply(struct conversation *conversation,
 
 /* ---------------------------------------------------------------- calls */
 
-static struct call *find_call(struct conversation *conversation, struct view id)
+static struct call *find_call(const struct conversation *conversation,
+                              struct view id)
 {
     for (size_t i = 0; i < conversation->call_count; i++)
         if (view_is(id, conversation->calls[i].id))
             return &conversation->calls[i];
     return NULL;
+}
+
+const struct call *conversation_find(const struct conversation *conversation,
+                                     struct view id)
+{
+    return find_call(conversation, id);
 }
 
 static void add_inner(struct conversation *conversation,

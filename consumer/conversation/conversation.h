@@ -81,6 +81,9 @@ bool conversation_apply(struct conversation *conversation, struct view record,
                         struct err *err);
 
 enum next conversation_next(const struct conversation *conversation);
+/* A call of the turn, by our id. NULL: there is none. */
+const struct call *conversation_find(const struct conversation *conversation,
+                                     struct view id);
 /* The call that NEXT_CALL means. */
 const struct call *conversation_call(const struct conversation *conversation);
 

@@ -2,6 +2,7 @@
 #include "consumer/conversation/observation.h"
 
 #include <assert.h>
+#include <jansson.h>
 
 #include "consumer/text.h"
 
@@ -158,4 +159,18 @@ void observation_write(struct buf *out, const struct record *record)
     buf_add(&all, cell->notes);
     buf_init(out, MAX_OBSERVATION_BYTES);
     text_add_clipped(out, buf_view(&all), MAX_OBSERVATION_BYTES);
+}
+
+void observation_of_value(struct buf *out, struct view value)
+{
+    json_t *json = json_loadb(value.data, value.len,
+                              JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    struct view text = value;
+    if (json_is_string(json))
+        text =
+            (struct view){ json_string_value(json), json_string_length(json) };
+    if (text.len == 0 || json_is_null(json))
+        text = VIEW("(nothing)");
+    text_add_clipped(out, text, MAX_OBSERVATION_BYTES);
+    json_decref(json);
 }

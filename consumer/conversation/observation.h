@@ -13,4 +13,8 @@
 /* Initializes out. record: cell, images, emptied. */
 void observation_write(struct buf *out, const struct record *record);
 
+/* Of the JSON value that another tool gave, appended to out: a text as it is,
+ * anything else as JSON; that there is nothing is said. */
+void observation_of_value(struct buf *out, struct view value);
+
 #endif

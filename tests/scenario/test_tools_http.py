@@ -124,8 +124,10 @@ def test_the_model_is_told_and_followers_are(stack, web):
     stack.consumer()
     job = stack.submit(prompt="look it up")
     assert stack.result(job)["answer"] == "found"
-    told = stack.model.request(0)["tools"][0]["function"]["description"]
-    assert 'def search(query: str, count: int = None): """Looks' in told
+    offered = [tool["function"] for tool in stack.model.request(0)["tools"]]
+    assert "functions of the session as well" in offered[0]["description"]
+    [search] = [tool for tool in offered if tool["name"] == "search"]
+    assert search["parameters"] == PARAMETERS
     inner = [e for e in stack.check_events(job) if e["data"].get("parent")]
     assert [(e["type"], e["data"]["tool"]) for e in inner] == [
         ("tool.started", "search"),

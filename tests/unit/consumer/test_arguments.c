@@ -88,15 +88,39 @@ static void test_only_json(void **state)
     buf_finish(&out);
 }
 
-static void test_plain(void **state)
+static void test_objects(void **state)
 {
     (void)state;
-    assert_true(arguments_are_plain(VIEW("{}")));
-    assert_true(arguments_are_plain(VIEW("{\"code\": 1}")));
-    assert_false(arguments_are_plain(VIEW("")));
-    assert_false(arguments_are_plain(VIEW("\"{}\"")));
-    assert_false(arguments_are_plain(VIEW("[]")));
-    assert_false(arguments_are_plain(VIEW("{\"code\": \"a")));
+    static const struct {
+        const char *arguments, *text, *object; /* NULL: refused */
+    } cases[] = {
+        { "{}", "q", "{}" },
+        { "{ \"q\": 1 }", "q", "{ \"q\": 1 }" }, /* as it stands */
+        { "", "q", "{}" },
+        { "null", "q", "{}" },
+        { "\"{\\\"q\\\": \\\"a\\\"}\"", NULL, "{\"q\":\"a\"}" },
+        { "```json\n{\"q\": \"a\"}\n```", NULL, "{\"q\":\"a\"}" },
+        { "{\"q\": \"a\nb\"}", NULL, "{\"q\":\"a\\nb\"}" },
+        { "\"just words\"", "q", "{\"q\":\"just words\"}" },
+        { "just words", "q", "{\"q\":\"just words\"}" },
+        { "just words", NULL, NULL },
+        { "[1]", NULL, NULL },
+        { "{\"q\": \"a", "q", NULL },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = { 0 };
+        struct buf out;
+        buf_init(&out, 200);
+        bool good = arguments_object(view_of(cases[i].arguments), cases[i].text,
+                                     &out, &err);
+        print_message("%s\n", cases[i].arguments);
+        assert_int_equal(good, cases[i].object != NULL);
+        if (good)
+            assert_true(view_is(buf_view(&out), cases[i].object));
+        else
+            assert_string_equal(err.code, "bad_field");
+        buf_finish(&out);
+    }
 }
 
 int main(void)
@@ -104,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_only_json),
-        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

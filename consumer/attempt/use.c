@@ -1,0 +1,219 @@
+/* use.c - one use of a tool: journal, call, journal. */
+#include "consumer/attempt/use.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------- life cycle */
+
+struct use *use_new(struct attempt *attempt, const struct use_side *side,
+                    struct view call, uint64_t number)
+{
+    struct use *use = calloc(1, sizeof(*use));
+    if (use == NULL)
+        abort();
+    use->attempt = attempt;
+    use->side = side;
+    use->number = use->asked_as = number;
+    use->begun_ms = attempt_now_ms(attempt);
+    snprintf(use->call, sizeof(use->call), "%.*s", VIEW_ARG(call));
+    if (number > 0)
+        snprintf(use->id, sizeof(use->id), "%s/%llu", use->call,
+                 (unsigned long long)number);
+    else
+        memcpy(use->id, use->call, sizeof(use->call));
+    buf_init(&use->data, MAX_RECORD_BYTES);
+    use->next = attempt->uses;
+    attempt->uses = use;
+    return use;
+}
+
+void use_free(struct use *use)
+{
+    struct use **link = &use->attempt->uses;
+    while (*link != use)
+        link = &(*link)->next;
+    *link = use->next;
+    tool_call_free(use->made);
+    buf_finish(&use->data);
+    buf_finish(&use->intent.record);
+    buf_finish(&use->result.record);
+    free(use);
+}
+
+void uses_finish(struct attempt *attempt)
+{
+    while (attempt->uses != NULL)
+        use_free(attempt->uses);
+}
+
+void uses_drop(struct attempt *attempt)
+{
+    struct use *next;
+    for (struct use *use = attempt->uses; use; use = next) {
+        next = use->next;
+        use->unwanted = true;
+        use->asked_as = 0;
+        tool_call_free(use->made);
+        use->made = NULL;
+        if (use->writes == 0)
+            use_free(use);
+    }
+}
+
+/* -------------------------------------------------------------- journaling */
+
+static void start_call(struct use *use)
+{
+    use->begun_ms = attempt_now_ms(use->attempt);
+    tool_call_start(use->made);
+}
+
+static void on_written(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct written *written = owner;
+    struct use *use = written->use;
+    struct attempt *attempt = use->attempt;
+    struct err err;
+    bool fine = reply != NULL && attempt->state < SAVING;
+    bool applied =
+        !fine || conversation_apply(&attempt->conversation,
+                                    buf_view(&written->record), &err);
+    use->writes--;
+    if (reply == NULL) {
+        attempt_written(attempt, reply, why);
+    } else if (!applied) {
+        attempt->fault = err;
+        attempt_stop(attempt, STOP_FAULT);
+    } else if (use->unwanted) {
+        if (use->writes == 0)
+            use_free(use);
+    } else if (written == &use->intent) {
+        start_call(use);
+    } else {
+        use->side->answer(use);
+    }
+}
+
+/* In one step with the event that tells it. */
+static void journal(struct use *use, struct written *written,
+                    struct record *record, const char *type,
+                    const struct event_data *data)
+{
+    struct attempt *attempt = use->attempt;
+    CLEANUP(buf_finish) struct buf bytes;
+    struct command command;
+    struct err err;
+    record->attempt = attempt->number;
+    record->turn = attempt->conversation.turn;
+    record->call = view_of(use->call);
+    record->number = use->number;
+    record->hash = view_of(use->hash);
+    written->use = use;
+    buf_init(&written->record, MAX_RECORD_BYTES);
+    if (!message_encode(&schema_record, record, &written->record, &err))
+        abort(); /* all parts are bounded */
+    event_data_encode(data, &bytes);
+    struct event_text event = { type, buf_view(&bytes) };
+    progress_flush(&attempt->progress);
+    transition_journal(&command, &attempt->consumer->names,
+                       attempt_holding(attempt), attempt->journaled++,
+                       buf_view(&written->record), &event, 1);
+    use->writes++;
+    store_commit(&attempt->store, &command, on_written, written);
+    command_finish(&command);
+}
+
+static struct event_data about(const struct use *use)
+{
+    return (struct event_data){
+        .turn = use->attempt->conversation.turn,
+        .call = view_of(use->id),
+        .parent = use->number > 0 ? view_of(use->call) : VIEW(""),
+    };
+}
+
+static void write_result(struct use *use)
+{
+    bool failed = use->why.kind != ERR_NONE;
+    CLEANUP(buf_finish) struct buf observation;
+    buf_init(&observation, MAX_RECORD_BYTES);
+    struct record record = {
+        .kind = RECORD_TOOL_RESULT,
+        .failed = failed,
+        .brake = use->brake,
+        .ms = attempt_now_ms(use->attempt) - use->begun_ms,
+    };
+    struct event_data data = about(use);
+    use->side->result(use, &record, &observation);
+    data.tool = view_head(record.tool, MAX_NAME_BYTES);
+    data.status = failed ? VIEW("error") : VIEW("ok");
+    data.ms = record.ms;
+    journal(use, &use->result, &record, "tool.completed", &data);
+}
+
+/* ---------------------------------------------------------------- calling */
+
+static void on_done(void *owner, struct view data, const struct err *why)
+{
+    struct use *use = owner;
+    use->why = *why;
+    if (why->kind == ERR_NONE)
+        buf_add(&use->data, data);
+    tool_call_free(use->made);
+    use->made = NULL;
+    write_result(use);
+}
+
+const struct tool *use_find(const struct attempt *attempt, struct view name,
+                            struct err *err)
+{
+    const struct tool *tool = catalog_find(&attempt->consumer->catalog, name);
+    const struct view *wanted = attempt->job.tools.items;
+    bool offered = attempt->job.tools.count == 0;
+    for (size_t i = 0; i < attempt->job.tools.count; i++)
+        offered |= view_equal(wanted[i], name);
+    if (tool != NULL && offered)
+        return tool;
+    err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%.*s\"",
+            VIEW_ARG(view_head(name, 64)));
+    return NULL;
+}
+
+bool use_prepare(struct use *use, struct view arguments, struct err *err)
+{
+    use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,
+                              arguments, on_done, use, err);
+    return use->made != NULL;
+}
+
+void use_begin(struct use *use)
+{
+    struct record record = { .kind = RECORD_TOOL_INTENT };
+    struct event_data data = about(use);
+    use->side->intend(use, &record, &data);
+    data.tool = view_head(record.tool, MAX_NAME_BYTES);
+    journal(use, &use->intent, &record, "tool.started", &data);
+}
+
+void use_resume(struct use *use)
+{
+    struct err why = { .kind = ERR_NONE };
+    if (use->tool->repeat) {
+        start_call(use);
+        return;
+    }
+    err_set(&why, ERR_REJECT, "unknown_outcome",
+            "what became of this call is not known: it may have been carried "
+            "out");
+    use_fail(use, &why);
+}
+
+void use_fail(struct use *use, const struct err *why)
+{
+    use->why = *why;
+    tool_call_free(use->made);
+    use->made = NULL;
+    write_result(use);
+}
