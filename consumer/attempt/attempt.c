@@ -47,8 +47,8 @@ static const struct rule {
                     step_answering, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
-    [REFUSED] = { "refused", TO(PARKING) | STOPS, step_refused, REDIS_MS,
-                  true },
+    [REFUSED] = { "refused", TO(ASKING) | TO(PARKING) | STOPS, step_refused,
+                  REDIS_MS, true },
     [PAUSING] = { "pausing",
                   TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
                       TO(ACTING) | STOPS,

@@ -32,6 +32,7 @@
 #include "consumer/attempt/progress.h"
 #include "consumer/attempt/result.h"
 #include "consumer/consumer.h"
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/conversation.h"
 #include "consumer/model/model.h"
 #include "consumer/queue/partition.h"
@@ -109,6 +110,8 @@ struct attempt {
     struct model_endpoint *endpoint;
     json_t *tools;
     struct model_call *call;
+    struct asked_for asked_for; /* by it */
+    bool squeezing, squeezed; /* the request was too long: now; in this turn */
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
     struct buf said;              /* its text, for the event */
     uint64_t asked_ms;

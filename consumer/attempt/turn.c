@@ -1,5 +1,6 @@
 /* turn.c - an attempt's side towards the model: ask, listen, journal. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "consumer/attempt/attempt.h"
 #include "consumer/conversation/prompt.h"
@@ -92,21 +93,27 @@ static bool make_call(struct attempt *attempt, struct err *err)
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
                                                 .on_done = on_model_done };
-    uint64_t most = attempt->consumer->settings.max_tokens;
-    uint64_t wish = attempt->job.limits.max_tokens;
-    bool last = *last_reason(attempt) != '\0';
-    json_t *messages = conversation_request(
-        &attempt->conversation, &attempt->consumer->prompts,
-        buf_view(&attempt->functions), last);
-    struct model_request request = {
-        .messages = messages,
+    const struct ask ask = {
+        .prompts = &attempt->consumer->prompts,
+        .functions = buf_view(&attempt->functions),
         .tools = attempt->tools,
-        .last = last,
-        .max_tokens = wish == 0 || (most != 0 && wish > most) ? most : wish,
+        .window = attempt->endpoint->window,
+        .last = *last_reason(attempt) != '\0',
+        .squeeze = attempt->squeezing,
+    };
+    if (!ask_write(&attempt->conversation, &ask, &attempt->asked_for, err))
+        return false;
+    struct model_request request = {
+        .messages = attempt->asked_for.messages,
+        .tools = attempt->tools,
+        .last = ask.last,
+        .max_tokens = least(attempt->job.limits.max_tokens,
+                            attempt->consumer->settings.max_tokens),
     };
     attempt->call = model_call_new(attempt->consumer->http, attempt->endpoint,
                                    &request, events, attempt, err);
-    json_decref(messages);
+    json_decref(attempt->asked_for.messages);
+    attempt->asked_for.messages = NULL;
     return attempt->call != NULL;
 }
 
@@ -120,16 +127,28 @@ enum turn step_asking(struct attempt *attempt)
     attempt->begun = true;
     if (!make_call(attempt, &err))
         return attempt_fail(attempt, &err);
+    attempt->squeezing = false;
     struct record intent = { .kind = RECORD_MODEL_INTENT,
                              .attempt = attempt->number,
                              .turn = next_turn(attempt),
                              .last = view_of(last_reason(attempt)),
+                             .kept = attempt->asked_for.kept,
+                             .tokens = attempt->asked_for.tokens,
                              .hash = view_of(model_call_hash(attempt->call)) };
     if (!attempt_compose(attempt, &intent))
         return AGAIN;
     struct event_data data = { .turn = next_turn(attempt) };
     attempt_journal(attempt, "turn.started", &data);
     return WAIT;
+}
+
+/* Once a turn: what is too long then will not do either. */
+static enum turn squeeze(struct attempt *attempt)
+{
+    attempt->squeezing = attempt->squeezed = true;
+    attempt->wait_ms = 0;
+    attempt->resume = ASKING;
+    return attempt_go(attempt, REFUSED);
 }
 
 enum turn step_answering(struct attempt *attempt)
@@ -150,6 +169,8 @@ enum turn step_answering(struct attempt *attempt)
     const struct model_failure *failure = &attempt->failure;
     if (failure->why.kind == ERR_NONE)
         return attempt_go(attempt, ANSWERED);
+    if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
+        return squeeze(attempt);
     /* What may have been carried out is asked for anew: a second intent counts
      * it, a second turn.started voids the pieces that were heard. */
     return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
@@ -160,6 +181,7 @@ enum turn step_answered(struct attempt *attempt)
 {
     if (attempt->landed) {
         attempt->tries = 0;
+        attempt->squeezed = false;
         return attempt_go(attempt, DECIDING);
     }
     if (attempt->begun)
@@ -175,7 +197,8 @@ enum turn step_answered(struct attempt *attempt)
 enum turn step_refused(struct attempt *attempt)
 {
     if (attempt->landed)
-        return attempt_go(attempt, PARKING);
+        return attempt_go(attempt,
+                          attempt->resume == ASKING ? ASKING : PARKING);
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;

@@ -101,6 +101,7 @@ static bool apply_reply(struct conversation *conversation,
         (conversation->call_count == 0 && !idle) || conversation->last.len > 0;
     conversation->cut = conversation->over && record_is_cut(record);
     conversation->model_ms += record->ms;
+    conversation->counted = record->usage.input_tokens;
     conversation->usage.input_tokens += record->usage.input_tokens;
     conversation->usage.output_tokens += record->usage.output_tokens;
     conversation->usage.cached_tokens += record->usage.cached_tokens;
@@ -245,6 +246,8 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
             conversation->usage.repeated_calls += conversation->asked;
         conversation->asked = !record.failed;
         conversation->last = record.last;
+        conversation->kept = (size_t)record.kept;
+        conversation->estimated = record.tokens;
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);
@@ -317,46 +320,6 @@ void conversation_rerun(struct conversation *conversation, struct view call)
 bool conversation_is_idle(const struct conversation *conversation)
 {
     return conversation->idle >= MAX_IDLE;
-}
-
-/* Of the first message of the user, so that the instructions stay as they are:
- * endpoints charge less for a beginning that they know. */
-static enum language language_asked(const struct conversation *conversation)
-{
-    size_t i;
-    json_t *message;
-    json_array_foreach(conversation->messages, i, message)
-        if (view_is(reply_json_text(message, "role"), "user"))
-            return language_of(reply_json_text(message, "content"));
-    return LANGUAGE_EN;
-}
-
-json_t *conversation_request(const struct conversation *conversation,
-                             const struct prompts *prompts,
-                             struct view functions, bool last)
-{
-    json_t *request = json_array();
-    json_t *first = json_array_get(conversation->messages, 0);
-    const char *role = json_string_value(json_object_get(first, "role"));
-    json_t *content = json_object_get(first, "content");
-    size_t from = 0;
-    struct view own = { 0 };
-    /* One system message: many endpoints take no second one. */
-    if (role != NULL && strcmp(role, "system") == 0 &&
-        json_is_string(content)) {
-        own = reply_json_text(first, "content");
-        from = 1;
-    }
-    CLEANUP(buf_finish) struct buf system;
-    prompt_write(&system, prompts, conversation->job,
-                 language_asked(conversation), functions, own);
-    json_array_append_new(request, message_new("system", buf_view(&system)));
-    for (size_t i = from; i < json_array_size(conversation->messages); i++)
-        json_array_append(request, json_array_get(conversation->messages, i));
-    if (last)
-        json_array_append_new(request,
-                              message_new("user", view_of(prompt_last)));
-    return request;
 }
 
 static struct view code_answer(const struct conversation *conversation)

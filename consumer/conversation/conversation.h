@@ -16,7 +16,6 @@
 #include <jansson.h>
 
 #include "consumer/conversation/brake.h"
-#include "consumer/conversation/prompt.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
@@ -67,6 +66,9 @@ struct conversation {
     struct view last;    /* why an answer was asked for; empty: it was not */
     struct inner *inner; /* calls that code made, in order */
     size_t inner_count;
+    size_t kept;        /* of what was sent last, see window_cut() */
+    uint64_t estimated; /* tokens of it, */
+    uint64_t counted;   /* and as the endpoint counts; 0: it did not say */
     struct usage usage;
     uint64_t model_ms, tools_ms;
 };
@@ -94,12 +96,6 @@ struct inner *conversation_inner(struct conversation *conversation,
                                  struct view hash);
 /* The code of that call runs from its beginning. */
 void conversation_rerun(struct conversation *conversation, struct view call);
-
-/* What the model is sent: a new reference. functions: stubs of what its code
- * may call, for CodeAct mode. last: an answer is asked for. */
-json_t *conversation_request(const struct conversation *conversation,
-                             const struct prompts *prompts,
-                             struct view functions, bool last);
 
 /* The last text of the assistant; for kind code the value of the last cell, or
  * what it printed. Borrowed; may be empty. */

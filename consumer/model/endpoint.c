@@ -11,6 +11,7 @@
 static const char OPENAI_URL[] = "https://api.openai.com/v1";
 
 enum { MAX_KEY = 16 << 10, MAX_WAIT_MS = 24 * 3600 * 1000 };
+enum { MAX_WINDOW = 100000000 };
 
 static char *copy(const char *text)
 {
@@ -123,6 +124,17 @@ static bool set_wait(uint64_t *wait_ms, const char *name, const json_t *value,
     return true;
 }
 
+static bool set_window(struct model_endpoint *endpoint, const json_t *value,
+                       struct err *err)
+{
+    json_int_t given = json_integer_value(value);
+
+    if (!json_is_integer(value) || given < 512 || given > MAX_WINDOW)
+        return bad_member(err, "window", "must be tokens, 512 to 100000000");
+    endpoint->window = (uint64_t)given;
+    return true;
+}
+
 static bool set_member(struct model_endpoint *endpoint, const char *name,
                        json_t *value, struct err *err)
 {
@@ -137,10 +149,13 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
         return set_wait(&endpoint->idle_ms, name, value, err);
     if (strcmp(name, "total_ms") == 0)
         return set_wait(&endpoint->total_ms, name, value, err);
+    if (strcmp(name, "window") == 0)
+        return set_window(endpoint, value, err);
     if (strcmp(name, "parameters") != 0)
-        return bad_member(err, name,
-                          "unknown; there are url, model, key, key_file, "
-                          "parameters, first_byte_ms, idle_ms, total_ms");
+        return bad_member(
+            err, name,
+            "unknown; there are url, model, key, key_file, "
+            "parameters, window, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
     endpoint->parameters = json_incref(value);

@@ -5,7 +5,7 @@
  *   {"default": {"url": "https://api.openai.com/v1", "model": "gpt-4o",
  *                "key_file": "/run/secrets/openai"},
  *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
- *                "parameters": {"temperature": 0}, "idle_ms": 300000}}
+ *                "parameters": {"temperature": 0}, "window": 32768}}
  *
  * and from base_url, key and model, which make "default" unless the file has
  * one. Without a "default" the file's first entry is it.
@@ -39,6 +39,7 @@ struct model_endpoint {
     char *model;            /* what the endpoint calls it */
     bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
+    uint64_t window;        /* tokens of a request and its reply; 0: unknown */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */
     uint64_t idle_ms;       /* between two pieces of it; 0: default */
     uint64_t total_ms;      /* 0: default */

@@ -195,6 +195,8 @@ static bool judge_error(struct model_call *call)
         model_body_learn(call->endpoint, &error))
         return false;
     reply_error_judge(&error, status, call->response.should_retry, why);
+    if (call->endpoint->window == 0)
+        call->endpoint->window = reply_error_window(&error);
     if (call->endpoint->unnamed && why->kind == ERR_REJECT &&
         (status == 404 || strcasestr(error.message, "model")))
         err_prefix(why, "OPENAI_MODEL is not set, and there is no \"default\"");

@@ -13,7 +13,8 @@
  *   model_unavailable  retry   no connection, time-out, 408, 409, 425, 429, 5xx
  *   model_cut          retry   the reply ended before its end
  *   model_garbage      retry   the reply is not chat-completions
- *   model_rejected     reject  other 4xx, quota used up, context too long
+ *   model_rejected     reject  other 4xx, quota used up
+ *   model_context      reject  the request is longer than the model's window
  *   model_refused      reject  refusal, content filter
  *   model_too_long     reject  more than is kept: it would be paid for again
  *

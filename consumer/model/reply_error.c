@@ -96,6 +96,16 @@ static const struct rule {
     { "too many requests", ERR_RETRY, "model_unavailable" },
     { "tokens, please wait", ERR_RETRY, "model_unavailable" },
     { "overloaded", ERR_RETRY, "model_unavailable" },
+    { "context_length_exceeded", ERR_REJECT, "model_context" },
+    { "maximum context length", ERR_REJECT, "model_context" },
+    { "prompt is too long", ERR_REJECT, "model_context" },
+    { "exceed context limit", ERR_REJECT, "model_context" },
+    { "exceed_context_size", ERR_REJECT, "model_context" },
+    { "available context size", ERR_REJECT, "model_context" },
+    { "maximum allowed input length", ERR_REJECT, "model_context" },
+    { "input token count", ERR_REJECT, "model_context" },
+    { "reduce the length of", ERR_REJECT, "model_context" },
+    { "token limit reached", ERR_REJECT, "model_context" },
 };
 
 static const struct rule *find_rule(const struct reply_error *error)
@@ -141,4 +151,12 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
     return err_set(err, again ? ERR_RETRY : ERR_REJECT,
                    again ? "model_unavailable" : "model_rejected", "%s",
                    message);
+}
+
+uint64_t reply_error_window(const struct reply_error *error)
+{
+    static const char words[] = "maximum context length is ";
+    const char *at = strcasestr(error->message, words);
+
+    return at ? strtoull(at + sizeof(words) - 1, NULL, 10) : 0;
 }

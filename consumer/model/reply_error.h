@@ -4,6 +4,7 @@
 #define CONSUMER_REPLY_ERROR_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
@@ -22,10 +23,14 @@ void reply_error_read(struct reply_error *error, const json_t *json);
 /* A whole body: JSON in any of the known forms, or any other bytes. */
 void reply_error_parse(struct reply_error *error, struct view body);
 
-/* Sorts it: model_unavailable, model_rejected, model_refused or model_garbage.
+/* Sorts it: model_unavailable, model_rejected, model_refused, model_garbage, or
+ * model_context, the request is longer than the model's window.
  * status: of HTTP; 200 for an error inside an answer. should_retry: what the
  * endpoint says of it, 1 or -1; 0: nothing. Returns false. */
 bool reply_error_judge(const struct reply_error *error, unsigned status,
                        int should_retry, struct err *err);
+
+/* "maximum context length is N tokens": N; 0: it does not say. */
+uint64_t reply_error_window(const struct reply_error *error);
 
 #endif

@@ -48,6 +48,9 @@ struct record {
                                 call of code it is the value else, JSON */
     struct view last;        /* model_intent: why no tools were offered, but an
                                 answer asked for: a code */
+    uint64_t kept;           /* model_intent: where what is sent of the
+                                messages begins, behind their head */
+    uint64_t tokens;         /* model_intent: of what is sent, estimated */
     int brake;               /* tool_result: enum record_brake */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */

@@ -13,26 +13,40 @@ static bool matches(const json_t *entry, const char *question)
     return !match || strstr(question, match);
 }
 
-static const json_t *find_replies(const json_t *script, const char *question)
+/* The conversation that it is; the script itself when that is but one. */
+static json_t *find_entry(json_t *script, const char *question)
 {
-    const json_t *entry;
+    json_t *entry;
     size_t i;
 
     if (!json_object_get(json_array_get(script, 0), "replies"))
         return script;
     json_array_foreach(script, i, entry)
         if (matches(entry, question))
-            return json_object_get(entry, "replies");
+            return entry;
     return NULL;
 }
 
-json_t *script_reply(const json_t *script, const json_t *request, size_t seen)
+/* Which of its replies: by the history, or one after the other. */
+static size_t next_of(json_t *entry, const json_t *messages)
+{
+    json_int_t taken = json_integer_value(json_object_get(entry, "taken"));
+
+    if (!json_is_true(json_object_get(entry, "in_order")))
+        return practice_count(messages, "assistant");
+    json_object_set_new(entry, "taken", json_integer(taken + 1));
+    return (size_t)taken;
+}
+
+json_t *script_reply(json_t *script, const json_t *request, size_t seen)
 {
     const json_t *messages = json_object_get(request, "messages");
     json_t *question = practice_question(messages);
-    const json_t *replies = find_replies(script, json_string_value(question));
+    json_t *entry = find_entry(script, json_string_value(question));
+    const json_t *replies =
+        json_is_object(entry) ? json_object_get(entry, "replies") : entry;
     json_t *reply =
-        json_array_get(replies, practice_count(messages, "assistant"));
+        entry ? json_array_get(replies, next_of(entry, messages)) : NULL;
     size_t count = json_array_size(reply);
 
     json_decref(question);

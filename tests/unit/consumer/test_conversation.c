@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "consumer/conversation/ask.h"
+#include "consumer/conversation/prompt.h"
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };
@@ -298,8 +300,10 @@ static void test_the_request(void **state)
                        .files = { &file, 1 } };
     struct conversation all = begin(&job);
     const struct prompts ours = { 0 };
-    json_t *request =
-        conversation_request(&all, &ours, (struct view){ 0 }, false);
+    const struct ask ask = { .prompts = &ours };
+    struct asked_for asked;
+    assert_true(ask_write(&all, &ask, &asked, NULL));
+    json_t *request = asked.messages;
     const char *system = text_of(request, 0, "content");
     assert_int_equal(json_array_size(request), 2);
     assert_non_null(strstr(system, "execute_python_code"));

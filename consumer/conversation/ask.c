@@ -1,0 +1,107 @@
+/* ask.c - what the model is sent. */
+#include "consumer/conversation/ask.h"
+
+#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/window.h"
+#include "consumer/model/reply_json.h"
+#include "schemas/message/limits.h"
+
+/* Of the first message of the user, so that the instructions stay as they are:
+ * endpoints charge less for a beginning that they know. */
+static enum language language_asked(const struct conversation *conversation)
+{
+    size_t i;
+    json_t *message;
+    json_array_foreach(conversation->messages, i, message)
+        if (view_is(reply_json_text(message, "role"), "user"))
+            return language_of(reply_json_text(message, "content"));
+    return LANGUAGE_EN;
+}
+
+static void add_text(json_t *messages, const char *role, struct view text)
+{
+    json_array_append_new(messages,
+                          json_pack("{s:s, s:o}", "role", role, "content",
+                                    json_stringn(text.data, text.len)));
+}
+
+/* One system message: many endpoints take no second one. */
+static json_t *whole(const struct conversation *conversation,
+                     const struct ask *ask)
+{
+    json_t *all = json_array();
+    json_t *first = json_array_get(conversation->messages, 0);
+    bool own = view_is(reply_json_text(first, "role"), "system") &&
+               json_is_string(json_object_get(first, "content"));
+    CLEANUP(buf_finish) struct buf system;
+    prompt_write(&system, ask->prompts, conversation->job,
+                 language_asked(conversation), ask->functions,
+                 own ? reply_json_text(first, "content") : VIEW(""));
+    add_text(all, "system", buf_view(&system));
+    for (size_t i = own; i < json_array_size(conversation->messages); i++)
+        json_array_append(all, json_array_get(conversation->messages, i));
+    return all;
+}
+
+/* ------------------------------------------------------------------ window
+ */
+
+static uint64_t tokens_from(const json_t *all, size_t from)
+{
+    uint64_t sum = 0;
+    for (size_t i = from; i < json_array_size(all); i++)
+        sum += window_tokens(json_array_get(all, i));
+    return sum;
+}
+
+/* What is sent whatever is cut. */
+static uint64_t fixed_tokens(const json_t *all, const struct ask *ask)
+{
+    uint64_t sum = ask->tools == NULL ? 0 : window_tokens(ask->tools);
+    for (size_t i = 0; i < window_head(all); i++)
+        sum += window_tokens(json_array_get(all, i));
+    return sum;
+}
+
+/* As this endpoint has counted the last request, of its tokens in ours. */
+static uint64_t in_our_tokens(const struct conversation *conversation,
+                              uint64_t tokens)
+{
+    uint64_t counted = conversation->counted, ours = conversation->estimated;
+    if (counted == 0 || ours == 0)
+        return tokens;
+    if (counted > 4 * ours)
+        return tokens / 4;
+    return counted * 2 < ours ? tokens * 2 : tokens * ours / counted;
+}
+
+bool ask_write(const struct conversation *conversation, const struct ask *ask,
+               struct asked_for *out, struct err *err)
+{
+    json_t *all = whole(conversation, ask);
+    size_t head = window_head(all);
+    size_t before = conversation->kept > head ? conversation->kept : head;
+    size_t kept = before;
+    uint64_t fixed = fixed_tokens(all, ask);
+    uint64_t sent = fixed + tokens_from(all, before);
+    uint64_t window = in_our_tokens(conversation, ask->window);
+    /* Seldom and much: what was sent before is a beginning that is known. */
+    bool full = window > 0 && sent > window / 4 * 3;
+    uint64_t aim = ask->squeeze ? sent / 2 : window / 2;
+    if (full || ask->squeeze)
+        kept = window_cut(all, kept, aim > fixed ? aim - fixed : 0);
+    bool good = !ask->squeeze || kept > before;
+    if (good)
+        *out = (struct asked_for){
+            .messages = window_apply(all, kept),
+            .kept = kept,
+            .tokens = fixed + tokens_from(all, kept),
+        };
+    if (good && ask->last)
+        add_text(out->messages, "user", view_of(prompt_last));
+    json_decref(all);
+    return good ||
+           err_set(err, ERR_REJECT, "model_context",
+                   "the conversation does not fit into the model's window, "
+                   "and nothing more of it can be left out");
+}

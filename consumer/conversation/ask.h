@@ -1,0 +1,27 @@
+/* ask.h - what the model is sent: instructions, and as much of the conversation
+ * as its window holds. */
+#ifndef CONSUMER_ASK_H
+#define CONSUMER_ASK_H
+
+#include "consumer/conversation/conversation.h"
+
+struct ask {
+    const struct prompts *prompts;
+    struct view functions; /* stubs of what code may call; CodeAct mode */
+    const json_t *tools;   /* count against the window; may be NULL */
+    uint64_t window;       /* tokens of the model's; 0: nobody knows */
+    bool last;             /* an answer is asked for */
+    bool squeeze;          /* what was sent before was too long */
+};
+
+struct asked_for {
+    json_t *messages; /* a new reference */
+    size_t kept;      /* see window_cut() */
+    uint64_t tokens;  /* our estimate, as it is */
+};
+
+/* Error: model_context, there is nothing more that can be left out. */
+bool ask_write(const struct conversation *conversation, const struct ask *ask,
+               struct asked_for *out, struct err *err);
+
+#endif

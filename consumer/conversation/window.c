@@ -1,0 +1,134 @@
+/* window.c - what of a long conversation fits into the model's window. */
+#include "consumer/conversation/window.h"
+
+#include <string.h>
+
+#include "consumer/model/reply_json.h"
+
+enum {
+    MESSAGE_TOKENS = 4, /* what is around each */
+    IMAGE_TOKENS = 1000,
+};
+
+/* ------------------------------------------------------------------ tokens
+ */
+
+static uint64_t text_quarters(const char *text, size_t len)
+{
+    uint64_t quarters = 0;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte < 0x80)
+            quarters += 1;
+        else if (byte >= 0xc0) /* the first byte of a character */
+            quarters += 4;
+    }
+    return quarters;
+}
+
+static bool is_image(const json_t *part)
+{
+    return json_object_get(part, "image_url") != NULL;
+}
+
+/* Depth is bounded: jansson reads and writes no deeper than 2048. */
+static uint64_t quarters_of(const json_t *json)
+{
+    const char *name;
+    json_t *one;
+    size_t i;
+    uint64_t sum = 0;
+    if (json_is_string(json))
+        return text_quarters(json_string_value(json), json_string_length(json));
+    if (is_image(json))
+        return 4 * (uint64_t)IMAGE_TOKENS;
+    json_array_foreach(json, i, one)
+        sum += quarters_of(one);
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_object_foreach((json_t *)(uintptr_t)json, name, one)
+        sum += quarters_of(one);
+    return sum;
+}
+
+uint64_t window_tokens(const json_t *json)
+{
+    return quarters_of(json) / 4 + MESSAGE_TOKENS;
+}
+
+/* ------------------------------------------------------------------ groups
+ */
+
+static bool has_role(const json_t *message, const char *role)
+{
+    return view_is(reply_json_text(message, "role"), role);
+}
+
+size_t window_head(const json_t *messages)
+{
+    size_t head = 0;
+    while (head < json_array_size(messages) &&
+           has_role(json_array_get(messages, head), "system"))
+        head++;
+    while (head < json_array_size(messages) &&
+           has_role(json_array_get(messages, head), "user"))
+        head++;
+    return head;
+}
+
+static bool is_observation(const json_t *message)
+{
+    return view_starts(reply_json_text(message, "content"), "Observation:");
+}
+
+/* What the assistant says begins one; so does what the user says that is no
+ * observation. */
+static bool begins_group(const json_t *messages, size_t at)
+{
+    const json_t *message = json_array_get(messages, at);
+    return has_role(message, "assistant") ||
+           (has_role(message, "user") && !is_observation(message));
+}
+
+static size_t last_group(const json_t *messages, size_t from)
+{
+    size_t at = json_array_size(messages);
+    while (at > from && !has_role(json_array_get(messages, at), "assistant"))
+        at--;
+    return at;
+}
+
+size_t window_cut(const json_t *messages, size_t from, uint64_t tokens)
+{
+    size_t head = window_head(messages);
+    size_t cut = from > head ? from : head;
+    size_t last = last_group(messages, cut);
+    uint64_t sum = 0;
+    for (size_t i = cut; i < json_array_size(messages); i++)
+        sum += window_tokens(json_array_get(messages, i));
+    for (size_t i = cut; i < last && sum > tokens; i++) {
+        sum -= window_tokens(json_array_get(messages, i));
+        while (!begins_group(messages, i + 1))
+            sum -= window_tokens(json_array_get(messages, ++i));
+        cut = i + 1;
+    }
+    return cut;
+}
+
+json_t *window_apply(const json_t *messages, size_t cut)
+{
+    size_t head = window_head(messages);
+    json_t *kept = json_array();
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        if (i >= head && i < cut)
+            continue;
+        if (i == cut && cut > head)
+            json_array_append_new(
+                kept, json_pack("{s:s, s:o}", "role", "user", "content",
+                                json_sprintf("[%zu earlier messages are left "
+                                             "out here: the conversation is "
+                                             "too long for them.]",
+                                             cut - head)));
+        json_array_append(kept, json_array_get(messages, i));
+    }
+    return kept;
+}

@@ -1,0 +1,105 @@
+"""Conversations that are longer than the model's window."""
+
+import json
+
+import pytest
+from stack import Stack, call_of
+
+LONG = "print('x' * 4000)"
+
+
+@pytest.fixture
+def stack():
+    with Stack() as stack:
+        yield stack
+
+
+def set_window(stack, tmp_path, **more):
+    path = tmp_path / "models.json"
+    entry = {"url": stack.model.url, "model": "m", **more}
+    path.write_text(json.dumps({"default": entry}))
+    return {"models": path}
+
+
+def script(stack, *replies):
+    """One a request: what is left out must not count."""
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+
+
+def acts(count, **more):
+    return [
+        {"tool_calls": [call_of(f"{LONG}; {n}", f"c{n}")], **more} for n in range(count)
+    ]
+
+
+DONE = {"text": "done"}
+
+
+def pairs(messages):
+    """Ids of calls, and of results."""
+    calls = [c["id"] for m in messages for c in m.get("tool_calls", [])]
+    return calls, [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+
+
+def requests(stack):
+    total = stack.model.counts()["total"]
+    return [stack.model.request(n) for n in range(total)]
+
+
+def test_what_is_oldest_is_left_out(stack, tmp_path):
+    script(stack, *acts(10), DONE)
+    stack.consumer(**set_window(stack, tmp_path, window=8000))
+    result = stack.run(prompt="the task")
+    assert result["status"] == "completed" and len(result["cells"]) == 10
+    sizes, cuts = [], 0
+    for request in requests(stack):
+        messages = request["messages"]
+        calls, results = pairs(messages)
+        assert calls == results, "never the one without the other"
+        assert messages[0]["role"] == "system"
+        assert messages[1] == {"role": "user", "content": "the task"}
+        sizes.append(len(json.dumps(request)))
+        cuts += len(sizes) > 1 and sizes[-1] < sizes[-2]
+    assert max(sizes) < 8000 * 4 and cuts in (1, 2), sizes
+    notes = [m["content"] for m in messages if "are left out" in str(m["content"])]
+    assert len(notes) == 1 and "earlier messages" in notes[0]
+
+
+def test_an_endpoint_that_says_it_is_too_long(stack, tmp_path):
+    """Then what is oldest is left out, once a turn, and nothing is paid twice."""
+    refusal = {
+        "status": 400,
+        "error": {
+            "message": "This model's maximum context length is 4096 tokens.",
+            "code": "context_length_exceeded",
+        },
+    }
+    script(stack, *acts(3), refusal, DONE)
+    stack.consumer()
+    job = stack.submit(prompt="the task")
+    result = stack.result(job)
+    assert result["status"] == "completed" and "job.retrying" in stack.types(job)
+    *_, before, after = requests(stack)
+    assert len(after["messages"]) < len(before["messages"])
+    assert pairs(after["messages"])[0] == pairs(after["messages"])[1]
+    assert "repeated_calls" not in result["usage"]
+    script(stack, *acts(3), refusal, refusal, DONE)
+    result = stack.run(prompt="the task")
+    assert result["error"]["code"] == "model_context", "once a turn is enough"
+
+
+def test_what_cannot_be_cut_is_told(stack, tmp_path):
+    script(stack, {"status": 400, "error": "prompt is too long: 9 > 8"})
+    stack.consumer()
+    result = stack.run(prompt="the task")
+    assert result["error"]["code"] == "model_context"
+    assert "nothing more of it can be left out" in result["error"]["message"]
+
+
+def test_a_model_that_counts_more_than_we_do(stack, tmp_path):
+    """Its own counts are believed: it is cut sooner."""
+    usage = {"prompt_tokens": 30000, "completion_tokens": 1}
+    script(stack, *acts(4, usage=usage), DONE)
+    stack.consumer(**set_window(stack, tmp_path, window=8000))
+    assert stack.run(prompt="the task")["status"] == "completed"
+    assert any("are left out" in json.dumps(r) for r in requests(stack))

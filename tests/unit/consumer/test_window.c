@@ -1,0 +1,168 @@
+/* test_window.c - what is left out of a long conversation, and what never is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/conversation/window.h"
+
+enum { TEXT_BYTES = 400, TEXT_TOKENS = 100 + 20 };
+
+/* s: system; u: user; a: an answer; c: a call; t: its result; o: an observation
+ * of code that is in a text. Each of about TEXT_TOKENS. */
+static json_t *messages_of(const char *roles)
+{
+    static const struct {
+        char letter;
+        const char *role, *head;
+    } kinds[] = {
+        { 's', "system", "" },    { 'u', "user", "" },
+        { 'a', "assistant", "" }, { 'c', "assistant", "" },
+        { 't', "tool", "" },      { 'o', "user", "Observation:\n" },
+    };
+    json_t *messages = json_array();
+    char text[TEXT_BYTES + 1];
+    memset(text, 'x', TEXT_BYTES);
+    text[TEXT_BYTES] = '\0';
+    for (; *roles != '\0'; roles++)
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+            if (kinds[i].letter == *roles) {
+                json_t *message =
+                    json_pack("{s:s, s:o}", "role", kinds[i].role, "content",
+                              json_sprintf("%s%s", kinds[i].head, text));
+                if (*roles == 'c')
+                    json_object_set_new(message, "tool_calls",
+                                        json_pack("[{s:s}]", "id", "c1"));
+                json_array_append_new(messages, message);
+            }
+    return messages;
+}
+
+static void test_cuts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *messages;
+        size_t from, messages_kept; /* that have room */
+        size_t cut;
+    } rows[] = {
+        { "su", 0, 9, 2 },
+        { "suctctct", 0, 9, 2 }, /* all fit */
+        { "suctctct", 0, 5, 4 },
+        { "suctctct", 0, 4, 4 },
+        { "suctctct", 0, 3, 6 },
+        { "suctctct", 0, 2, 6 },
+        { "suctctct", 0, 0, 6 }, /* the last one stays */
+        { "suctctct", 6, 9, 6 }, /* what has gone does not come back */
+        { "sucttttctct", 0, 6, 7 },
+        { "suaoaoao", 0, 3, 6 },
+        { "uauauau", 0, 4, 3 }, /* a chat: to a user's message */
+        { "uauauau", 0, 1, 5 },
+        { "ctct", 0, 2, 2 },
+        { "", 0, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *messages = messages_of(rows[i].messages);
+        print_message("%s, room for %zu\n", rows[i].messages,
+                      rows[i].messages_kept);
+        assert_int_equal(window_cut(messages, rows[i].from,
+                                    rows[i].messages_kept * TEXT_TOKENS),
+                         rows[i].cut);
+        json_decref(messages);
+    }
+}
+
+static bool is_role(const json_t *messages, size_t at, const char *role)
+{
+    const char *is = json_string_value(
+        json_object_get(json_array_get(messages, at), "role"));
+    return is != NULL && strcmp(is, role) == 0;
+}
+
+/* Whatever is cut: no result without its call, no call without its result. */
+static void test_no_orphans(void **state)
+{
+    (void)state;
+    static const char letters[] = "uactto";
+    srand(7);
+    for (int round = 0; round < 500; round++) {
+        char roles[32] = "su";
+        size_t count = 2 + (size_t)rand() % 28;
+        for (size_t i = 2; i < count; i++) {
+            char last = roles[i - 1], next = letters[rand() % 6];
+            roles[i] = last == 'c' ? 't' : next;
+            if (next == 't' && last != 'c' && last != 't')
+                roles[i] = 'a';
+            roles[i + 1] = '\0';
+        }
+        json_t *messages = messages_of(roles);
+        size_t before = 0;
+        for (size_t room = count; room-- > 0;) {
+            size_t cut = window_cut(messages, before, room * TEXT_TOKENS);
+            json_t *kept = window_apply(messages, cut);
+            assert_true(cut >= before);
+            assert_false(cut > window_head(messages) &&
+                         is_role(messages, cut, "tool"));
+            assert_true(is_role(kept, 0, "system"));
+            before = cut;
+            json_decref(kept);
+        }
+        json_decref(messages);
+    }
+}
+
+static void test_a_note_says_what_is_left_out(void **state)
+{
+    (void)state;
+    json_t *messages = messages_of("suctctct");
+    json_t *kept = window_apply(messages, 6);
+    const char *note =
+        json_string_value(json_object_get(json_array_get(kept, 2), "content"));
+    assert_int_equal(json_array_size(kept), 5);
+    assert_non_null(strstr(note, "4 earlier messages"));
+    json_decref(kept);
+    kept = window_apply(messages, 2);
+    assert_int_equal(json_array_size(kept), 8);
+    json_decref(kept);
+    json_decref(messages);
+}
+
+static void test_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        uint64_t tokens;
+    } rows[] = {
+        { "{\"content\": \"abcdefgh\"}", 2 + 4 },
+        { "{\"content\": \"\u4e2d\u6587\"}", 2 + 4 },
+        { "{\"content\": null}", 4 },
+        { "{\"tool_calls\": [{\"function\": {\"arguments\": \"abcd\"}}]}", 5 },
+        { "{\"content\": [{\"type\": \"text\"}, {\"image_url\": {\"url\": "
+          "\"data:image/png;base64,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}}]}",
+          1005 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *json = json_loads(rows[i].json, 0, NULL);
+        print_message("%s\n", rows[i].json);
+        assert_int_equal(window_tokens(json), rows[i].tokens);
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_no_orphans),
+        cmocka_unit_test(test_a_note_says_what_is_left_out),
+        cmocka_unit_test(test_tokens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
