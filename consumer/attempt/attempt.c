@@ -42,8 +42,10 @@ static const struct rule {
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
                        STOPS,
                    step_deciding, MINUTE_MS, false },
-    [ASKING] = { "asking", TO(ANSWERING) | STOPS, step_asking, REDIS_MS, true },
-    [ANSWERING] = { "answering", TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
+    [ASKING] = { "asking", TO(ANSWERING) | PAUSES | STOPS, step_asking,
+                 REDIS_MS, true },
+    [ANSWERING] = { "answering",
+                    TO(ASKING) | TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
@@ -168,8 +170,7 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
 static void drop_work(struct attempt *attempt)
 {
     bool cell_runs = attempt->state == RUNNING;
-    model_call_free(attempt->call);
-    attempt->call = NULL;
+    attempt_drop_call(attempt);
     session_abandon(&attempt->session);
     uses_drop(attempt);
     if (cell_runs && attempt->stop != STOP_LOST &&
@@ -287,6 +288,13 @@ static bool may_try_again(const struct attempt *attempt, const struct err *why)
         attempt->deadline_ms != 0 &&
         attempt_now_ms(attempt) + attempt->wait_ms >= attempt->deadline_ms;
     return why->kind == ERR_RETRY && attempt->tries < most && !late;
+}
+
+bool attempt_is_spent(const struct attempt *attempt, const struct err *why)
+{
+    struct attempt next = *attempt;
+    next.tries++;
+    return !may_try_again(&next, why);
 }
 
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
@@ -498,7 +506,7 @@ void attempt_new(const struct partition *partition,
 
 static void attempt_free(struct attempt *attempt)
 {
-    model_call_free(attempt->call);
+    attempt_drop_call(attempt);
     session_finish(&attempt->session);
     output_finish(&attempt->output);
     progress_finish(&attempt->progress);

@@ -112,6 +112,7 @@ struct attempt {
     struct model_call *call;
     struct asked_for asked_for; /* by it */
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
+    bool asks_endpoint;       /* its breaker waits for what comes of it */
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
     struct buf said;              /* its text, for the event */
     uint64_t asked_ms;
@@ -174,6 +175,11 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why);
  * enough. wait_ms: at least. */
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume);
+
+/* attempt_retry() would fail: it was tried often enough, or time is up. */
+bool attempt_is_spent(const struct attempt *attempt, const struct err *why);
+/* The request that runs is given up. turn.c */
+void attempt_drop_call(struct attempt *attempt);
 
 /* What cells have left must outlive a job that takes long; its last call is
  * that of the end. */

@@ -54,10 +54,37 @@ static void compose_reply(struct attempt *attempt,
     buf_add(&attempt->said, view_head(reply->text, EVENT_TEXT_BYTES));
 }
 
+/* What it says of the endpoint, not of the request. */
+static void tell_breaker(struct attempt *attempt,
+                         const struct model_failure *failure)
+{
+    struct breaker *breaker = &attempt->endpoint->breaker;
+    uint64_t now = attempt_now_ms(attempt);
+    attempt->asks_endpoint = false;
+    if (failure == NULL || failure->why.kind == ERR_REJECT)
+        breaker_well(breaker);
+    else if (failure->retry_after_ms > 0)
+        breaker_wait(breaker, now, failure->retry_after_ms);
+    else if (strcmp(failure->why.code, "model_unavailable") == 0)
+        breaker_failed(breaker, now);
+    else
+        breaker_dropped(breaker);
+}
+
+void attempt_drop_call(struct attempt *attempt)
+{
+    model_call_free(attempt->call);
+    attempt->call = NULL;
+    if (attempt->asks_endpoint)
+        breaker_dropped(&attempt->endpoint->breaker);
+    attempt->asks_endpoint = false;
+}
+
 static void on_model_done(void *owner, const struct model_reply *reply,
                           const struct model_failure *failure)
 {
     struct attempt *attempt = owner;
+    tell_breaker(attempt, failure);
     attempt->landed = true;
     attempt->failure = (struct model_failure){ 0 };
     if (failure != NULL)
@@ -117,6 +144,52 @@ static bool make_call(struct attempt *attempt, struct err *err)
     return attempt->call != NULL;
 }
 
+/* ------------------------------------------------------------- endpoints */
+
+/* To the endpoint that is asked in its place, if there is one. */
+static bool fall_back(struct attempt *attempt, const char *why)
+{
+    const struct consumer *consumer = attempt->consumer;
+    const char *name = attempt->endpoint->fallback;
+    struct model_endpoint *next =
+        name == NULL
+            ? NULL
+            : endpoints_take(&consumer->endpoints, view_of(name), NULL);
+    if (next == NULL)
+        return false;
+    log_line("model.fallback", "{s:s, s:s, s:s, s:s}", "job", attempt->id,
+             "from", attempt->endpoint->name, "to", name, "why", why);
+    endpoint_free(attempt->endpoint);
+    attempt->endpoint = next;
+    attempt->tries = 0;
+    return true;
+}
+
+/* How long nobody is to be asked: all have failed, or want us to wait. */
+static uint64_t find_endpoint(struct attempt *attempt)
+{
+    uint64_t wait;
+    if (attempt->asks_endpoint)
+        return 0;
+    while ((wait = breaker_ask(&attempt->endpoint->breaker,
+                               attempt_now_ms(attempt))) > 0)
+        if (!fall_back(attempt, "it is left alone after failures"))
+            return wait;
+    attempt->asks_endpoint = true;
+    return 0;
+}
+
+static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
+                                   enum attempt_state resume)
+{
+    struct err why;
+    err_set(&why, ERR_RETRY, "model_unavailable",
+            "model %s: it is left alone for %llu ms, after failures or because "
+            "it has asked for that",
+            attempt->endpoint->name, (unsigned long long)wait_ms);
+    return attempt_retry(attempt, &why, wait_ms, resume);
+}
+
 enum turn step_asking(struct attempt *attempt)
 {
     struct err err;
@@ -125,6 +198,9 @@ enum turn step_asking(struct attempt *attempt)
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
+    uint64_t wait_ms = find_endpoint(attempt);
+    if (wait_ms > 0)
+        return wait_for_endpoint(attempt, wait_ms, ASKING);
     if (!make_call(attempt, &err))
         return attempt_fail(attempt, &err);
     attempt->squeezing = false;
@@ -142,13 +218,20 @@ enum turn step_asking(struct attempt *attempt)
     return WAIT;
 }
 
+/* Another request, and so another intent: after a note that the last one came
+ * to nothing, unless that is not known. */
+static enum turn ask_anew(struct attempt *attempt, bool unknown)
+{
+    attempt->wait_ms = 0;
+    attempt->resume = ASKING;
+    return attempt_go(attempt, unknown ? ASKING : REFUSED);
+}
+
 /* Once a turn: what is too long then will not do either. */
 static enum turn squeeze(struct attempt *attempt)
 {
     attempt->squeezing = attempt->squeezed = true;
-    attempt->wait_ms = 0;
-    attempt->resume = ASKING;
-    return attempt_go(attempt, REFUSED);
+    return ask_anew(attempt, false);
 }
 
 enum turn step_answering(struct attempt *attempt)
@@ -156,6 +239,12 @@ enum turn step_answering(struct attempt *attempt)
     struct err err;
     if (!attempt->begun) {
         attempt->begun = true;
+        const struct model_endpoint *before = attempt->endpoint;
+        uint64_t wait_ms = find_endpoint(attempt);
+        if (wait_ms > 0)
+            return wait_for_endpoint(attempt, wait_ms, ANSWERING);
+        if (attempt->endpoint != before)
+            return ask_anew(attempt, false);
         if (attempt->call == NULL && !make_call(attempt, &err))
             return attempt_fail(attempt, &err);
         attempt->asked_ms = attempt_now_ms(attempt);
@@ -171,6 +260,11 @@ enum turn step_answering(struct attempt *attempt)
         return attempt_go(attempt, ANSWERED);
     if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
         return squeeze(attempt);
+    if (attempt_is_spent(attempt, &failure->why) &&
+        failure->why.kind == ERR_RETRY &&
+        fall_back(attempt, failure->why.text)) {
+        return ask_anew(attempt, failure->unknown);
+    }
     /* What may have been carried out is asked for anew: a second intent counts
      * it, a second turn.started voids the pieces that were heard. */
     return attempt_retry(attempt, &failure->why, failure->retry_after_ms,

@@ -32,6 +32,7 @@ void endpoint_free(struct model_endpoint *endpoint)
     free(endpoint->url);
     free(endpoint->key);
     free(endpoint->model);
+    free(endpoint->fallback);
     json_decref(endpoint->parameters);
     free(endpoint);
 }
@@ -107,6 +108,8 @@ static bool set_text(struct model_endpoint *endpoint, const char *name,
         return read_key(endpoint, text, err);
     if (strcmp(name, "key") == 0)
         endpoint->key = copy(text);
+    else if (strcmp(name, "fallback") == 0)
+        endpoint->fallback = copy(text);
     else
         endpoint->model = copy(text);
     return true;
@@ -138,7 +141,8 @@ static bool set_window(struct model_endpoint *endpoint, const json_t *value,
 static bool set_member(struct model_endpoint *endpoint, const char *name,
                        json_t *value, struct err *err)
 {
-    static const char *const texts[] = { "url", "model", "key", "key_file" };
+    static const char *const texts[] = { "url", "model", "key", "key_file",
+                                         "fallback" };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strcmp(name, texts[i]) == 0)
@@ -154,7 +158,7 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
-            "unknown; there are url, model, key, key_file, "
+            "unknown; there are url, model, key, key_file, fallback, "
             "parameters, window, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
@@ -247,6 +251,30 @@ static void put_default_first(struct endpoints *endpoints)
     endpoints->items[at] = first;
 }
 
+/* A chain of them comes to an end, at one that there is. */
+static bool check_fallbacks(const struct endpoints *endpoints, struct err *err)
+{
+    for (size_t i = 0; i < endpoints->count; i++) {
+        const struct model_endpoint *at = endpoints->items[i];
+        size_t hops = 0;
+
+        while (at->fallback && hops++ < endpoints->count) {
+            size_t next = find(endpoints, view_of(at->fallback));
+
+            if (next == endpoints->count)
+                return err_set(err, ERR_REJECT, "bad_setting",
+                               "%s: fallback: there is no model \"%s\"",
+                               at->name, at->fallback);
+            at = endpoints->items[next];
+        }
+        if (at->fallback)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "%s: fallback: they lead back to where they began",
+                           endpoints->items[i]->name);
+    }
+    return true;
+}
+
 bool endpoints_load(struct endpoints *endpoints,
                     const struct endpoint_source *source, struct err *err)
 {
@@ -258,6 +286,8 @@ bool endpoints_load(struct endpoints *endpoints,
         return false;
     if ((source->base_url || source->key) && !has_default(&loaded) &&
         !add_default(&loaded, source, err))
+        return false;
+    if (!check_fallbacks(&loaded, err))
         return false;
     put_default_first(&loaded);
     endpoints_finish(endpoints);

@@ -5,7 +5,8 @@
  *   {"default": {"url": "https://api.openai.com/v1", "model": "gpt-4o",
  *                "key_file": "/run/secrets/openai"},
  *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
- *                "parameters": {"temperature": 0}, "window": 32768}}
+ *                "parameters": {"temperature": 0}, "window": 32768,
+ *                "fallback": "default"}}
  *
  * and from base_url, key and model, which make "default" unless the file has
  * one. Without a "default" the file's first entry is it.
@@ -18,6 +19,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "consumer/model/breaker.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -37,6 +39,7 @@ struct model_endpoint {
     char *url;              /* of the API, without the slash at its end */
     char *key;              /* NULL: no Authorization header */
     char *model;            /* what the endpoint calls it */
+    char *fallback;         /* asked in its place when it fails; NULL: none */
     bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
     uint64_t window;        /* tokens of a request and its reply; 0: unknown */
@@ -44,6 +47,7 @@ struct model_endpoint {
     uint64_t idle_ms;       /* between two pieces of it; 0: default */
     uint64_t total_ms;      /* 0: default */
     unsigned quirks;        /* enum endpoint_quirk, learned */
+    struct breaker breaker;
     unsigned refs;
 };
 

@@ -46,9 +46,7 @@ def test_code_is_run_until_there_is_an_answer(stack):
 
 
 def test_variables_are_kept(stack):
-    result = run(
-        stack, ACT.format("n = 2"), ACT.format("n + 1"), "FINAL ANSWER: three"
-    )
+    result = run(stack, ACT.format("n = 2"), ACT.format("n + 1"), "FINAL ANSWER: three")
     assert [cell.get("result") for cell in result["cells"]] == [None, "3"]
     assert "no output" in told(stack, 1)[-1]["content"].lower()
 
