@@ -301,10 +301,17 @@ enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume)
 {
     attempt->tries++;
-    attempt->wait_ms = next_wait(attempt);
-    attempt->wait_asked = wait_ms > attempt->wait_ms;
-    if (attempt->wait_asked)
-        attempt->wait_ms = wait_ms;
+    uint64_t own = next_wait(attempt);
+    attempt->tries--;
+    attempt->wait_asked = wait_ms > own;
+    return attempt_wait(attempt, why, wait_ms > own ? wait_ms : own, resume);
+}
+
+enum turn attempt_wait(struct attempt *attempt, const struct err *why,
+                       uint64_t wait_ms, enum attempt_state resume)
+{
+    attempt->tries++;
+    attempt->wait_ms = wait_ms;
     if (!may_try_again(attempt, why))
         return attempt_fail(attempt, why);
     bool holds = attempt->wait_ms <= attempt->consumer->settings.hold_ms;

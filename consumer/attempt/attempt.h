@@ -176,6 +176,9 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why);
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume);
 
+/* The same after exactly so long. */
+enum turn attempt_wait(struct attempt *attempt, const struct err *why,
+                       uint64_t wait_ms, enum attempt_state resume);
 /* attempt_retry() would fail: it was tried often enough, or time is up. */
 bool attempt_is_spent(const struct attempt *attempt, const struct err *why);
 /* The request that runs is given up. turn.c */

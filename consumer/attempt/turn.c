@@ -187,7 +187,8 @@ static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
             "model %s: it is left alone for %llu ms, after failures or because "
             "it has asked for that",
             attempt->endpoint->name, (unsigned long long)wait_ms);
-    return attempt_retry(attempt, &why, wait_ms, resume);
+    attempt->wait_asked = true;
+    return attempt_wait(attempt, &why, wait_ms, resume);
 }
 
 enum turn step_asking(struct attempt *attempt)
