@@ -1,26 +1,16 @@
 /* arguments.c - a tool call's arguments, however they are written. */
 #include "consumer/conversation/arguments.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LAYERS = 3 }; /* strings inside strings */
 
-static struct view trimmed(struct view text)
-{
-    while (text.len > 0 && isspace((unsigned char)text.data[0]))
-        text = (struct view){ text.data + 1, text.len - 1 };
-    while (text.len > 0 && isspace((unsigned char)text.data[text.len - 1]))
-        text.len--;
-    return text;
-}
-
 /* What stands between a fence's first line and its last. */
 static struct view unfenced(struct view text)
 {
-    text = trimmed(text);
+    text = view_trimmed(text);
     if (!view_starts(text, "```"))
         return text;
     const char *line = memchr(text.data, '\n', text.len);
@@ -30,7 +20,7 @@ static struct view unfenced(struct view text)
     struct view body = { text.data + head, text.len - head };
     if (body.len >= 3 && memcmp(body.data + body.len - 3, "```", 3) == 0)
         body.len -= 3;
-    return trimmed(body);
+    return view_trimmed(body);
 }
 
 /* Bare newlines and tabs inside strings, which JSON does not allow, escaped. */

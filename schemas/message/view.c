@@ -1,6 +1,7 @@
 /* view.c - bytes that somebody else owns. */
 #include "schemas/message/view.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,15 @@ bool view_starts(struct view view, const char *prefix)
 
     return view.len >= start.len &&
            view_equal((struct view){ view.data, start.len }, start);
+}
+
+struct view view_trimmed(struct view view)
+{
+    while (view.len > 0 && isspace((unsigned char)view.data[0]))
+        view = (struct view){ view.data + 1, view.len - 1 };
+    while (view.len > 0 && isspace((unsigned char)view.data[view.len - 1]))
+        view.len--;
+    return view;
 }
 
 static bool is_continuation(char byte)

@@ -28,6 +28,9 @@ bool view_equal(struct view a, struct view b);
 bool view_is(struct view view, const char *text);
 bool view_starts(struct view view, const char *prefix);
 
+/* Without white space at its ends. */
+struct view view_trimmed(struct view view);
+
 /* At most max bytes of the view, never cutting a UTF-8 character in two. */
 struct view view_head(struct view view, size_t max);
 

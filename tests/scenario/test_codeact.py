@@ -1,123 +1,155 @@
-"""CodeAct: the code in what the model writes is run, and it is told in turn."""
+"""What recorded models said in CodeAct mode: mint-bench's conversations, where
+they are at hand, else the few of their kind below. Their code is never run."""
+
+import io
+import pathlib
+import tokenize
 
 import pytest
-from stack import Stack, call_of
 
-ACT = "I compute it.\n```python\n{}\n```"
+import transcripts
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDED = ROOT.parent / "shared" / "data" / "codeact-transcripts.jsonl.gz"
+FIRST = "<execute>\nx = [\n    1,\n]\n\nprint(x)\n</execute>"
+SOME = [
+    [FIRST],
+    ["<thought> One line. </thought>\n<execute> print('''a\nb''') </execute>"],
+    [FIRST + "\n\nObservation:\n[1]\n\n<execute>\ny = 2\n</execute>\n"],
+    [FIRST + "\n\nOutput:\n[1]\n\nThe answer is <solution> 1 </solution>."],
+    [FIRST + "\nThen:\n<execute>\ndef f(a):\n    return a\n</execute>"],
+    ["<thought>It is in <execute> tags.</thought>\n" + FIRST],
+    ["So I use <execute> tags.\n" + FIRST + "\n<solution>1</solution>"],
+    ["The answer is <solution> -5, or <solution> 5 </solution>."],
+    ["<thought>It is <solution>6</solution></thought>"],
+    ["<thought>I think", "Well.\n</thought>\n" + FIRST],
+    ["<execute>\nprint(", "I cannot say.", "It is this:\n\n```python\nx = 1\n```\n"],
+]
+# How else a block may be written down; {} is the code, {:…} each line of it.
+PLAIN = [
+    "```python\n{}\n```\n",
+    "Text\n\n~~~~ Py\n{}\n~~~~\nmore",
+    "`````ipython3 title=x\n{}\n`````",
+    "```{{python}}\n\n{}\n\n```  \n",
+    "<code>\n{}\n</code>\n",
+    "<python>\n{}\n</python>",
+    "<execute>\n```python\n{}\n```\n</execute>",
+    "<think>```python\nno\n```</think>\n```json\n[]\n```\n```py\n{}\n```\n",
+]
+INDENTED = [
+    ("1. Do\n\n   ```python\n", "   ", "\n   ```\n2. Look\n"),
+    ("- a\n  - b\n    ~~~py\n", "    ", "\n    ~~~\n"),
+    ("* ```python\n", "  ", "\n  ```\n"),
+]
 
 
 @pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
+def found():
+    if RECORDED.exists():
+        return transcripts.conversations(RECORDED)
+    return [
+        {
+            "model": "none",
+            "turns": [{"role": "assistant", "content": text} for text in texts],
+        }
+        for texts in SOME
+    ]
 
 
-@pytest.fixture(autouse=True)
-def fresh(stack):
-    stack.model.script([])
-    stack.model.reset()
+@pytest.fixture(scope="module")
+def codes(found):
+    """Of any worth, but for those that hold marks, which end them elsewhere."""
+    marks = "```", "~~~", "</", "<execute>", "\r"
+    every = transcripts.codes_of(found)
+    codes = [code for code in every if not any(mark in code for mark in marks)]
+    assert len(codes) > len(every) / 2
+    return codes
 
 
-def run(stack, *texts, prompt="go", **job):
-    replies = [text if isinstance(text, dict) else {"text": text} for text in texts]
-    stack.model.script(replies)
-    return stack.run(prompt=prompt, mode="codeact", **job)
+def test_every_difference_has_a_reason(found):
+    report, unexplained = transcripts.compare(found)
+    print(report)
+    assert not unexplained, "\n".join(map(str, unexplained[:5]))
+    assert report["differences"]["invented observation cut"]
+    assert report["differences"]["code and answer: the code counts"]
 
 
-def told(stack, number=-1):
-    """The messages of that request."""
-    return stack.model.request(number)["messages"]
+def respelled(code):
+    """The messages that say nothing but this code."""
+    yield from (form.format(code) for form in PLAIN)
+    for head, indent, end in INDENTED:
+        lines = (indent + line if line else "" for line in code.split("\n"))
+        yield head + "\n".join(lines) + end
+    yield f"```python\n{code}\n```\n".replace("\n", "\r\n")
+    yield f"```python\n{code}\n```\n".replace("\n", "\r")
 
 
-def test_code_is_run_until_there_is_an_answer(stack):
-    result = run(stack, ACT.format("x = 6\nx * 7"), "FINAL ANSWER: it is **42**")
-    assert result["status"] == "completed" and result["answer"] == "it is **42**"
-    [cell] = result["cells"]
-    assert cell["code"] == "x = 6\nx * 7" and cell["result"] == "42"
-    assert "tools" not in stack.model.request()
-    system, user, act, observation = told(stack)
-    assert "FINAL ANSWER:" in system["content"]
-    assert "execute_python_code" not in system["content"]
-    assert act == {"role": "assistant", "content": ACT.format("x = 6\nx * 7")}
-    assert observation["role"] == "user"
-    assert observation["content"].startswith("Observation:\n")
-    assert "42" in observation["content"]
+def check(codes, forms):
+    """The parser finds each code in every form of it, whole or growing."""
+    frames, expected = [], []
+    for code in codes:
+        for said, meant in forms(code):
+            frames += [("cut", said), ("grow", said + "\n")]
+            expected.append((said, meant))
+    told = transcripts.ask(frames)
+    for (said, meant), ours, grown in zip(expected, told[::2], told[1::2]):
+        assert ours["code"] == meant, said
+        assert not ours["unclosed"] and not ours["final"], said
+        assert "\n\n".join(grown) == meant, said
 
 
-def test_variables_are_kept(stack):
-    result = run(stack, ACT.format("n = 2"), ACT.format("n + 1"), "FINAL ANSWER: three")
-    assert [cell.get("result") for cell in result["cells"]] == [None, "3"]
-    assert "no output" in told(stack, 1)[-1]["content"].lower()
+def test_the_same_code_in_other_spellings(codes):
+    check(codes, lambda code: [(said, code) for said in respelled(code)])
 
 
-def test_code_and_answer_in_one(stack):
-    """The answer was a guess: code is run, and it has to answer again."""
-    guess = ACT.format("1 + 1") + "\nFINAL ANSWER: 3"
-    result = run(stack, guess, "FINAL ANSWER: 2")
-    assert result["answer"] == "2" and len(result["cells"]) == 1
+def test_fences_in_strings(codes):
+    def forms(code):
+        for mark in ("```", "~~~"):
+            held = f"note = r'''\n{mark}python\n{code}\n{mark}\n'''\nprint(note)"
+            yield f"{mark}python\n{held}\n{mark}\nDone.", held
+        held = f"note = r'''\n<execute>\n{code}\n</execute>\n'''\nprint(note)"
+        yield f"<execute>\n{held}\n</execute>", held
+
+    check([code for code in codes if "'''" not in code], forms)
 
 
-def test_an_error_is_observed(stack):
-    result = run(stack, ACT.format("1 / 0"), "FINAL ANSWER: cannot")
-    assert result["status"] == "completed"
-    assert "ZeroDivisionError" in told(stack)[-1]["content"]
-
-
-def test_a_plain_text_is_the_answer(stack):
-    result = run(stack, "Hello, you.")
-    assert result["status"] == "completed" and result["answer"] == "Hello, you."
-
-
-def test_a_block_that_was_cut_is_not_run(stack):
-    cut = {"text": "```python\nprint(1)\nprint(", "finish_reason": "length"}
-    stack.model.script(
-        [
-            {"match": "ended inside", "replies": [{"text": "FINAL ANSWER: ok"}]},
-            {"match": "go", "replies": [cut]},
-        ]
+def test_several_blocks(codes):
+    both = dict(zip(codes, codes[1:]))
+    check(
+        both,
+        lambda code: [
+            (
+                f"```python\n{code}\n```\nand\n<execute>{both[code]}</execute>",
+                f"{code}\n\n{both[code]}",
+            )
+        ],
     )
-    result = stack.run(prompt="go", mode="codeact")
-    assert result["status"] == "completed" and "cells" not in result
 
 
-def test_who_only_writes_half_a_block_comes_to_an_end(stack):
-    cut = {"text": "```python\nprint(", "finish_reason": "length"}
-    stack.model.script([{"match": "", "replies": [cut] * 9}])
-    result = stack.run(prompt="go", mode="codeact")
-    assert result["status"] == "incomplete"
-    assert result["error"]["code"] == "no_action"
-    assert stack.model.counts()["total"] == 3
+def may_end(code):
+    """As the tokenizer sees it: not in brackets or in a string; that of a string
+    of one line is an error token. Nor where a body or a value must follow."""
+    tokens = []
+    try:
+        tokens += tokenize.generate_tokens(io.StringIO(code).readline)
+    except tokenize.TokenError:
+        return False
+    said = [t for t in tokens if t.string.strip() and t.type != tokenize.COMMENT]
+    if any(token.type == tokenize.ERRORTOKEN for token in said):
+        return False
+    return not said or said[-1].string[-1] not in ":="
 
 
-def test_who_calls_a_tool_all_the_same_is_understood(stack):
-    result = run(stack, {"tool_calls": [call_of("6 * 7")]}, "FINAL ANSWER: 42")
-    assert result["status"] == "completed" and len(result["cells"]) == 1
-    assert told(stack)[-1]["role"] == "tool"
-
-
-def test_the_last_turn_is_an_answer(stack):
-    acts = [{"text": ACT.format(n)} for n in range(9)]
-    last = {"match": "No more tools", "replies": [{"text": "FINAL ANSWER: two"}]}
-    stack.model.script([last, {"match": "go", "replies": acts}])
-    result = stack.run(prompt="go", mode="codeact", limits={"max_turns": 2})
-    assert result["error"]["code"] == "turn_limit" and result["answer"] == "two"
-
-
-@pytest.mark.parametrize(
-    "prompt, chinese",
-    [("画一张图，看看哪个月最好", True), ("Which month?", False), ("どの月？", False)],
-)
-def test_who_writes_chinese_is_told_in_chinese(stack, prompt, chinese):
-    for mode in ("codeact", "tools"):
-        stack.model.script([{"text": "FINAL ANSWER: 三月"}])
-        stack.run(prompt=prompt, mode=mode)
-        assert ("工作目录是" in told(stack)[0]["content"]) == chinese
-
-
-def test_an_image_is_captured(stack):
-    plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
-    answer = "FINAL ANSWER: ![rising](figure-1.png)"
-    result = run(stack, ACT.format(plot), answer)
-    [image] = result["images"]
-    assert image["name"] == "figure-1.png" and "figure-1.png" in result["answer"]
+def test_whole_is_what_the_tokenizer_says(codes):
+    """Of code that stops anywhere: after each of its lines, or in one."""
+    heads = set()
+    for number, code in enumerate(codes):
+        if not transcripts.parses(code) or not code.isascii():
+            continue
+        lines = code.split("\n")
+        heads |= {"\n".join(lines[:end]) for end in range(1, len(lines))}
+        heads.add(code[: number % len(code)])
+    heads = sorted(heads)[:: max(1, len(heads) // 4000)]
+    told = transcripts.ask([("whole", head) for head in heads])
+    differ = [head for head, whole in zip(heads, told) if whole != may_end(head)]
+    assert not differ, differ[:5]

@@ -14,3 +14,8 @@ target_link_libraries(translate PRIVATE schemas_json quern_flags quern_sanitize)
 add_executable(watcher scenario/watcher.c)
 target_link_libraries(watcher PRIVATE producer_client quern_flags
   quern_sanitize)
+
+# What messages of models in CodeAct mode say, for transcripts.py.
+add_executable(messages scenario/messages.c)
+target_link_libraries(messages PRIVATE consumer_core quern_flags
+  quern_sanitize)

@@ -1,4 +1,4 @@
-foreach(module arguments blob brake catalog conversation ends fold known observation output
-    request result settings text told window)
+foreach(module arguments blob brake catalog codeact conversation ends fold known
+    observation output python request result settings text told window)
   unit_test(consumer/${module} consumer_core)
 endforeach()

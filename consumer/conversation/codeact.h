@@ -1,0 +1,76 @@
+/* codeact.h - what a message of a model in CodeAct mode says: code to run, or
+ * an answer.
+ *
+ * Such a model acts by writing Python in its text: in fences that say so, or
+ * between <execute> tags. A pure function of the text, of any bytes, in linear
+ * time. What decides, in this order:
+ *
+ *   reasoning       is left out first: <think>...</think> and its like, and all
+ *                   before a lone closing tag. Never closed: what follows is
+ *                   read as if the tag were not there when the model stopped by
+ *                   itself (it will not say more), else it is reasoning
+ *   observations    that the model made up itself (a line "Observation:" or
+ *                   "Output:" behind code) end the text: what follows was built
+ *                   on them
+ *   code            all blocks in order. Code and an answer: the code counts,
+ *                   as the answer was given before it had run
+ *   bare fences     that look like Python, when there is neither code nor an
+ *                   answer: outputs and quotations have such fences, too, and
+ *                   what is wrongly run costs less than what is wrongly final
+ *   the answer      behind the last "FINAL ANSWER:", in the last <solution>;
+ * else all of the text that is no reasoning
+ *
+ * Code comes with newlines only, without what all its lines are indented by,
+ * without prompts (>>>) and what stands there as their output. */
+#ifndef CONSUMER_CODEACT_H
+#define CONSUMER_CODEACT_H
+
+#include "schemas/message/buf.h"
+
+struct codeact {
+    struct buf code;   /* of all blocks, joined by an empty line; empty: none */
+    struct buf answer; /* trimmed, any bytes; empty unless final */
+    /* It gives an answer and no code. A text of reasoning only, or of nothing,
+     * is neither: there is nothing to show, and it should be asked for again.
+     */
+    bool final;
+    bool invented; /* an observation was: the text ends there */
+    /* A block was cut off: it has no end, and is not whole or its author did
+     * not stop by itself. It is not run; nothing is final. */
+    bool unclosed;
+    size_t blocks; /* of code */
+    size_t cut;    /* bytes of the text that count */
+};
+
+struct codeact_rules {
+    /* Whether bytes are whole Python; NULL: python_is_whole(), which knows
+     * strings and brackets. It decides whether a mark that would end a block is
+     * one, and whether a block without an end is run. */
+    bool (*parses)(void *owner, struct view code);
+    void *owner;
+    bool stopped; /* finish_reason is "stop": the text was not cut off */
+};
+
+/* Sets all of out, which need not be initialised. rules: NULL: as zeroed. */
+void codeact_read(struct codeact *out, struct view text,
+                  const struct codeact_rules *rules);
+void codeact_finish(struct codeact *out);
+
+/* How far a text that grows was read. Zeroed at its start. */
+struct codeact_cursor {
+    size_t at;
+    size_t item;
+    bool coded, bare, answered;
+    bool over; /* behind an invented observation */
+};
+
+/* The next block of a text that is still growing, as soon as the line with its
+ * closing mark has ended: set in code, which it clears. Each block that it
+ * gives codeact_read() will have, in the same order and of the same bytes,
+ * unless a lone closing tag comes that makes it reasoning. Bare and unclosed
+ * ones it leaves to that. Reads a block that is not closed again each time:
+ * call it when there is a line more. */
+bool codeact_next(struct codeact_cursor *cursor, struct view text,
+                  struct buf *code);
+
+#endif

@@ -1,0 +1,87 @@
+/* tag.c - <execute>, <think> and the like in a message. */
+#include "consumer/conversation/tag.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "consumer/conversation/markdown.h"
+
+static const struct tag tags[] = {
+    { "execute", TAG_CODE, false, false, 1 << 0 },
+    { "code", TAG_CODE, true, false, 1 << 1 },
+    { "python", TAG_CODE, true, false, 1 << 2 },
+    { "solution", TAG_ANSWER, false, false, 1 << 3 },
+    { "think", TAG_THOUGHT, false, true, 1 << 4 },
+    { "thinking", TAG_THOUGHT, false, true, 1 << 5 },
+    { "reasoning", TAG_THOUGHT, false, true, 1 << 6 },
+    { "thought", TAG_THOUGHT, false, false, 1 << 7 },
+};
+enum { TAGS = sizeof(tags) / sizeof(tags[0]) };
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+bool tag_begins_line(struct view text, size_t at)
+{
+    while (at > 0 && is_blank(text.data[at - 1]))
+        at--;
+    return markdown_starts_line(text, at);
+}
+
+bool tag_ends_line(struct view text, size_t at)
+{
+    while (at < text.len && is_blank(text.data[at]))
+        at++;
+    return at == text.len || markdown_starts_line(text, at + 1);
+}
+
+/* In quotes it is only spoken of. */
+static bool is_quoted(struct view text, size_t at)
+{
+    return at > 0 && text.data[at - 1] != '\0' &&
+           strchr("`\"'", text.data[at - 1]) != NULL;
+}
+
+bool tag_at(struct view text, size_t at, struct tag_mark *mark)
+{
+    size_t name = at + 1;
+
+    if (text.data[at] != '<')
+        return false;
+    mark->start = at;
+    mark->closing = name < text.len && text.data[name] == '/';
+    name += mark->closing;
+    for (size_t i = 0; i < TAGS; i++) {
+        size_t len = strlen(tags[i].name);
+
+        if (text.len - name > len && text.data[name + len] == '>' &&
+            strncasecmp(text.data + name, tags[i].name, len) == 0) {
+            mark->tag = &tags[i];
+            mark->end = name + len + 1;
+            return mark->closing || !is_quoted(text, at);
+        }
+    }
+    return false;
+}
+
+bool tag_next(struct view text, size_t at, struct tag_mark *mark)
+{
+    while (at < text.len) {
+        const char *found = memchr(text.data + at, '<', text.len - at);
+
+        if (found == NULL)
+            return false;
+        at = (size_t)(found - text.data);
+        if (tag_at(text, at, mark))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+bool tag_stands_apart(struct view text, const struct tag_mark *mark)
+{
+    return tag_begins_line(text, mark->start) || tag_ends_line(text, mark->end);
+}
