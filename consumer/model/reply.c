@@ -6,6 +6,7 @@
 
 #include "consumer/model/reply_call.h"
 #include "consumer/model/reply_error.h"
+#include "consumer/model/reply_detail.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/model/sse.h"
 
@@ -30,6 +31,7 @@ struct reply {
     bool has_content; /* a string, even an empty one */
     const char *reasoning_name;
     struct reply_calls calls;
+    struct reply_details details;
     struct usage usage;
     json_t *message; /* made at the end */
 };
@@ -67,6 +69,7 @@ void reply_free(struct reply *reply)
     buf_finish(&reply->finish_reason);
     reply_calls_finish(&reply->calls);
     json_decref(reply->message);
+    reply_details_finish(&reply->details);
     free(reply);
 }
 
@@ -163,8 +166,11 @@ static void take_delta(struct reply *reply, const json_t *delta)
             reply_calls_add(&reply->calls, call, alone);
     if (json_is_object(function))
         reply_calls_add_legacy(&reply->calls, function);
+    reply_details_add(&reply->details,
+                      json_object_get(delta, "reasoning_details"), alone);
     if (!buf_ok(&reply->content) || !buf_ok(&reply->reasoning) ||
-        !buf_ok(&reply->refusal) || reply->calls.overflow)
+        !buf_ok(&reply->refusal) || reply->details.overflow ||
+        reply->calls.overflow)
         set_too_long(reply);
 }
 
@@ -392,6 +398,9 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
 
     if (!reply->at_end)
         drain(reply);
+    if (reply->details.count > 0)
+        json_object_set_new(message, "reasoning_details",
+                            reply_details_json(&reply->details));
     if (!judge(reply, whole, err))
         return false;
     truncated = reply->by_length || reply_calls_are_cut(&reply->calls);

@@ -21,15 +21,17 @@ enum {
     REPLY_MAX_PLAIN = 8 << 20,     /* a plain body */
     REPLY_MAX_MESSAGE = 960 << 10, /* as JSON: a journal record holds it */
     REPLY_MAX_CALLS = 64,
+    REPLY_MAX_DETAILS = 256, /* blocks of reasoning_details */
 };
 
 /* What a whole reply says. */
 struct model_reply {
     /* The assistant message, to store and to send back: role, content (string
      * or, beside calls, null), reasoning_content or reasoning as it was named,
-     * tool_calls only when there are any, each {id, type, function {name,
-     * arguments}}. id is the model's own, "" when it gave none; arguments is
-     * the model's own text, whatever it is worth as JSON. */
+     * reasoning_details if there are any, tool_calls only when there are any,
+     * each {id, type, function {name, arguments}}. id is the model's own, ""
+     * when it gave none; arguments is the model's own text, whatever it is
+     * worth as JSON. */
     json_t *message;
     struct view text;          /* the content, "" when null */
     struct view finish_reason; /* as the endpoint wrote it; may be empty */

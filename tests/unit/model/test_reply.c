@@ -107,6 +107,43 @@ static const struct row {
       "{'role':'assistant','content':'a','reasoning_content':'hm'}", "stop",
       false },
 
+    { "reasoning_details come in pieces, and go back whole",
+      DELTA("'reasoning':'h','reasoning_details':[{'type':'reasoning.text',"
+            "'text':'h','id':'r','format':'f','index':0}]")
+          DELTA("'reasoning':'m','reasoning_details':[{'type':"
+                "'reasoning.text','text':'m','id':'r','format':'f','index':0}]")
+              DELTA("'reasoning_details':[{'type':'reasoning.text','text':'',"
+                    "'signature':'s','index':0},{'type':"
+                    "'reasoning.encrypted','data':'x','index':0}]")
+                  FINISH("stop"),
+      "{'role':'assistant','content':'','reasoning':'hm','reasoning_details':["
+      "{'type':'reasoning.text','text':'hm','id':'r','format':'f','index':0,"
+      "'signature':'s'},{'type':'reasoning.encrypted','data':'x','index':0}]}",
+      "stop", false },
+    { "reasoning_details without an index: text goes on, nothing else does",
+      DELTA("'reasoning_details':[{'type':'reasoning.text','text':'h'}]") DELTA(
+          "'reasoning_details':[{'type':'reasoning.text','text':'m'},{'type':"
+          "'reasoning.encrypted','data':'x'},{'type':'reasoning.encrypted',"
+          "'data':'y'},{'type':'reasoning.text','text':'z'}]") FINISH("stop"),
+      "{'role':'assistant','content':'','reasoning_details':["
+      "{'type':'reasoning.text','text':'hm'},"
+      "{'type':'reasoning.encrypted','data':'x'},"
+      "{'type':'reasoning.encrypted','data':'y'},"
+      "{'type':'reasoning.text','text':'z'}]}",
+      "stop", false },
+    { "in a plain body every block of reasoning_details is its own",
+      PLAIN("'content':'a','reasoning_details':[{'type':'reasoning.text',"
+            "'text':'h','index':0},{'type':'reasoning.text','text':null,"
+            "'index':0},7]",
+            "'stop'"),
+      "{'role':'assistant','content':'a','reasoning_details':[{'type':"
+      "'reasoning.text','text':'h','index':0},{'type':'reasoning.text','text':"
+      "null,'index':0}]}",
+      "stop", false },
+    { "empty reasoning_details are none",
+      DELTA("'content':'a','reasoning_details':[]") FINISH("stop"), TEXT("a"),
+      "stop", false },
+
     /* calls */
     { "a call comes in deltas",
       CALL("'index':0,'id':'c1','type':'function','function':{'name':'f',"
@@ -564,3 +601,12 @@ int main(void)
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        DELTA("'reasoning_details':[{'type':'reasoning.text','index':0,'text':"
+              "'0123456789012345678901234567890123456789'}]"),
+        DELTA("'reasoning_details':[{'index':0,'signature':"
+              "'0123456789012345678901234567890123456789'},{'index':0,"
+              "'signature':'9876543210987654321098765432109876543210'}]"),
+        DELTA("'reasoning_details':[{}]"),
+    };
+    static const size_t times[] = {
+        14000, 14000, 14000, 17500, 14000, 7000, 257
