@@ -36,7 +36,7 @@ struct model_reply {
     struct view text;          /* the content, "" when null */
     struct view finish_reason; /* as the endpoint wrote it; may be empty */
     struct usage usage;        /* no tokens when the endpoint did not say */
-    bool truncated;            /* stopped by its length */
+    bool truncated;            /* stopped by its length, or calls cut off */
     size_t dropped_calls;      /* cut-off calls, left out of the message */
 };
 
@@ -50,6 +50,11 @@ struct reply;
 
 struct reply *reply_new(struct reply_events events, void *owner);
 void reply_free(struct reply *reply);
+
+/* The request allowed so many tokens; 0: it did not say. Some endpoints say
+ * tool_calls whatever happened, and some close the brackets of a call that was
+ * cut: of a reply that has used up all tokens no call is handed out. */
+void reply_limit(struct reply *reply, uint64_t max_tokens);
 
 /* True when the bytes held payload, not just comments or half a line: only
  * payload shows that the model still works on it. */

@@ -214,6 +214,11 @@ static const struct row {
                "'[2]'}") FINISH("tool_calls"),
       CALLS(ONE("x", "f", "{}") "," ONE("x", "f", "[2]")), "tool_calls",
       false },
+    { "blanks behind a whole call are no other call",
+      CALL("'index':0,'id':'x','function':{'name':'f','arguments':'{}'}")
+          CALL("'index':0,'id':'x','function':{'name':'f','arguments':' '}")
+              FINISH("tool_calls"),
+      CALLS(ONE("x", "f", "{} ")), "tool_calls", false },
     { "in a plain body every call is its own",
       PLAIN("'content':null,'tool_calls':[{'id':'','function':{'name':'f',"
             "'arguments':''}},{'id':'','function':{'name':'g','arguments':"
@@ -270,6 +275,16 @@ static const struct row {
       CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
            "'{\\\"code\\\": \\\"pri'}") FINISH("tool_calls") DONE,
       TEXT(""), "tool_calls", true },
+    { "a length may be written in capitals",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+          FINISH("MAX_TOKENS"),
+      TEXT(""), "MAX_TOKENS", true },
+    { "without a reason a whole call counts",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}") DONE,
+      CALLS(ONE("a", "f", "{}")), "", false },
+    { "without a reason arguments that may be half do not",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':''}") DONE,
+      TEXT(""), "", true },
     { "and so are the whole ones beside it",
       CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
           CALL("'index':1,'id':'b','function':{'name':'f','arguments':'{'}")
@@ -446,6 +461,49 @@ static void test_every_cut(void **state)
     }
 }
 
+/* Some endpoints say tool_calls whatever happened, or close the brackets. */
+static void test_a_reply_that_used_up_its_tokens(void **state)
+{
+    static const struct {
+        const char *bytes;
+        uint64_t max_tokens;
+        size_t calls, dropped;
+    } spent[] = {
+        { CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+              FINISH("tool_calls") "data: {'choices':[],'usage':{"
+                                   "'completion_tokens':9}}\n\n" DONE,
+          9, 0, 1 },
+        { CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+              FINISH("tool_calls") "data: {'choices':[],'usage':{"
+                                   "'completion_tokens':9}}\n\n" DONE,
+          10, 1, 0 },
+        { CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+              FINISH("tool_calls") DONE,
+          9, 1, 0 },
+        { DELTA("'content':'a'") FINISH("stop") "data: {'choices':[],'usage':{"
+                                                "'completion_tokens':9}}\n\n",
+          9, 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(spent) / sizeof(*spent); i++) {
+        CLEANUP(cleanup_free) char *bytes = json_of(spent[i].bytes);
+        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct model_reply result;
+        struct err err = { 0 };
+
+        reply_limit(reply, spent[i].max_tokens);
+        reply_feed(reply, view_of(bytes));
+        assert_true(reply_end(reply, true, &result, &err));
+        assert_int_equal(
+            json_array_size(json_object_get(result.message, "tool_calls")),
+            spent[i].calls);
+        assert_int_equal(result.dropped_calls, spent[i].dropped);
+        assert_int_equal(result.truncated, spent[i].dropped > 0);
+        reply_free(reply);
+    }
+}
+
 static const struct usage_row {
     const char *name;
     const char *bytes;
@@ -571,8 +629,16 @@ static void test_endless_replies_are_given_up(void **state)
         /* 256 KiB of text, six times that as JSON */
         DELTA("'content':'\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
               "\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001'"),
+        DELTA("'reasoning_details':[{'type':'reasoning.text','index':0,'text':"
+              "'0123456789012345678901234567890123456789'}]"),
+        DELTA("'reasoning_details':[{'index':0,'signature':"
+              "'0123456789012345678901234567890123456789'},{'index':0,"
+              "'signature':'9876543210987654321098765432109876543210'}]"),
+        DELTA("'reasoning_details':[{}]"),
     };
-    static const size_t times[] = { 14000, 14000, 14000, 17500 };
+    static const size_t times[] = {
+        14000, 14000, 14000, 17500, 14000, 7000, 257
+    };
     char code[32];
 
     (void)state;
@@ -593,6 +659,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_a_reply_that_used_up_its_tokens),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_pieces_are_told_as_they_come),
         cmocka_unit_test(test_only_payload_is_progress),
@@ -601,12 +668,3 @@ int main(void)
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        DELTA("'reasoning_details':[{'type':'reasoning.text','index':0,'text':"
-              "'0123456789012345678901234567890123456789'}]"),
-        DELTA("'reasoning_details':[{'index':0,'signature':"
-              "'0123456789012345678901234567890123456789'},{'index':0,"
-              "'signature':'9876543210987654321098765432109876543210'}]"),
-        DELTA("'reasoning_details':[{}]"),
-    };
-    static const size_t times[] = {
-        14000, 14000, 14000, 17500, 14000, 7000, 257
