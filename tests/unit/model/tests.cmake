@@ -9,11 +9,6 @@ unit_test(model/endpoint consumer_model)
 unit_test(model/body consumer_model)
 unit_test(model/model consumer_model practice_model)
 
-add_executable(reply_replay unit/model/replay.c)
-target_link_libraries(reply_replay PRIVATE
-  consumer_model quern_flags quern_sanitize)
-scenario_test(unit/model/recorded unit)
-
 fuzz_target(sse consumer_model)
 fuzz_target(reply consumer_model)
 
