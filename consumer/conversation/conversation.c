@@ -8,6 +8,7 @@
 #include "consumer/conversation/arguments.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
+#include "consumer/model/reply.h"
 #include "schemas/json/convert.h"
 
 static json_t *json_text(struct view text)
@@ -219,8 +220,7 @@ static bool apply_reply(struct conversation *conversation,
     json_decref(message);
     conversation->over = conversation->call_count == 0 && !notice;
     conversation->cut =
-        conversation->over && (view_is(record->finish_reason, "length") ||
-                               view_is(record->finish_reason, "max_tokens"));
+        conversation->over && reply_reason_is_length(record->finish_reason);
     conversation->model_ms += record->ms;
     conversation->usage.input_tokens += record->usage.input_tokens;
     conversation->usage.output_tokens += record->usage.output_tokens;

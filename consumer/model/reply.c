@@ -181,7 +181,7 @@ static void take_delta(struct reply *reply, const json_t *delta)
         set_too_long(reply);
 }
 
-static bool is_length(struct view reason)
+bool reply_reason_is_length(struct view reason)
 {
     static const char *const names[] = { "length", "max_tokens",
                                          "model_length" };
@@ -199,7 +199,7 @@ static void take_finish(struct reply *reply, struct view reason)
         return;
     buf_clear(&reply->finish_reason);
     buf_add(&reply->finish_reason, view_head(reason, MAX_REASON));
-    reply->by_length = reply->by_length || is_length(reason);
+    reply->by_length = reply->by_length || reply_reason_is_length(reason);
 }
 
 static uint64_t tokens(const json_t *object, const char *name)

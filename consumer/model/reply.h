@@ -70,4 +70,7 @@ bool reply_is_over(const struct reply *reply);
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
                struct err *err);
 
+/* What endpoints call it when a reply was stopped by its length. */
+bool reply_reason_is_length(struct view finish_reason);
+
 #endif
