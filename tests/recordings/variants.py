@@ -118,6 +118,18 @@ def data_over_several_lines(body):
 
 
 @variant
+def several_lines_in_crlf(body):
+    made = data_over_several_lines(body)
+    return made and made.replace("\n", "\r\n")
+
+
+@variant
+def comments_inside_events(body):
+    made = data_over_several_lines(body)
+    return made and made.replace("\ndata: ", "\n: keep-alive\ndata: ")
+
+
+@variant
 def padding(body):
     def pad(found):
         return [{**chunk, "obfuscation": "x" * 20, "p": "abc"} for chunk in found]

@@ -535,6 +535,10 @@ static const struct usage_row {
       "data: {'choices':[{'delta':{},'finish_reason':'stop','usage':{"
       "'prompt_tokens':2,'completion_tokens':1}}]}\n\n",
       2, 1, 0 },
+    { "inside x_groq",
+      "data: {'choices':[{'delta':{},'finish_reason':'stop'}],'x_groq':{"
+      "'usage':{'prompt_tokens':2,'completion_tokens':1}}}\n\n",
+      2, 1, 0 },
     { "nonsense counts as nothing",
       "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':-9,"
       "'completion_tokens':'x'}}",
