@@ -58,11 +58,13 @@ OF_CALLS = {"ids": "id", "names": "name", "arguments": "arguments"}
 
 
 def pieces(found):
-    """(index, id, name, arguments) of each delta of a call."""
-    for delta in pack.deltas(found):
+    """(index, id, name, arguments) of each delta of a call; in a plain body each
+    is whole, and its place is its index."""
+    for choice in pack.all_choices(found):
+        delta = choice.get("delta") or choice.get("message") or {}
         for place, call in enumerate(delta.get("tool_calls") or []):
             function = call.get("function") or {}
-            index = call.get("index", place if "message" in str(found[0]) else None)
+            index = call.get("index", place if "message" in choice else None)
             yield index, call.get("id"), function.get("name"), function.get("arguments")
 
 
@@ -126,7 +128,7 @@ def indexes(difference):
 @known(0, *CALLS, FAILED)
 def missing_index(difference):
     """The client wants an index of every delta and raises where there is none."""
-    return None in indexes(difference) and is_or_may_be(difference)
+    return None in indexes(difference) and is_right_alone(difference)
 
 
 @known(0, *CALLS, FAILED)
@@ -135,7 +137,9 @@ def sparse_index(difference):
     end, does not find it again, and raises."""
     told = list(dict.fromkeys(indexes(difference)))
     return (
-        None not in told and told != list(range(len(told))) and is_or_may_be(difference)
+        None not in told
+        and told != list(range(len(told)))
+        and is_right_alone(difference)
     )
 
 
@@ -146,7 +150,7 @@ def reused_index(difference):
     for index, given, *_ in pieces(difference.found):
         ids.setdefault(index, set()).update({given} - {None, ""})
     several = any(len(given) > 1 for given in ids.values())
-    return several and None not in ids and is_or_may_be(difference)
+    return several and None not in ids and is_right_alone(difference)
 
 
 @known(0, *CALLS)
@@ -163,7 +167,8 @@ def call_cut_off(difference):
     return not difference.all_ours["count"] and bool(stopped or spent or open_ended)
 
 
-def is_or_may_be(difference):
+def is_right_alone(difference):
+    """What the client made is no measure here: ours is what the bytes say."""
     return is_beginning(difference) and all(
         are_the_calls(replace(difference, field=field, ours=difference.all_ours[field]))
         for field in CALLS

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from recordings import cuts, forms, pack
+from recordings import cuts, pack
 from recordings.known import KNOWN
 from recordings.readers import Frame, has_client
 from recordings.replay import Verdict, compare, read_arguments, read_whole, replay

@@ -4,6 +4,7 @@ add_dependencies(practice_model quern-practice-model)
 
 unit_test(model/sse consumer_model)
 unit_test(model/reply consumer_model)
+unit_test(model/reply_bounds consumer_model)
 unit_test(model/reply_error consumer_model)
 unit_test(model/endpoint consumer_model)
 unit_test(model/body consumer_model)
