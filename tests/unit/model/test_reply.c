@@ -103,12 +103,13 @@ static const struct row {
           DELTA("'reasoning':'m','reasoning_details':[{'type':"
                 "'reasoning.text','text':'m','id':'r','format':'f','index':0}]")
               DELTA("'reasoning_details':[{'type':'reasoning.text','text':'',"
-                    "'signature':'s','index':0},{'type':"
-                    "'reasoning.encrypted','data':'x','index':0}]")
-                  FINISH("stop"),
+                    "'signature':'s','id':'','index':0},{'type':"
+                    "'reasoning.encrypted','data':'x','index':0},{'type':"
+                    "'reasoning.text','text':'k','index':1}]") FINISH("stop"),
       "{'role':'assistant','content':'','reasoning':'hm','reasoning_details':["
       "{'type':'reasoning.text','text':'hm','id':'r','format':'f','index':0,"
-      "'signature':'s'},{'type':'reasoning.encrypted','data':'x','index':0}]}",
+      "'signature':'s'},{'type':'reasoning.encrypted','data':'x','index':0},"
+      "{'type':'reasoning.text','text':'k','index':1}]}",
       "stop", false },
     { "reasoning_details without an index: text goes on, nothing else does",
       DELTA("'reasoning_details':[{'type':'reasoning.text','text':'h'}]") DELTA(
