@@ -8,6 +8,7 @@
 #include "consumer/conversation/codeact.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
+#include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
 
 static struct call *add_call(struct conversation *conversation)
@@ -119,12 +120,6 @@ static struct asked read_tool_calls(struct conversation *conversation,
 /* -------------------------------------------------------------------- code
  */
 
-bool record_is_cut(const struct record *reply)
-{
-    return view_is(reply->finish_reason, "length") ||
-           view_is(reply->finish_reason, "max_tokens");
-}
-
 static void take_code(struct conversation *conversation, struct view code)
 {
     struct call *call = add_call(conversation);
@@ -139,7 +134,7 @@ static struct asked read_code(struct conversation *conversation,
 {
     struct view text = reply_json_text(message, "content");
     const struct codeact_rules rules = {
-        .stopped = !record_is_cut(record),
+        .stopped = !reply_reason_is_length(record->finish_reason),
     };
     struct asked asked = { 0 };
     struct codeact said;

@@ -13,9 +13,6 @@ struct asked {
     struct view notice; /* why it cannot be done; empty: it can */
 };
 
-/* The model was stopped by the length of its reply. */
-bool record_is_cut(const struct record *reply);
-
 /* Cells of a job that brings them, each a call. */
 void calls_of_cells(struct conversation *conversation);
 

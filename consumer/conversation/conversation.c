@@ -7,6 +7,7 @@
 
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
+#include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
 #include "schemas/json/convert.h"
 
@@ -99,7 +100,8 @@ static bool apply_reply(struct conversation *conversation,
     conversation->idle = idle ? conversation->idle + 1 : 0;
     conversation->over =
         (conversation->call_count == 0 && !idle) || conversation->last.len > 0;
-    conversation->cut = conversation->over && record_is_cut(record);
+    conversation->cut =
+        conversation->over && reply_reason_is_length(record->finish_reason);
     conversation->model_ms += record->ms;
     conversation->counted = record->usage.input_tokens;
     conversation->usage.input_tokens += record->usage.input_tokens;

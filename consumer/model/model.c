@@ -100,8 +100,11 @@ static struct reply *reply_of(struct model_call *call)
 {
     struct reply_events events = { on_text, on_reasoning };
 
-    if (!call->reply)
+    if (!call->reply) {
         call->reply = reply_new(events, call);
+        reply_limit(call->reply,
+                    model_body_max_tokens(call->endpoint, &call->request));
+    }
     return call->reply;
 }
 

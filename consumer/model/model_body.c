@@ -73,6 +73,24 @@ static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,
         json_object_set_new(body, name, json_integer((json_int_t)max_tokens));
 }
 
+uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
+                               const struct model_request *request)
+{
+    static const char *const names[] = { "max_completion_tokens",
+                                         "max_tokens" };
+
+    if (request->max_tokens > 0 && !has(endpoint, QUIRK_NO_MAX_TOKENS))
+        return request->max_tokens;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        json_int_t most =
+            json_integer_value(json_object_get(endpoint->parameters, names[i]));
+
+        if (most > 0)
+            return (uint64_t)most;
+    }
+    return 0;
+}
+
 static json_t *make_json(const struct model_endpoint *endpoint,
                          const struct model_request *request)
 {

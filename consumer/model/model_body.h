@@ -13,6 +13,10 @@ bool model_body_make(struct buf *body, char hash[65],
                      const struct model_endpoint *endpoint,
                      const struct model_request *request, struct err *err);
 
+/* How many tokens that body allows the reply; 0: it does not say. */
+uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
+                               const struct model_request *request);
+
 /* A refusal that says which parameter the endpoint does not take: true when
  * that was news, and the same request is worth another try without it. */
 bool model_body_learn(struct model_endpoint *endpoint,

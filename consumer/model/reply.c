@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "consumer/model/reply_call.h"
+#include "consumer/model/reply_detail.h"
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/model/sse.h"
@@ -29,7 +31,9 @@ struct reply {
     struct buf content, reasoning, refusal, finish_reason;
     bool has_content; /* a string, even an empty one */
     const char *reasoning_name;
+    struct reply_details details;
     struct reply_calls calls;
+    uint64_t max_tokens; /* that the request allowed; 0: not known */
     struct usage usage;
     json_t *message; /* made at the end */
 };
@@ -65,9 +69,15 @@ void reply_free(struct reply *reply)
     buf_finish(&reply->reasoning);
     buf_finish(&reply->refusal);
     buf_finish(&reply->finish_reason);
+    reply_details_finish(&reply->details);
     reply_calls_finish(&reply->calls);
     json_decref(reply->message);
     free(reply);
+}
+
+void reply_limit(struct reply *reply, uint64_t max_tokens)
+{
+    reply->max_tokens = max_tokens;
 }
 
 static bool has_fault(const struct reply *reply)
@@ -156,6 +166,8 @@ static void take_delta(struct reply *reply, const json_t *delta)
     size_t i;
 
     take_reasoning(reply, delta);
+    reply_details_add(&reply->details,
+                      json_object_get(delta, "reasoning_details"), alone);
     take_content(reply, delta);
     buf_add(&reply->refusal, reply_json_text(delta, "refusal"));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, call)
@@ -164,14 +176,21 @@ static void take_delta(struct reply *reply, const json_t *delta)
     if (json_is_object(function))
         reply_calls_add_legacy(&reply->calls, function);
     if (!buf_ok(&reply->content) || !buf_ok(&reply->reasoning) ||
-        !buf_ok(&reply->refusal) || reply->calls.overflow)
+        !buf_ok(&reply->refusal) || reply->details.overflow ||
+        reply->calls.overflow)
         set_too_long(reply);
 }
 
-static bool is_length(struct view reason)
+bool reply_reason_is_length(struct view reason)
 {
-    return view_is(reason, "length") || view_is(reason, "max_tokens") ||
-           view_is(reason, "model_length");
+    static const char *const names[] = { "length", "max_tokens",
+                                         "model_length" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (reason.len == strlen(names[i]) &&
+            strncasecmp(reason.data, names[i], reason.len) == 0)
+            return true;
+    return false;
 }
 
 static void take_finish(struct reply *reply, struct view reason)
@@ -180,7 +199,7 @@ static void take_finish(struct reply *reply, struct view reason)
         return;
     buf_clear(&reply->finish_reason);
     buf_add(&reply->finish_reason, view_head(reason, MAX_REASON));
-    reply->by_length = reply->by_length || is_length(reason);
+    reply->by_length = reply->by_length || reply_reason_is_length(reason);
 }
 
 static uint64_t tokens(const json_t *object, const char *name)
@@ -379,10 +398,26 @@ static json_t *make_message(const struct reply *reply, bool with_calls)
     if (reply->reasoning_name)
         json_object_set_new(message, reply->reasoning_name,
                             text_json(&reply->reasoning));
+    if (reply->details.count > 0)
+        json_object_set_new(message, "reasoning_details",
+                            reply_details_json(&reply->details));
     if (with_calls)
         json_object_set_new(message, "tool_calls",
                             reply_calls_json(&reply->calls));
     return message;
+}
+
+/* Whether its calls may be half: a stream that gives no reason for its end has
+ * to bring arguments that are plainly whole. */
+static bool is_truncated(const struct reply *reply)
+{
+    bool spent = reply->max_tokens > 0 &&
+                 reply->usage.output_tokens >= reply->max_tokens;
+    bool unsaid = reply->form == FORM_STREAM && reply->finish_reason.len == 0;
+
+    return reply->by_length || reply_calls_are_cut(&reply->calls) ||
+           (spent && reply->calls.count > 0) ||
+           (unsaid && !reply_calls_are_closed(&reply->calls));
 }
 
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
@@ -394,7 +429,7 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
         drain(reply);
     if (!judge(reply, whole, err))
         return false;
-    truncated = reply->by_length || reply_calls_are_cut(&reply->calls);
+    truncated = is_truncated(reply);
     json_decref(reply->message);
     reply->message = make_message(reply, reply->calls.count > 0 && !truncated);
     *result = (struct model_reply){

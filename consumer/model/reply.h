@@ -21,20 +21,22 @@ enum {
     REPLY_MAX_PLAIN = 8 << 20,     /* a plain body */
     REPLY_MAX_MESSAGE = 960 << 10, /* as JSON: a journal record holds it */
     REPLY_MAX_CALLS = 64,
+    REPLY_MAX_DETAILS = 256, /* blocks of reasoning_details */
 };
 
 /* What a whole reply says. */
 struct model_reply {
     /* The assistant message, to store and to send back: role, content (string
      * or, beside calls, null), reasoning_content or reasoning as it was named,
-     * tool_calls only when there are any, each {id, type, function {name,
-     * arguments}}. id is the model's own, "" when it gave none; arguments is
-     * the model's own text, whatever it is worth as JSON. */
+     * reasoning_details if there are any, tool_calls only when there are any,
+     * each {id, type, function {name, arguments}}. id is the model's own, ""
+     * when it gave none; arguments is the model's own text, whatever it is
+     * worth as JSON. */
     json_t *message;
     struct view text;          /* the content, "" when null */
     struct view finish_reason; /* as the endpoint wrote it; may be empty */
     struct usage usage;        /* no tokens when the endpoint did not say */
-    bool truncated;            /* stopped by its length */
+    bool truncated;            /* stopped by its length, or calls cut off */
     size_t dropped_calls;      /* cut-off calls, left out of the message */
 };
 
@@ -49,6 +51,11 @@ struct reply;
 struct reply *reply_new(struct reply_events events, void *owner);
 void reply_free(struct reply *reply);
 
+/* The request allowed so many tokens; 0: it did not say. Some endpoints say
+ * tool_calls whatever happened, and some close the brackets of a call that was
+ * cut: of a reply that has used up all tokens no call is handed out. */
+void reply_limit(struct reply *reply, uint64_t max_tokens);
+
 /* True when the bytes held payload, not just comments or half a line: only
  * payload shows that the model still works on it. */
 bool reply_feed(struct reply *reply, struct view bytes);
@@ -62,5 +69,8 @@ bool reply_is_over(const struct reply *reply);
  * inside a 200 what reply_error_judge() says. */
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
                struct err *err);
+
+/* What endpoints call it when a reply was stopped by its length. */
+bool reply_reason_is_length(struct view finish_reason);
 
 #endif

@@ -58,13 +58,16 @@ static void read_id(struct buf *id, const json_t *delta)
         buf_add(id, reply_json_text(delta, "id"));
 }
 
-/* Null and "" bring nothing. */
+/* Null, "" and blanks bring nothing. */
 static bool brings_arguments(const json_t *function)
 {
     const json_t *arguments = json_object_get(function, "arguments");
+    struct json_shape shape = { 0 };
 
-    return arguments && !json_is_null(arguments) &&
-           !(json_is_string(arguments) && json_string_length(arguments) == 0);
+    if (!json_is_string(arguments))
+        return arguments && !json_is_null(arguments);
+    json_shape_feed(&shape, reply_json_text(function, "arguments"));
+    return shape.is != SHAPE_NONE;
 }
 
 static bool begins_another(const struct reply_call *call, struct view id,
@@ -184,6 +187,14 @@ bool reply_calls_are_cut(const struct reply_calls *calls)
         if (calls->items[i].shape.is == SHAPE_OPEN)
             return true;
     return false;
+}
+
+bool reply_calls_are_closed(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].shape.is != SHAPE_CLOSED)
+            return false;
+    return true;
 }
 
 bool reply_calls_are_named(const struct reply_calls *calls)

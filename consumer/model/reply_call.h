@@ -40,6 +40,7 @@ void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function);
 void reply_calls_prune(struct reply_calls *calls);
 
 bool reply_calls_are_cut(const struct reply_calls *calls);
+bool reply_calls_are_closed(const struct reply_calls *calls);
 bool reply_calls_are_named(const struct reply_calls *calls);
 
 /* As an assistant message holds them; a new reference. */

@@ -1,6 +1,6 @@
 /* fuzz_reply.c - any bytes as a model's reply, whole and in pieces: the same
  * message or the same error, and never a call that was cut off. The first byte
- * is the seed of the pieces. */
+ * is the seed of the pieces, and says how many tokens there may be. */
 #include <string.h>
 
 #include "consumer/model/reply.h"
@@ -22,13 +22,15 @@ static void feed(struct reply *reply, const char *data, size_t len,
     }
 }
 
-static void check_calls(const struct model_reply *result)
+static void check_calls(const struct model_reply *result, uint64_t max_tokens)
 {
     json_t *calls = json_object_get(result->message, "tool_calls");
     json_t *call;
     size_t i;
 
     MUST(!result->truncated || calls == NULL);
+    MUST(max_tokens == 0 || result->usage.output_tokens < max_tokens ||
+         calls == NULL);
     MUST(json_array_size(calls) <= REPLY_MAX_CALLS);
     json_array_foreach(calls, i, call) {
         json_t *function = json_object_get(call, "function");
@@ -42,16 +44,18 @@ static void check_calls(const struct model_reply *result)
 }
 
 /* The message as JSON, or the code of the error; free() it. */
-static char *read_reply(const char *data, size_t len, unsigned seed)
+static char *read_reply(const char *data, size_t len, unsigned seed,
+                        uint64_t max_tokens)
 {
     struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
     struct model_reply result;
     struct err err = { 0 };
     char *made;
 
+    reply_limit(reply, max_tokens);
     feed(reply, data, len, seed);
     if (reply_end(reply, true, &result, &err)) {
-        check_calls(&result);
+        check_calls(&result, max_tokens);
         made = json_dumps(result.message, JSON_COMPACT);
     } else {
         MUST(err.kind != ERR_NONE);
@@ -79,8 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    whole = read_reply((const char *)data + 1, size - 1, 0);
-    pieces = read_reply((const char *)data + 1, size - 1, data[0] + 1u);
+    whole = read_reply((const char *)data + 1, size - 1, 0, data[0] % 16);
+    pieces = read_reply((const char *)data + 1, size - 1, data[0] + 1u,
+                        data[0] % 16);
     MUST(strcmp(whole, pieces) == 0);
     read_error((struct view){ (const char *)data + 1, size - 1 });
     return 0;

@@ -168,14 +168,18 @@ static void test_a_cut_call_is_told(void **state)
 static void test_a_cut_answer_is_known(void **state)
 {
     (void)state;
-    struct conversation all = begin(&question);
-    apply(&all, &(struct record){ .kind = RECORD_MODEL_REPLY,
-                                  .turn = 1,
-                                  .message = VIEW(TEXT("I will")),
-                                  .finish_reason = VIEW("length") });
-    assert_int_equal(conversation_next(&all), NEXT_END);
-    assert_true(all.cut);
-    conversation_finish(&all);
+    static const char *const reasons[] = { "length", "model_length",
+                                           "MAX_TOKENS" };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+        struct conversation all = begin(&question);
+        apply(&all, &(struct record){ .kind = RECORD_MODEL_REPLY,
+                                      .turn = 1,
+                                      .message = VIEW(TEXT("I will")),
+                                      .finish_reason = view_of(reasons[i]) });
+        assert_int_equal(conversation_next(&all), NEXT_END);
+        assert_true(all.cut);
+        conversation_finish(&all);
+    }
 }
 
 /* What a cell leaves of the cells "a" and "b" before it, and of itself, "c". */

@@ -180,6 +180,23 @@ static void test_a_last_answer_is_asked_for_without_tools(void **state)
     json_decref(tools);
 }
 
+static void test_how_many_tokens_a_reply_may_have(void **state)
+{
+    json_t *parameters = json_loads("{\"max_completion_tokens\":5}", 0, NULL);
+    struct model_endpoint endpoint = { .model = name };
+    struct model_request request = { 0 };
+
+    (void)state;
+    assert_int_equal(model_body_max_tokens(&endpoint, &request), 0);
+    endpoint.parameters = parameters;
+    assert_int_equal(model_body_max_tokens(&endpoint, &request), 5);
+    request.max_tokens = 3;
+    assert_int_equal(model_body_max_tokens(&endpoint, &request), 3);
+    endpoint.quirks = QUIRK_NO_MAX_TOKENS; /* the job's is left out then */
+    assert_int_equal(model_body_max_tokens(&endpoint, &request), 5);
+    json_decref(parameters);
+}
+
 /* The hash is in the journal: it must not depend on who writes the body. */
 static void test_the_same_request_has_the_same_hash(void **state)
 {
@@ -204,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_bodies),
         cmocka_unit_test(test_parameters_of_the_operator),
         cmocka_unit_test(test_a_last_answer_is_asked_for_without_tools),
+        cmocka_unit_test(test_how_many_tokens_a_reply_may_have),
         cmocka_unit_test(test_the_same_request_has_the_same_hash),
     };
 

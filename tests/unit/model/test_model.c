@@ -294,6 +294,12 @@ static void test_text_comes_as_it_is_written(void **state)
     assert_true(trial.reply.truncated);
     assert_int_equal(trial.reply.dropped_calls, 1);
     trial_finish(&trial);
+
+    trial_start(&trial, &bench, "spent"); /* all tokens that it was allowed */
+    bench_run(&bench);
+    assert_int_equal(trial.reply.usage.output_tokens, 77);
+    assert_int_equal(trial.reply.dropped_calls, 1);
+    trial_finish(&trial);
     bench_finish(&bench);
 }
 

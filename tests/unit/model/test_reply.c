@@ -10,17 +10,7 @@
 
 #include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
-
-/* What endpoints send: JSON is written with ' for ". */
-#define DELTA(delta) "data: {'choices':[{'index':0,'delta':{" delta "}}]}\n\n"
-#define CALL(call) DELTA("'tool_calls':[{" call "}]")
-#define FINISH(reason)                                                         \
-    "data: {'choices':[{'index':0,'delta':{},'finish_reason':'" reason         \
-    "'}]}\n\n"
-#define DONE "data: [DONE]\n\n"
-#define PLAIN(message, reason)                                                 \
-    "{'choices':[{'index':0,'message':{" message "},'finish_reason':" reason   \
-    "}]}"
+#include "tests/unit/model/replies.h"
 
 /* What they are to become. */
 #define TEXT(text) "{'role':'assistant','content':'" text "'}"
@@ -107,6 +97,44 @@ static const struct row {
       "{'role':'assistant','content':'a','reasoning_content':'hm'}", "stop",
       false },
 
+    { "reasoning_details come in pieces, and go back whole",
+      DELTA("'reasoning':'h','reasoning_details':[{'type':'reasoning.text',"
+            "'text':'h','id':'r','format':'f','index':0}]")
+          DELTA("'reasoning':'m','reasoning_details':[{'type':"
+                "'reasoning.text','text':'m','id':'r','format':'f','index':0}]")
+              DELTA("'reasoning_details':[{'type':'reasoning.text','text':'',"
+                    "'signature':'s','id':'','index':0},{'type':"
+                    "'reasoning.encrypted','data':'x','index':0},{'type':"
+                    "'reasoning.text','text':'k','index':1}]") FINISH("stop"),
+      "{'role':'assistant','content':'','reasoning':'hm','reasoning_details':["
+      "{'type':'reasoning.text','text':'hm','id':'r','format':'f','index':0,"
+      "'signature':'s'},{'type':'reasoning.encrypted','data':'x','index':0},"
+      "{'type':'reasoning.text','text':'k','index':1}]}",
+      "stop", false },
+    { "reasoning_details without an index: text goes on, nothing else does",
+      DELTA("'reasoning_details':[{'type':'reasoning.text','text':'h'}]") DELTA(
+          "'reasoning_details':[{'type':'reasoning.text','text':'m'},{'type':"
+          "'reasoning.encrypted','data':'x'},{'type':'reasoning.encrypted',"
+          "'data':'y'},{'type':'reasoning.text','text':'z'}]") FINISH("stop"),
+      "{'role':'assistant','content':'','reasoning_details':["
+      "{'type':'reasoning.text','text':'hm'},"
+      "{'type':'reasoning.encrypted','data':'x'},"
+      "{'type':'reasoning.encrypted','data':'y'},"
+      "{'type':'reasoning.text','text':'z'}]}",
+      "stop", false },
+    { "in a plain body every block of reasoning_details is its own",
+      PLAIN("'content':'a','reasoning_details':[{'type':'reasoning.text',"
+            "'text':'h','index':0},{'type':'reasoning.text','text':null,"
+            "'index':0},7]",
+            "'stop'"),
+      "{'role':'assistant','content':'a','reasoning_details':[{'type':"
+      "'reasoning.text','text':'h','index':0},{'type':'reasoning.text','text':"
+      "null,'index':0}]}",
+      "stop", false },
+    { "empty reasoning_details are none",
+      DELTA("'content':'a','reasoning_details':[]") FINISH("stop"), TEXT("a"),
+      "stop", false },
+
     /* calls */
     { "a call comes in deltas",
       CALL("'index':0,'id':'c1','type':'function','function':{'name':'f',"
@@ -177,6 +205,11 @@ static const struct row {
                "'[2]'}") FINISH("tool_calls"),
       CALLS(ONE("x", "f", "{}") "," ONE("x", "f", "[2]")), "tool_calls",
       false },
+    { "blanks behind a whole call are no other call",
+      CALL("'index':0,'id':'x','function':{'name':'f','arguments':'{}'}")
+          CALL("'index':0,'id':'x','function':{'name':'f','arguments':' '}")
+              FINISH("tool_calls"),
+      CALLS(ONE("x", "f", "{} ")), "tool_calls", false },
     { "in a plain body every call is its own",
       PLAIN("'content':null,'tool_calls':[{'id':'','function':{'name':'f',"
             "'arguments':''}},{'id':'','function':{'name':'g','arguments':"
@@ -233,6 +266,16 @@ static const struct row {
       CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
            "'{\\\"code\\\": \\\"pri'}") FINISH("tool_calls") DONE,
       TEXT(""), "tool_calls", true },
+    { "a length may be written in capitals",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+          FINISH("MAX_TOKENS"),
+      TEXT(""), "MAX_TOKENS", true },
+    { "without a reason a whole call counts",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}") DONE,
+      CALLS(ONE("a", "f", "{}")), "", false },
+    { "without a reason arguments that may be half do not",
+      CALL("'index':0,'id':'a','function':{'name':'f','arguments':''}") DONE,
+      TEXT(""), "", true },
     { "and so are the whole ones beside it",
       CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
           CALL("'index':1,'id':'b','function':{'name':'f','arguments':'{'}")
@@ -311,17 +354,6 @@ static const struct row {
           FINISH("tool_calls"),
       "model_garbage", NULL, false },
 };
-
-/* A copy with ' turned into "; free() it. */
-static char *json_of(const char *text)
-{
-    char *copy = strdup(text);
-
-    for (char *at = copy; *at; at++)
-        if (*at == '\'')
-            *at = '"';
-    return copy;
-}
 
 static void feed_in_pieces(struct reply *reply, struct view bytes, size_t size)
 {
@@ -409,65 +441,6 @@ static void test_every_cut(void **state)
     }
 }
 
-static const struct usage_row {
-    const char *name;
-    const char *bytes;
-    uint64_t input, output, cached;
-} usage_rows[] = {
-    { "in a chunk of its own",
-      FINISH("stop") "data: {'choices':[],'usage':{'prompt_tokens':3,"
-                     "'completion_tokens':4}}\n\n" DONE,
-      3, 4, 0 },
-    { "in several chunks the last one counts",
-      "data: {'choices':[{'delta':{'content':'a'}}],'usage':{"
-      "'prompt_tokens':3,'completion_tokens':1}}\n\n"
-      "data: {'choices':[{'delta':{},'finish_reason':'stop'}],'usage':{"
-      "'prompt_tokens':3,'completion_tokens':4}}\n\n",
-      3, 4, 0 },
-    { "null is none",
-      "data: {'choices':[{'delta':{},'finish_reason':'stop'}],"
-      "'usage':null}\n\n",
-      0, 0, 0 },
-    { "cached tokens in details",
-      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':9,"
-      "'completion_tokens':1,'prompt_tokens_details':{'cached_tokens':5}}}",
-      9, 1, 5 },
-    { "cached tokens of DeepSeek",
-      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':9,"
-      "'completion_tokens':1,'prompt_cache_hit_tokens':5}}",
-      9, 1, 5 },
-    { "inside the choice",
-      "data: {'choices':[{'delta':{},'finish_reason':'stop','usage':{"
-      "'prompt_tokens':2,'completion_tokens':1}}]}\n\n",
-      2, 1, 0 },
-    { "nonsense counts as nothing",
-      "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':-9,"
-      "'completion_tokens':'x'}}",
-      0, 0, 0 },
-};
-
-static void test_usage(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(usage_rows) / sizeof(*usage_rows); i++) {
-        const struct usage_row *row = &usage_rows[i];
-        CLEANUP(cleanup_free) char *bytes = json_of(row->bytes);
-        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
-        struct model_reply result;
-        struct err err = { 0 };
-
-        reply_feed(reply, view_of(bytes));
-        if (!reply_end(reply, true, &result, &err))
-            fail_msg("%s: %s", row->name, err.text);
-        if (result.usage.input_tokens != row->input ||
-            result.usage.output_tokens != row->output ||
-            result.usage.cached_tokens != row->cached)
-            fail_msg("usage %s", row->name);
-        assert_int_equal(result.usage.model_calls, 1);
-        reply_free(reply);
-    }
-}
-
 static void note(void *owner, struct view text)
 {
     buf_printf(owner, "%.*s|", VIEW_ARG(text));
@@ -507,59 +480,13 @@ static void test_only_payload_is_progress(void **state)
     reply_free(reply);
 }
 
-/* Feeds the event again and again; gives the code of the error. */
-static void flood(const char *text, size_t times, char code[32])
-{
-    CLEANUP(cleanup_free) char *event = json_of(text);
-    CLEANUP(cleanup_free) char *finish = json_of(FINISH("stop"));
-    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
-    struct model_reply result;
-    struct err err = { 0 };
-
-    for (size_t i = 0; i < times && !reply_is_over(reply); i++)
-        reply_feed(reply, view_of(event));
-    reply_feed(reply, view_of(finish));
-    reply_end(reply, true, &result, &err);
-    memcpy(code, err.code, 32);
-    reply_free(reply);
-}
-
-static void test_endless_replies_are_given_up(void **state)
-{
-    static const char *const floods[] = {
-        DELTA("'content':'0123456789012345678901234567890123456789'"),
-        DELTA("'reasoning':'0123456789012345678901234567890123456789'"),
-        CALL("'index':0,'id':'a','function':{'name':'f','arguments':"
-             "'0123456789012345678901234567890123456789'}"),
-        /* 256 KiB of text, six times that as JSON */
-        DELTA("'content':'\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
-              "\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001'"),
-    };
-    static const size_t times[] = { 14000, 14000, 14000, 17500 };
-    char code[32];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(floods) / sizeof(*floods); i++) {
-        flood(floods[i], times[i], code);
-        assert_string_equal(code, "model_too_long");
-    }
-    flood(floods[0], 10000, code);
-    assert_string_equal(code, "");
-    flood(CALL("'function':{'name':'f','arguments':'{}'}"), 65, code);
-    assert_string_equal(code, "model_too_long");
-    flood(CALL("'function':{'name':'f','arguments':'{}'}"), 64, code);
-    assert_string_equal(code, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_usage),
         cmocka_unit_test(test_pieces_are_told_as_they_come),
         cmocka_unit_test(test_only_payload_is_progress),
-        cmocka_unit_test(test_endless_replies_are_given_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,16 +4,12 @@ add_dependencies(practice_model quern-practice-model)
 
 unit_test(model/sse consumer_model)
 unit_test(model/reply consumer_model)
+unit_test(model/reply_bounds consumer_model)
 unit_test(model/reply_error consumer_model)
 unit_test(model/breaker consumer_model)
 unit_test(model/endpoint consumer_model)
 unit_test(model/body consumer_model)
 unit_test(model/model consumer_model practice_model)
-
-add_executable(reply_replay unit/model/replay.c)
-target_link_libraries(reply_replay PRIVATE
-  consumer_model quern_flags quern_sanitize)
-scenario_test(unit/model/recorded unit)
 
 fuzz_target(sse consumer_model)
 fuzz_target(reply consumer_model)
