@@ -56,7 +56,7 @@ static const struct row {
     { "too many tokens at all is not",
       "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":"
       "\"maximum context length is 8192 tokens\"}}",
-      400, 0, "model_rejected", ERR_REJECT,
+      400, 0, "model_context", ERR_REJECT,
       "maximum context length is 8192 tokens" },
     { "a content filter",
       "{\"error\":{\"code\":\"content_filter\",\"message\":\"Filtered\"}}", 400,
@@ -133,10 +133,37 @@ static void test_long_sentences_are_cut_between_characters(void **state)
     assert_true(view_is_utf8(view_of(error.message)));
 }
 
+/* As endpoints word it: agents of all kinds have met these. */
+static void test_a_conversation_that_is_too_long(void **state)
+{
+    (void)state;
+    static const char *const sentences[] = {
+        "This model's maximum context length is 8192 tokens. However, ...",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "input length and `max_tokens` exceed context limit: 9 + 9 > 16",
+        "the request exceeds the available context size, try increasing it",
+        "Input length 9 exceeds the maximum allowed input length of 8 tokens.",
+        "The input token count (9) exceeds the maximum number of tokens (8).",
+        "Please reduce the length of the messages.",
+        "Token limit reached",
+    };
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++) {
+        struct reply_error error;
+        struct err err = { 0 };
+
+        reply_error_parse(&error, view_of(sentences[i]));
+        reply_error_judge(&error, 400, 0, &err);
+        print_message("%s\n", sentences[i]);
+        assert_string_equal(err.code, "model_context");
+        assert_int_equal(reply_error_window(&error), i == 0 ? 8192 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_a_conversation_that_is_too_long),
         cmocka_unit_test(test_members),
         cmocka_unit_test(test_long_sentences_are_cut_between_characters),
     };
