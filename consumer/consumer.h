@@ -16,6 +16,7 @@
 #include "consumer/session/executor.h"
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
+#include "consumer/tools/tool_host.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
@@ -51,6 +52,7 @@ struct consumer {
     struct http *http;
     struct endpoints endpoints;
     struct catalog catalog; /* what code may call */
+    struct tool_host tool_host;
     json_t *tools;          /* offered to a job that names none */
     struct fleet *fleet;
     struct sentinel *sentinel;     /* NULL: Redis has none */

@@ -126,6 +126,8 @@ static bool prepare(struct consumer *consumer, struct err *err)
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
+    consumer->tool_host =
+        (struct tool_host){ .loop = consumer->loop, .http = consumer->http };
     consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();

@@ -1,49 +1,43 @@
 /* inner.c - tools that the code of a cell calls.
  *
- *   asked --> intent written --> request --> result written --> answered
+ *   asked --> intent written --> call made --> result written --> answered
  *
  * Many at once. What the journal knows is not done again, neither by whoever
- * takes the job over nor when the cell has to run a second time. A request
- * whose outcome is not known is repeated if the tool says that this does no
- * harm; else the code is told. */
+ * takes the job over nor when the cell has to run a second time. A call whose
+ * outcome is not known is made again if the tool says that this does no harm;
+ * else the code is told. */
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/attempt/attempt.h"
-#include "consumer/model/secret.h"
-#include "consumer/text.h"
-#include "consumer/tools/request.h"
+#include "consumer/tools/tool_call.h"
 #include "schemas/message/limits.h"
 
 enum {
     MAX_RESULTS_BYTES = 16 << 20, /* of a job, in its journal */
-    MAX_URL = 16 << 10,
     EVENT_ARGUMENTS_BYTES = 4 << 10,
-    ERROR_BODY_BYTES = 300,
 };
 
 struct inner_call {
     struct inner_call *next;
     struct attempt *attempt;
-    const struct http_tool *tool;
-    struct http_call *http;
-    char call[24];     /* whose code it is */
-    char id[48];       /* of this one, for events */
-    char hash[65];     /* of tool and arguments */
-    uint64_t number;   /* in the journal */
-    uint64_t asked_as; /* in the run that goes on; 0: nobody waits */
+    const struct tool *tool;
+    struct tool_call *made; /* NULL: not yet, or over */
+    char call[24];          /* whose code it is */
+    char id[48];            /* of this one, for events */
+    char hash[65];          /* of tool and arguments */
+    uint64_t number;        /* in the journal */
+    uint64_t asked_as;      /* in the run that goes on; 0: nobody waits */
     uint64_t begun_ms;
     struct written {
         struct inner_call *inner;
         struct buf record;
     } intent, result;
-    size_t writes; /* of these, that are on their way */
-    bool unwanted; /* it goes when they are there */
-    struct buf url, body;
-    struct buf answer; /* as it comes */
-    struct buf data;   /* the value, JSON */
-    struct err why;    /* there is none */
+    size_t writes;   /* of these, that are on their way */
+    bool unwanted;   /* it goes when they are there */
+    struct buf data; /* the value, JSON */
+    struct err why;  /* there is none */
 };
 
 /* ------------------------------------------------------------- life cycle */
@@ -54,10 +48,7 @@ static void inner_free(struct inner_call *inner)
     while (*link != inner)
         link = &(*link)->next;
     *link = inner->next;
-    http_cancel(inner->http);
-    buf_finish(&inner->url);
-    buf_finish(&inner->body);
-    buf_finish(&inner->answer);
+    tool_call_free(inner->made);
     buf_finish(&inner->data);
     buf_finish(&inner->intent.record);
     buf_finish(&inner->result.record);
@@ -77,8 +68,8 @@ void inner_drop(struct attempt *attempt)
         next = inner->next;
         inner->unwanted = true;
         inner->asked_as = 0;
-        http_cancel(inner->http);
-        inner->http = NULL;
+        tool_call_free(inner->made);
+        inner->made = NULL;
         if (inner->writes == 0)
             inner_free(inner);
     }
@@ -96,8 +87,6 @@ static struct inner_call *inner_new(struct attempt *attempt, struct view call,
     snprintf(inner->id, sizeof(inner->id), "%s/%llu", inner->call,
              (unsigned long long)number);
     memcpy(inner->hash, hash, sizeof(inner->hash));
-    buf_init(&inner->url, MAX_URL);
-    buf_init(&inner->body, MAX_TOOL_BYTES);
     buf_init(&inner->data, MAX_RECORD_BYTES);
     inner->next = attempt->inner;
     attempt->inner = inner;
@@ -197,66 +186,23 @@ static void write_result(struct inner_call *inner)
     journal(inner, &inner->result, &record, "tool.completed", &data);
 }
 
-/* ---------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------- calling */
 
-static enum http_verdict on_body(void *owner, unsigned status,
-                                 struct view bytes)
-{
-    (void)status;
-    buf_add(&((struct inner_call *)owner)->answer, bytes);
-    return HTTP_PAYLOAD;
-}
-
-static void read_answer(struct inner_call *inner,
-                        const struct http_response *response)
-{
-    struct view body = buf_view(&inner->answer);
-    if (response->end != HTTP_ANSWERED) {
-        err_set(&inner->why, ERR_RETRY, "tool_failed", "%s", response->text);
-        return;
-    }
-    if (response->status < 200 || response->status > 299) {
-        CLEANUP(buf_finish) struct buf head;
-        buf_init(&head, (size_t)3 * ERROR_BODY_BYTES);
-        text_add_clean(&head, view_head(body, ERROR_BODY_BYTES));
-        err_set(&inner->why, ERR_REJECT, "tool_failed", "HTTP %u%s%.*s",
-                response->status, head.len > 0 ? ": " : "",
-                VIEW_ARG(buf_view(&head)));
-        for (char *const *secret = inner->tool->secrets; *secret; secret++)
-            secret_hide(inner->why.text, *secret);
-        return;
-    }
-    answer_write(body, &inner->data);
-    if (!buf_ok(&inner->data) || inner->data.len > MAX_RECORD_BYTES - (4 << 10))
-        err_set(&inner->why, ERR_REJECT, "too_large",
-                "the answer is too large to be kept");
-}
-
-static void on_done(void *owner, const struct http_response *response)
+static void on_done(void *owner, struct view data, const struct err *why)
 {
     struct inner_call *inner = owner;
-    inner->http = NULL;
-    read_answer(inner, response);
+    inner->why = *why;
+    if (why->kind == ERR_NONE)
+        buf_add(&inner->data, data);
+    tool_call_free(inner->made);
+    inner->made = NULL;
     write_result(inner);
 }
 
-static void start_request(struct inner_call *inner)
+static void start_call(struct inner_call *inner)
 {
-    static const struct http_events events = { on_body, on_done };
-    const struct http_tool *tool = inner->tool;
-    struct http_request request = {
-        .url = inner->url.data,
-        .headers = (const char *const *)tool->headers,
-        .body = buf_view(&inner->body),
-        .first_byte_ms = tool->total_ms,
-        .idle_ms = tool->total_ms,
-        .total_ms = tool->total_ms,
-        .max_bytes = tool->max_bytes,
-    };
-    buf_init(&inner->answer, tool->max_bytes);
     inner->begun_ms = attempt_now_ms(inner->attempt);
-    inner->http =
-        http_start(inner->attempt->consumer->http, &request, events, inner);
+    tool_call_start(inner->made);
 }
 
 static void answer(struct inner_call *inner)
@@ -270,7 +216,7 @@ static void answer(struct inner_call *inner)
 static void next_step(struct inner_call *inner, const struct written *written)
 {
     if (written == &inner->intent)
-        start_request(inner);
+        start_call(inner);
     else
         answer(inner);
 }
@@ -327,11 +273,10 @@ static bool is_too_much(const struct attempt *attempt)
     return bytes > MAX_RESULTS_BYTES;
 }
 
-static const struct http_tool *tool_of(const struct attempt *attempt,
-                                       struct view name, struct err *err)
+static const struct tool *tool_of(const struct attempt *attempt,
+                                  struct view name, struct err *err)
 {
-    const struct http_tool *tool =
-        catalog_find(&attempt->consumer->catalog, name);
+    const struct tool *tool = catalog_find(&attempt->consumer->catalog, name);
     const struct view *wanted = attempt->job.tools.items;
     bool offered = attempt->job.tools.count == 0;
     for (size_t i = 0; i < attempt->job.tools.count; i++)
@@ -348,7 +293,7 @@ static bool make_call(struct attempt *attempt, struct view call,
                       const struct frame *frame, const char *hash,
                       const struct inner *known, struct err *err)
 {
-    const struct http_tool *tool = tool_of(attempt, frame->name, err);
+    const struct tool *tool = tool_of(attempt, frame->name, err);
     if (tool == NULL)
         return false;
     if (is_too_much(attempt))
@@ -360,14 +305,16 @@ static bool make_call(struct attempt *attempt, struct view call,
     inner->tool = tool;
     inner->asked_as = frame->number;
     inner->begun_ms = attempt_now_ms(attempt);
-    if (!request_write(tool, frame->data, &inner->url, &inner->body, err)) {
+    inner->made = tool_call_new(&attempt->consumer->tool_host, tool,
+                                frame->data, on_done, inner, err);
+    if (inner->made == NULL) {
         inner_free(inner);
         return false;
     }
     if (known == NULL) {
         write_intent(inner, frame->data);
     } else if (tool->repeat) {
-        start_request(inner);
+        start_call(inner);
     } else {
         err_set(&inner->why, ERR_REJECT, "unknown_outcome",
                 "what became of this call is not known: it may have been "

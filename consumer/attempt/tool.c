@@ -50,7 +50,7 @@ static bool read_code(struct attempt *attempt, const struct call *call,
         buf_add(&attempt->code, call->arguments);
         return true;
     }
-    const struct tool *tool = tool_find(view_of(call->tool));
+    const struct cell_tool *tool = tool_find(view_of(call->tool));
     if (tool == NULL)
         return err_set(err, ERR_REJECT, "unknown_tool",
                        "there is no tool \"%.64s\"; there is: %s", call->tool,

@@ -160,7 +160,7 @@ static json_t *sane_arguments(const struct call *call)
 {
     if (arguments_are_plain(call->arguments))
         return json_text(call->arguments);
-    const struct tool *tool = tool_find(view_of(call->tool));
+    const struct cell_tool *tool = tool_find(view_of(call->tool));
     CLEANUP(buf_finish) struct buf code;
     buf_init(&code, MAX_RECORD_BYTES);
     if (tool == NULL ||

@@ -5,7 +5,7 @@
 
 #include "schemas/message/limits.h"
 
-static const struct tool table[] = {
+static const struct cell_tool table[] = {
     { TOOL_PYTHON,
       "{\"name\": \"" TOOL_PYTHON "\","
       " \"description\": \"Run Python code in a session that keeps variables,"
@@ -23,7 +23,7 @@ static const struct tool table[] = {
 };
 enum { COUNT = sizeof(table) / sizeof(table[0]) };
 
-const struct tool *tool_find(struct view name)
+const struct cell_tool *tool_find(struct view name)
 {
     for (size_t i = 0; i < COUNT; i++)
         if (view_is(name, table[i].name))
@@ -37,8 +37,8 @@ const char *tools_known(void)
 }
 
 /* With what the code may call, which only those need to know who write it. */
-static json_t *offer(const struct tool *tool, const struct catalog *catalog,
-                     const struct list *names)
+static json_t *offer(const struct cell_tool *tool,
+                     const struct catalog *catalog, const struct list *names)
 {
     json_t *function = json_loads(tool->schema, 0, NULL);
     assert(function != NULL);
@@ -68,7 +68,7 @@ static bool is_known(const struct catalog *catalog, struct view name,
     buf_init(&known, 512);
     buf_printf(&known, "%s", tools_known());
     for (size_t i = 0; i < catalog->count; i++)
-        buf_printf(&known, ", %s", catalog->items[i].name);
+        buf_printf(&known, ", %s", catalog->items[i]->name);
     return err_set(err, ERR_REJECT, "unknown_tool",
                    "there is no tool \"%.*s\"; there is: %.*s",
                    VIEW_ARG(view_head(name, 64)), VIEW_ARG(buf_view(&known)));

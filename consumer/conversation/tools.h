@@ -8,7 +8,7 @@
 
 #define TOOL_PYTHON "execute_python_code"
 
-struct tool {
+struct cell_tool {
     const char *name;
     const char *schema; /* the "function" member, JSON text */
     const char *text;   /* the one argument that it needs, a string */
@@ -16,7 +16,7 @@ struct tool {
 };
 
 /* NULL: there is none of that name. */
-const struct tool *tool_find(struct view name);
+const struct cell_tool *tool_find(struct view name);
 
 /* The request's tools: a new reference, NULL on error. names: of struct view,
  * of the model's tools and of those of the catalog, which its code may call; no

@@ -1,18 +1,12 @@
-/* catalog.c - the tools that the operator has set up, by name. */
+/* catalog.c - all tools but Python, by name. */
 #include "consumer/tools/catalog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/model/json_file.h"
+#include "consumer/tools/http_tool.h"
 #include "schemas/message/limits.h"
-
-void catalog_finish(struct catalog *catalog)
-{
-    for (size_t i = 0; i < catalog->count; i++)
-        http_tool_finish(&catalog->items[i]);
-    catalog->count = 0;
-}
 
 /* As the guest's functions are called: search-web becomes search_web. */
 static void python_name(const char *name, struct buf *out)
@@ -21,45 +15,78 @@ static void python_name(const char *name, struct buf *out)
         buf_append(out, *name == '-' ? "_" : name, 1);
 }
 
-static bool name_is_taken(const struct catalog *catalog, const char *name,
-                          struct err *err)
+/* The place of the one that code would call the same; count: there is none. */
+static size_t place_of(const struct catalog *catalog, struct view own)
+{
+    size_t at = 0;
+    for (bool same = false; at < catalog->count; at++) {
+        CLEANUP(buf_finish) struct buf other;
+        buf_init(&other, MAX_NAME_BYTES);
+        python_name(catalog->items[at]->name, &other);
+        same = view_equal(own, buf_view(&other));
+        if (same)
+            break;
+    }
+    return at;
+}
+
+static void remove_at(struct catalog *catalog, size_t at)
+{
+    struct tool *tool = catalog->items[at];
+    catalog->count--;
+    memmove(catalog->items + at, catalog->items + at + 1,
+            (catalog->count - at) * sizeof(struct tool *));
+    tool->kind->free(tool);
+}
+
+void catalog_finish(struct catalog *catalog)
+{
+    while (catalog->count > 0)
+        remove_at(catalog, catalog->count - 1);
+}
+
+static bool make_place(struct catalog *catalog, const char *name,
+                       struct err *err)
 {
     CLEANUP(buf_finish) struct buf own;
     buf_init(&own, MAX_NAME_BYTES);
     python_name(name, &own);
-    for (size_t i = 0; i < catalog->count; i++) {
-        CLEANUP(buf_finish) struct buf other;
-        buf_init(&other, MAX_NAME_BYTES);
-        python_name(catalog->items[i].name, &other);
-        if (view_equal(buf_view(&own), buf_view(&other)))
-            return !err_set(err, ERR_REJECT, "bad_setting",
-                            "a tool before it is %.*s to code, too",
-                            VIEW_ARG(buf_view(&own)));
+    size_t at = place_of(catalog, buf_view(&own));
+    if (at < catalog->count && !catalog->items[at]->builtin)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "a tool before it is %.*s to code, too",
+                       VIEW_ARG(buf_view(&own)));
+    if (at < catalog->count)
+        remove_at(catalog, at);
+    return catalog->count < MAX_CATALOG ||
+           err_set(err, ERR_REJECT, "bad_setting", "more than %d tools",
+                   MAX_CATALOG);
+}
+
+bool catalog_add(struct catalog *catalog, struct tool *tool, struct err *err)
+{
+    if (!make_place(catalog, tool->name, err)) {
+        tool->kind->free(tool);
+        return false;
     }
-    return false;
+    catalog->items[catalog->count++] = tool;
+    return true;
 }
 
 static bool add_entry(void *owner, const char *name, const json_t *entry,
                       struct err *err)
 {
-    struct catalog *catalog = owner;
-    if (catalog->count == MAX_CATALOG)
-        return err_set(err, ERR_REJECT, "bad_setting", "more than %d tools",
-                       MAX_CATALOG);
-    struct http_tool *tool = &catalog->items[catalog->count];
-    *tool = (struct http_tool){ 0 };
-    if (!http_tool_read(tool, name, entry, err) ||
-        name_is_taken(catalog, name, err)) {
-        http_tool_finish(tool);
-        return false;
-    }
-    catalog->count++;
-    return true;
+    struct http_tool *tool = calloc(1, sizeof(*tool));
+    if (tool == NULL)
+        abort();
+    if (http_tool_read(tool, name, entry, err))
+        return catalog_add(owner, &tool->tool, err);
+    http_tool_free(&tool->tool);
+    return false;
 }
 
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err)
 {
-    *catalog = (struct catalog){ .count = 0 };
     if (*path == '\0')
         return true;
     if (!json_file_read(path, "{name: {url, parameters, ...}}", add_entry,
@@ -75,16 +102,15 @@ bool catalog_load(struct catalog *catalog, const char *path, struct err *err)
 
 /* ----------------------------------------------------------------- reading */
 
-const struct http_tool *catalog_find(const struct catalog *catalog,
-                                     struct view name)
+const struct tool *catalog_find(const struct catalog *catalog, struct view name)
 {
     for (size_t i = 0; i < catalog->count; i++)
-        if (view_is(name, catalog->items[i].name))
-            return &catalog->items[i];
+        if (view_is(name, catalog->items[i]->name))
+            return catalog->items[i];
     return NULL;
 }
 
-static bool is_wanted(const struct http_tool *tool, const struct list *names)
+static bool is_wanted(const struct tool *tool, const struct list *names)
 {
     const struct view *wanted = names->items;
     for (size_t i = 0; i < names->count; i++)
@@ -98,8 +124,8 @@ void catalog_describe(const struct catalog *catalog, const struct list *names,
 {
     json_t *functions = json_array();
     for (size_t i = 0; i < catalog->count; i++)
-        if (is_wanted(&catalog->items[i], names))
-            json_array_append(functions, catalog->items[i].function);
+        if (is_wanted(catalog->items[i], names))
+            json_array_append(functions, catalog->items[i]->function);
     char *text = json_dumps(functions, JSON_COMPACT);
     if (text != NULL && json_array_size(functions) > 0)
         buf_add(out, view_of(text));
@@ -149,7 +175,7 @@ static void add_arguments(const json_t *parameters, struct buf *out)
     }
 }
 
-static void add_stub(const struct http_tool *tool, struct buf *out)
+static void add_stub(const struct tool *tool, struct buf *out)
 {
     const json_t *parameters = json_object_get(tool->function, "parameters");
     const char *about =
@@ -167,6 +193,6 @@ void catalog_stubs(const struct catalog *catalog, const struct list *names,
                    struct buf *out)
 {
     for (size_t i = 0; i < catalog->count; i++)
-        if (is_wanted(&catalog->items[i], names))
-            add_stub(&catalog->items[i], out);
+        if (is_wanted(catalog->items[i], names))
+            add_stub(catalog->items[i], out);
 }

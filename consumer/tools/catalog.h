@@ -1,25 +1,31 @@
-/* catalog.h - the tools that the operator has set up, by name. */
+/* catalog.h - all tools but Python, by name: our own ones that are switched on,
+ * then those that the operator has set up. */
 #ifndef CONSUMER_CATALOG_H
 #define CONSUMER_CATALOG_H
 
-#include "consumer/tools/http_tool.h"
+#include "consumer/tools/tool.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/field.h"
 
 enum { MAX_CATALOG = 64 };
 
 struct catalog {
-    struct http_tool items[MAX_CATALOG];
+    struct tool *items[MAX_CATALOG];
     size_t count;
 };
 
-/* path: "" gives an empty one. Error: bad_setting, with file, tool, member. */
+/* Takes a tool. Error: bad_setting, there are too many, or its name is taken.
+ */
+bool catalog_add(struct catalog *catalog, struct tool *tool, struct err *err);
+
+/* The operator's. path: "" has none. Error: bad_setting, with file, tool,
+ * member. */
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err);
 void catalog_finish(struct catalog *catalog);
 
 /* NULL: there is none of that name. */
-const struct http_tool *catalog_find(const struct catalog *catalog,
-                                     struct view name);
+const struct tool *catalog_find(const struct catalog *catalog,
+                                struct view name);
 
 /* As FRAME_RUN has them: a JSON list, "" when there is none. names: of struct
  * view, the ones that a job wants; no names: all. */

@@ -1,6 +1,7 @@
 /* http_tool.c - one tool that the operator has set up. */
 #include "consumer/tools/http_tool.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +21,25 @@ enum {
 
 void http_tool_finish(struct http_tool *tool)
 {
-    free(tool->name);
-    json_decref(tool->function);
+    tool_finish(&tool->tool);
     free(tool->url);
     for (size_t i = 0; tool->headers[i] != NULL; i++)
         free(tool->headers[i]);
     for (size_t i = 0; tool->secrets[i] != NULL; i++)
         free(tool->secrets[i]);
     *tool = (struct http_tool){ 0 };
+}
+
+void http_tool_free(struct tool *tool)
+{
+    http_tool_finish((struct http_tool *)tool);
+    free(tool);
+}
+
+const struct http_tool *http_tool_of(const struct tool *tool)
+{
+    assert(tool->kind == &http_tool_kind);
+    return (const struct http_tool *)tool;
 }
 
 static bool bad(struct err *err, const char *sentence)
@@ -362,8 +374,9 @@ bool http_tool_read(struct http_tool *tool, const char *name,
 {
     const char *member;
     json_t *value;
-    *tool =
-        (struct http_tool){ .total_ms = TOTAL_MS, .max_bytes = ANSWER_BYTES };
+    *tool = (struct http_tool){ .tool.kind = &http_tool_kind,
+                                .total_ms = TOTAL_MS,
+                                .max_bytes = ANSWER_BYTES };
     if (!name_is_good(name))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "is no name of a function: 1 to %d of A-Z a-z 0-9 _ -, "
@@ -376,13 +389,13 @@ bool http_tool_read(struct http_tool *tool, const char *name,
         if (!set_member(tool, member, value, err))
             return false;
     const json_t *repeat = json_object_get(entry, "repeat");
-    tool->repeat = repeat != NULL ? json_is_true(repeat) : !tool->post;
-    tool->name = view_dup(view_of(name));
-    tool->function = function_of(name, entry);
+    tool->tool.repeat = repeat != NULL ? json_is_true(repeat) : !tool->post;
+    tool->tool.name = view_dup(view_of(name));
+    tool->tool.function = function_of(name, entry);
     if (tool->url == NULL)
         return bad(err, "url is missing");
     if (tool->post)
         add_content_type(tool);
-    return check_places(tool->url,
-                        json_object_get(tool->function, "parameters"), err);
+    return check_places(
+        tool->url, json_object_get(tool->tool.function, "parameters"), err);
 }

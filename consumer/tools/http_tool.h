@@ -22,22 +22,19 @@
 #ifndef CONSUMER_HTTP_TOOL_H
 #define CONSUMER_HTTP_TOOL_H
 
-#include <jansson.h>
 #include <stdint.h>
 
-#include "schemas/message/err.h"
+#include "consumer/tools/tool.h"
 
 enum { MAX_TOOL_HEADERS = 16 };
 
 struct http_tool {
-    char *name;
-    json_t *function; /* as a model is told: name, description, parameters */
-    char *url;        /* with {argument} */
+    struct tool tool;
+    char *url; /* with {argument} */
     /* "Name: value", NULL ends; of a POST with the type of its body */
     char *headers[MAX_TOOL_HEADERS + 2];
     char *secrets[MAX_TOOL_HEADERS + 1]; /* what of these must not be told */
     bool post;
-    bool repeat;
     uint64_t total_ms;
     size_t max_bytes;
 };
@@ -47,5 +44,10 @@ struct http_tool {
 bool http_tool_read(struct http_tool *tool, const char *name,
                     const json_t *entry, struct err *err);
 void http_tool_finish(struct http_tool *tool); /* accepts a zeroed one */
+
+extern const struct tool_kind http_tool_kind;
+/* Of that kind. */
+const struct http_tool *http_tool_of(const struct tool *tool);
+void http_tool_free(struct tool *tool);
 
 #endif

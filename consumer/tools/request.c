@@ -7,80 +7,6 @@
 
 #include "consumer/text.h"
 
-/* ---------------------------------------------------------------- checking */
-
-static bool is_of_type(const json_t *value, const char *type)
-{
-    if (strcmp(type, "string") == 0)
-        return json_is_string(value);
-    if (strcmp(type, "integer") == 0)
-        return json_is_integer(value);
-    if (strcmp(type, "number") == 0)
-        return json_is_number(value);
-    if (strcmp(type, "boolean") == 0)
-        return json_is_boolean(value);
-    if (strcmp(type, "array") == 0)
-        return json_is_array(value);
-    if (strcmp(type, "object") == 0)
-        return json_is_object(value);
-    return strcmp(type, "null") != 0 || json_is_null(value);
-}
-
-/* The type that the schema names, or one of those; the enum where it has one.
- * What else a schema can say is for the tool itself to refuse. */
-static bool fits(const json_t *value, const json_t *schema)
-{
-    const json_t *type = json_object_get(schema, "type");
-    const json_t *allowed = json_object_get(schema, "enum");
-    size_t i;
-    json_t *one;
-    bool good = !json_is_array(type);
-    if (json_is_string(type) && !is_of_type(value, json_string_value(type)))
-        return false;
-    json_array_foreach(type, i, one)
-        good |=
-            json_is_string(one) && is_of_type(value, json_string_value(one));
-    if (!good || !json_is_array(allowed))
-        return good;
-    json_array_foreach(allowed, i, one)
-        if (json_equal(one, value))
-            return true;
-    return false;
-}
-
-static bool check(const struct http_tool *tool, const json_t *arguments,
-                  struct err *err)
-{
-    const json_t *parameters = json_object_get(tool->function, "parameters");
-    const json_t *properties = json_object_get(parameters, "properties");
-    bool open =
-        json_object_get(parameters, "additionalProperties") != NULL &&
-        !json_is_false(json_object_get(parameters, "additionalProperties"));
-    size_t i;
-    const char *name;
-    json_t *value;
-    json_array_foreach(json_object_get(parameters, "required"), i, value)
-        if (json_is_string(value) &&
-            json_object_get(arguments, json_string_value(value)) == NULL)
-            return err_set(err, ERR_REJECT, "bad_field",
-                           "the argument \"%.64s\" is missing",
-                           json_string_value(value));
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
-    json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
-        const json_t *schema = json_object_get(properties, name);
-        if (schema == NULL && !open)
-            return err_set(err, ERR_REJECT, "bad_field",
-                           "there is no argument \"%.64s\"", name);
-        if (!fits(value, schema))
-            return err_set(err, ERR_REJECT, "bad_field",
-                           "the argument \"%.64s\" is not what the tool takes",
-                           name);
-    }
-    return true;
-}
-
-/* ----------------------------------------------------------------- writing */
-
 /* Everything but letters, digits, - _ . ~ is percent and two digits. */
 static void add_escaped(struct buf *out, struct view text)
 {
@@ -158,11 +84,10 @@ static bool add_query(json_t *arguments, struct buf *url, struct err *err)
     return true;
 }
 
-static bool write_parts(const struct http_tool *tool, json_t *arguments,
-                        struct buf *url, struct buf *body, struct err *err)
+bool request_write(const struct http_tool *tool, json_t *arguments,
+                   struct buf *url, struct buf *body, struct err *err)
 {
-    if (!check(tool, arguments, err) ||
-        !fill_template(tool->url, arguments, url, err))
+    if (!fill_template(tool->url, arguments, url, err))
         return false;
     if (!tool->post && !add_query(arguments, url, err))
         return false;
@@ -175,20 +100,6 @@ static bool write_parts(const struct http_tool *tool, json_t *arguments,
     return (buf_ok(url) && buf_ok(body)) ||
            err_set(err, ERR_REJECT, "too_large",
                    "the arguments are more than the tool takes");
-}
-
-bool request_write(const struct http_tool *tool, struct view arguments,
-                   struct buf *url, struct buf *body, struct err *err)
-{
-    json_t *object =
-        json_loadb(arguments.data, arguments.len, JSON_REJECT_DUPLICATES, NULL);
-    bool good = json_is_object(object);
-    if (!good)
-        err_set(err, ERR_REJECT, "bad_field",
-                "the arguments are not a JSON object");
-    good = good && write_parts(tool, object, url, body, err);
-    json_decref(object);
-    return good;
 }
 
 void answer_write(struct view body, struct buf *out)

@@ -1,15 +1,17 @@
 /* request.h - the HTTP request that a tool's call becomes, and its answer.
  *
- * The arguments come from code that nobody trusts: they are checked against
- * the tool's parameters, and are written so that they stay in their place. */
+ * The arguments come from code that nobody trusts: they are written so that
+ * they stay in their place. */
 #ifndef CONSUMER_REQUEST_H
 #define CONSUMER_REQUEST_H
 
-#include "consumer/tools/catalog.h"
+#include "consumer/tools/http_tool.h"
+#include "schemas/message/buf.h"
 
-/* url is terminated; body stays empty for a GET. Error: bad_field, a sentence
- * for whoever wrote the code. */
-bool request_write(const struct http_tool *tool, struct view arguments,
+/* arguments: as tool_arguments() gives them; those that have found a place are
+ * taken away. url is terminated; body stays empty for a GET. Error: bad_field,
+ * too_large, a sentence for whoever calls. */
+bool request_write(const struct http_tool *tool, json_t *arguments,
                    struct buf *url, struct buf *body, struct err *err);
 
 /* The body of an answer as JSON: itself when it is JSON, else as a text. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "consumer/tools/catalog.h"
+#include "consumer/tools/http_tool.h"
 
 static bool load(struct catalog *catalog, const char *text, struct err *err)
 {
@@ -18,6 +19,7 @@ static bool load(struct catalog *catalog, const char *text, struct err *err)
     int fd = mkstemp(path);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     close(fd);
+    *catalog = (struct catalog){ .count = 0 };
     bool loaded = catalog_load(catalog, path, err);
     unlink(path);
     return loaded;
@@ -217,6 +219,12 @@ static const char full[] =
     "    \"headers\": {\"content-type\": \"application/x-form\"},"
     "    \"parameters\": {\"additionalProperties\": true}}}";
 
+static const struct http_tool *find(const struct catalog *catalog,
+                                    const char *name)
+{
+    return http_tool_of(catalog_find(catalog, view_of(name)));
+}
+
 static void what_a_file_says_is_there(void **state)
 {
     (void)state;
@@ -225,18 +233,18 @@ static void what_a_file_says_is_there(void **state)
     if (!load(&catalog, full, &err))
         fail_msg("%s", err.text);
     assert_int_equal(catalog.count, 3);
-    const struct http_tool *search = catalog_find(&catalog, VIEW("search-web"));
+    const struct http_tool *search = find(&catalog, "search-web");
     assert_string_equal(search->headers[0], "Authorization: Bearer s3cret, "
                                             "s3cret");
     assert_null(search->headers[1]);
-    assert_true(search->repeat && !search->post);
+    assert_true(search->tool.repeat && !search->post);
     assert_int_equal(search->total_ms, 5);
     assert_int_equal(search->max_bytes, 6);
-    const struct http_tool *order = catalog_find(&catalog, VIEW("order"));
-    assert_true(order->post && order->repeat);
+    const struct http_tool *order = find(&catalog, "order");
+    assert_true(order->post && order->tool.repeat);
     assert_string_equal(order->headers[0], "Content-Type: application/json");
-    const struct http_tool *form = catalog_find(&catalog, VIEW("form"));
-    assert_false(form->repeat);
+    const struct http_tool *form = find(&catalog, "form");
+    assert_false(form->tool.repeat);
     assert_string_equal(form->headers[0], "content-type: application/x-form");
     assert_null(form->headers[1]); /* the operator's own, and no other */
     assert_null(catalog_find(&catalog, VIEW("search_web")));
@@ -273,7 +281,7 @@ static void a_job_is_told_of_what_it_wants(void **state)
 static void without_a_file_there_are_none(void **state)
 {
     (void)state;
-    struct catalog catalog;
+    struct catalog catalog = { .count = 0 };
     struct err err;
     assert_true(catalog_load(&catalog, "", &err));
     assert_int_equal(catalog.count, 0);

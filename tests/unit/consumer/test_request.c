@@ -96,19 +96,29 @@ static const struct {
 static struct http_tool tool_for(const char *url, bool post)
 {
     return (struct http_tool){
-        .name = view_dup(VIEW("t")),
+        .tool.name = view_dup(VIEW("t")),
+        .tool.function =
+            json_pack("{s:o}", "parameters", json_loads(parameters, 0, NULL)),
         .url = view_dup(view_of(url)),
         .post = post,
-        .function =
-            json_pack("{s:o}", "parameters", json_loads(parameters, 0, NULL)),
     };
 }
 
 static void tool_free(struct http_tool *tool)
 {
-    free(tool->name);
+    tool_finish(&tool->tool);
     free(tool->url);
-    json_decref(tool->function);
+}
+
+/* As a call does it: what the tool takes, then where it goes. */
+static bool write_call(const struct http_tool *tool, struct view text,
+                       struct buf *url, struct buf *body, struct err *err)
+{
+    json_t *arguments = tool_arguments(&tool->tool, text, err);
+    bool good =
+        arguments != NULL && request_write(tool, arguments, url, body, err);
+    json_decref(arguments);
+    return good;
 }
 
 static void arguments_stay_in_their_place(void **state)
@@ -121,7 +131,7 @@ static void arguments_stay_in_their_place(void **state)
         buf_init(&url, 4096);
         buf_init(&body, 4096);
         bool good =
-            request_write(&tool, view_of(rows[i].arguments), &url, &body, &err);
+            write_call(&tool, view_of(rows[i].arguments), &url, &body, &err);
         tool_free(&tool);
         if (good != (rows[i].gets != NULL))
             fail_msg("%s: %s", rows[i].name, good ? url.data : err.text);
@@ -140,8 +150,8 @@ static void what_is_left_is_the_body_of_a_post(void **state)
     struct http_tool tool = tool_for("https://h/{q}", true);
     buf_init(&url, 4096);
     buf_init(&body, 4096);
-    assert_true(request_write(&tool, VIEW("{\"n\": 1, \"q\": \"a\"}"), &url,
-                              &body, &err));
+    assert_true(
+        write_call(&tool, VIEW("{\"n\": 1, \"q\": \"a\"}"), &url, &body, &err));
     assert_string_equal(url.data, "https://h/a");
     assert_true(view_is(buf_view(&body), "{\"n\":1}"));
     tool_free(&tool);
@@ -155,8 +165,8 @@ static void too_much_is_refused(void **state)
     struct http_tool tool = tool_for(PLAIN, false);
     buf_init(&url, 20);
     buf_init(&body, 20);
-    assert_false(request_write(&tool, VIEW("{\"q\": \"aaaaaaaaaaaaaa\"}"), &url,
-                               &body, &err));
+    assert_false(write_call(&tool, VIEW("{\"q\": \"aaaaaaaaaaaaaa\"}"), &url,
+                            &body, &err));
     assert_string_equal(err.code, "too_large");
     tool_free(&tool);
 }

@@ -1,0 +1,14 @@
+/* tool_host.h - what calls of tools need of the process that they are in. */
+#ifndef CONSUMER_TOOL_HOST_H
+#define CONSUMER_TOOL_HOST_H
+
+#include <uv.h>
+
+#include "consumer/model/http.h"
+
+struct tool_host {
+    uv_loop_t *loop;
+    struct http *http;
+};
+
+#endif
