@@ -14,6 +14,8 @@
 #include "consumer/queue/partition.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
+#include "consumer/tools/builtin.h"
+#include "consumer/tools/reader.h"
 
 /* host.process.chance: never two alike, also after a restart. */
 static void make_name(struct consumer *consumer)
@@ -122,6 +124,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
         !durability_parse(&consumer->durability, view_of(settings->durability),
                           err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
+        !builtin_load(&consumer->catalog, settings, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
@@ -163,6 +166,8 @@ int main(int argc, char **argv)
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
     enum settings_wish wish;
     struct err err;
+    if (argc == 2 && strcmp(argv[1], READER_FLAG) == 0)
+        return reader_main();
     if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer.exit_code = EX_USAGE;

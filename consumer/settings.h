@@ -20,8 +20,11 @@ struct settings {
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;
-    char *models; /* JSON file, see endpoint.h */
-    char *tools;  /* JSON file, see catalog.h */
+    char *models;        /* JSON file, see endpoint.h */
+    char *tools;         /* JSON file, see http_tool.h */
+    char *tools_builtin; /* names, see builtin.h */
+    char *fetch_allow;   /* see fetch_policy.h */
+    char *fetch_deny;
     char *base_url;
     char *key;
     char *model;

@@ -6,6 +6,7 @@ fuzz_target(convert schemas_json)
 fuzz_target(proxy executor_proxy)
 fuzz_target(image executor_warden)
 fuzz_target(known consumer_core)
+fuzz_target(page consumer_core)
 fuzz_target(address schemas_redis)
 fuzz_target(route schemas_redis)
 
