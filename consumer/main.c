@@ -130,7 +130,9 @@ static bool prepare(struct consumer *consumer, struct err *err)
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
     consumer->tool_host =
-        (struct tool_host){ .loop = consumer->loop, .http = consumer->http };
+        (struct tool_host){ .loop = consumer->loop,
+                            .http = consumer->http,
+                            .cache = cache_new(settings->search_cache_bytes) };
     consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
@@ -154,6 +156,7 @@ static void serve(struct consumer *consumer)
     address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
+    cache_free(consumer->tool_host.cache);
     json_decref(consumer->tools);
     free(consumer->slots);
 }

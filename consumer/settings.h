@@ -25,6 +25,14 @@ struct settings {
     char *tools_builtin; /* names, see builtin.h */
     char *fetch_allow;   /* see fetch_policy.h */
     char *fetch_deny;
+    char *search; /* providers, see search_provider.h; "off" */
+    char *tavily_key, *tavily_url;
+    char *bocha_key, *bocha_url;
+    char *brave_key, *brave_url;
+    char *searxng_url;
+    char *duckduckgo_url;
+    uint64_t search_cache_ms;
+    uint64_t search_cache_bytes;
     char *base_url;
     char *key;
     char *model;

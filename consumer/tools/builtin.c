@@ -4,17 +4,22 @@
 #include <string.h>
 
 #include "consumer/tools/fetch.h"
+#include "consumer/tools/search.h"
 
-static struct tool *make_fetch(const struct settings *settings, struct err *err)
+static bool make_fetch(const struct settings *settings, struct tool **tool,
+                       struct err *err)
 {
-    return fetch_tool_new(settings->fetch_allow, settings->fetch_deny, err);
+    *tool = fetch_tool_new(settings->fetch_allow, settings->fetch_deny, err);
+    return *tool != NULL;
 }
 
 static const struct {
     const char *name;
-    /* NULL: what the settings say of it is wrong. */
-    struct tool *(*make)(const struct settings *settings, struct err *err);
+    /* *tool: NULL when the settings switch it off. False: they are wrong. */
+    bool (*make)(const struct settings *settings, struct tool **tool,
+                 struct err *err);
 } known[] = {
+    { "search_web", search_tool_new },
     { "fetch_url", make_fetch },
 };
 enum { COUNT = sizeof(known) / sizeof(known[0]) };
@@ -38,8 +43,9 @@ static bool add(struct catalog *catalog, struct view name,
             continue;
         if (catalog_find(catalog, name) != NULL)
             return true; /* named twice */
-        struct tool *tool = known[i].make(settings, err);
-        return tool != NULL && catalog_add(catalog, tool, err);
+        struct tool *tool = NULL;
+        return known[i].make(settings, &tool, err) &&
+               (tool == NULL || catalog_add(catalog, tool, err));
     }
     return refuse(name, err);
 }

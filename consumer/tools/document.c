@@ -10,6 +10,7 @@
 #include "consumer/text.h"
 #include "consumer/tools/charset.h"
 #include "consumer/tools/page.h"
+#include "consumer/tools/search_page.h"
 
 enum form { FORM_NONE, FORM_TEXT, FORM_HTML };
 
@@ -153,6 +154,10 @@ bool document_read(const struct document *document, struct buf *out,
     CLEANUP(buf_finish) struct buf text;
     enum form form;
     buf_init(&text, (size_t)3 * MAX_DOCUMENT + 16);
+    if (document->is_search) {
+        charset_decode(document->bytes, document->type, true, &text);
+        return search_page_read(buf_view(&text), out, err);
+    }
     if (!find_form(document, &form, err))
         return false;
     charset_decode(document->bytes, document->type, form == FORM_HTML, &text);

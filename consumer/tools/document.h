@@ -22,6 +22,7 @@ struct document {
     struct view bytes;
     uint64_t offset; /* of the excerpt, in bytes of the text */
     bool cut;        /* there were more bytes */
+    bool is_search;  /* a page of results: search_page.h says what is read */
 };
 
 /* Appends JSON: {"url", "title", "text", "bytes": of the whole text, "offset",

@@ -126,9 +126,9 @@ static void on_timeout(uv_timer_t *timer)
 static void ask(struct reader *reader, const struct document *document)
 {
     buf_init(&reader->question, MAX_DOCUMENT + (16 << 10));
-    buf_printf(&reader->question, "%llu %d\n%s\n%s\n",
+    buf_printf(&reader->question, "%llu %d %d\n%s\n%s\n",
                (unsigned long long)document->offset, document->cut,
-               document->type, document->url);
+               document->is_search, document->type, document->url);
     buf_add(&reader->question, document->bytes);
     uv_buf_t all =
         uv_buf_init(reader->question.data, (unsigned)reader->question.len);

@@ -18,7 +18,7 @@ enum {
     FILES = 16, /* tables of iconv */
 };
 
-static void bound(int what, rlim_t most)
+static void bound(enum __rlimit_resource what, rlim_t most)
 {
     struct rlimit limit = { most, most };
     setrlimit(what, &limit);
@@ -118,10 +118,11 @@ int reader_main(void)
     CLEANUP(cleanup_free) char *url = take_line(&rest);
     if (first == NULL || type == NULL || url == NULL)
         return EX_DATAERR;
-    char *cut = NULL;
+    char *flags = NULL;
     struct document document = { .url = url, .type = type, .bytes = rest };
-    document.offset = strtoull(first, &cut, 10);
-    document.cut = strcmp(cut, " 1") == 0;
+    document.offset = strtoull(first, &flags, 10);
+    document.cut = strncmp(flags, " 1", 2) == 0;
+    document.is_search = strcmp(flags, " 0 1") == 0;
     answer(&document, &out);
     return write_all(buf_view(&out)) ? EX_OK : EX_IOERR;
 }

@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(buf_finish) struct buf out;
     struct err err = { .kind = ERR_NONE };
+    buf_init(&out, MAX_DOCUMENT_JSON);
     if (size == 0)
         return 0;
     struct document document = {
@@ -29,16 +30,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .bytes = { (const char *)data + 1, size - 1 },
         .offset = data[0] >> 5,
         .cut = (data[0] & 8) != 0,
+        .is_search = (data[0] & 16) != 0,
     };
-    buf_init(&out, MAX_DOCUMENT_JSON);
     if (!document_read(&document, &out, &err)) {
-        MUST(err.kind == ERR_REJECT && *err.text != '\0');
+        MUST(err.kind != ERR_NONE && *err.text != '\0');
         return 0;
     }
     json_t *object =
         json_loadb(out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
-    MUST(json_is_string(json_object_get(object, "text")));
-    MUST(json_string_length(json_object_get(object, "text")) <= MAX_EXCERPT);
+    const json_t *text = json_object_get(object, "text");
+    if (document.is_search)
+        MUST(json_is_array(json_object_get(object, "results")));
+    else
+        MUST(json_is_string(text) && json_string_length(text) <= MAX_EXCERPT);
     json_decref(object);
     return 0;
 }

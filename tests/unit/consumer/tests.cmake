@@ -1,4 +1,4 @@
-foreach(module arguments blob catalog charset conversation ends fetch_policy fold
+foreach(module arguments blob cache catalog charset conversation ends fetch_policy fold
     known observation output page request result settings text told)
   unit_test(consumer/${module} consumer_core)
 endforeach()
