@@ -75,7 +75,8 @@ static const struct setting table[] = {
     TEXT("tools", "QUERN_TOOLS", tools, "",
          "JSON file: what code may call, name -> {url, parameters, ...}"),
     TEXT("tools-builtin", "QUERN_TOOLS_BUILTIN", tools_builtin, "",
-         "tools of our own, comma-separated: search_web, fetch_url"),
+         "tools of our own, comma-separated: search_web, fetch_url, "
+         "calculate_math_expression"),
     TEXT("fetch-allow", "QUERN_FETCH_ALLOW", fetch_allow, "",
          "hosts, addresses, networks: fetch_url may go there, too"),
     TEXT("fetch-deny", "QUERN_FETCH_DENY", fetch_deny, "",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "consumer/tools/calculate.h"
 #include "consumer/tools/fetch.h"
 #include "consumer/tools/search.h"
 
@@ -13,6 +14,15 @@ static bool make_fetch(const struct settings *settings, struct tool **tool,
     return *tool != NULL;
 }
 
+static bool make_calculate(const struct settings *settings, struct tool **tool,
+                           struct err *err)
+{
+    (void)settings;
+    (void)err;
+    *tool = calculate_tool_new();
+    return true;
+}
+
 static const struct {
     const char *name;
     /* *tool: NULL when the settings switch it off. False: they are wrong. */
@@ -21,6 +31,7 @@ static const struct {
 } known[] = {
     { "search_web", search_tool_new },
     { "fetch_url", make_fetch },
+    { "calculate_math_expression", make_calculate },
 };
 enum { COUNT = sizeof(known) / sizeof(known[0]) };
 

@@ -9,6 +9,7 @@
 
 #include "consumer/text.h"
 #include "consumer/tools/charset.h"
+#include "consumer/tools/expression.h"
 #include "consumer/tools/page.h"
 #include "consumer/tools/search_page.h"
 
@@ -148,16 +149,12 @@ static bool write_json(const struct document *document, struct view title,
            err_set(err, ERR_REJECT, "not_text", "its text cannot be told");
 }
 
-bool document_read(const struct document *document, struct buf *out,
-                   struct err *err)
+static bool read_page(const struct document *document, struct buf *out,
+                      struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
     enum form form;
     buf_init(&text, (size_t)3 * MAX_DOCUMENT + 16);
-    if (document->is_search) {
-        charset_decode(document->bytes, document->type, true, &text);
-        return search_page_read(buf_view(&text), out, err);
-    }
     if (!find_form(document, &form, err))
         return false;
     charset_decode(document->bytes, document->type, form == FORM_HTML, &text);
@@ -170,4 +167,37 @@ bool document_read(const struct document *document, struct buf *out,
                            buf_view(&page.text), out, err);
     page_finish(&page);
     return good;
+}
+
+static bool read_results(const struct document *document, struct buf *out,
+                         struct err *err)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, (size_t)3 * MAX_DOCUMENT + 16);
+    charset_decode(document->bytes, document->type, true, &text);
+    return search_page_read(buf_view(&text), out, err);
+}
+
+static bool read_expression(const struct document *document, struct buf *out,
+                            struct err *err)
+{
+    buf_add(out, VIEW("{\"value\": "));
+    if (!expression_evaluate(document->bytes, out, err))
+        return false;
+    buf_add(out, VIEW("}"));
+    return true;
+}
+
+bool document_read(const struct document *document, struct buf *out,
+                   struct err *err)
+{
+    switch (document->kind) {
+    case DOCUMENT_RESULTS:
+        return read_results(document, out, err);
+    case DOCUMENT_EXPRESSION:
+        return read_expression(document, out, err);
+    case DOCUMENT_PAGE:
+    default:
+        return read_page(document, out, err);
+    }
 }

@@ -16,18 +16,25 @@ enum {
     MAX_DOCUMENT_JSON = MAX_EXCERPT * 6 + (16 << 10), /* an excerpt, escaped */
 };
 
+enum document_kind {
+    DOCUMENT_PAGE,
+    DOCUMENT_RESULTS, /* a page of a search: search_page.h has what is read */
+    DOCUMENT_EXPRESSION, /* expression.h; {"value": N} is read */
+};
+
 struct document {
+    enum document_kind kind;
     const char *url;  /* its own */
     const char *type; /* Content-Type; "": none */
     struct view bytes;
     uint64_t offset; /* of the excerpt, in bytes of the text */
     bool cut;        /* there were more bytes */
-    bool is_search;  /* a page of results: search_page.h says what is read */
 };
 
-/* Appends JSON: {"url", "title", "text", "bytes": of the whole text, "offset",
- * "next_offset": where it goes on; "cut": true, when not all was read}. Error:
- * not_text, too_large, bad_field, a sentence for whoever calls. */
+/* Appends JSON, of a page {"url", "title", "text", "bytes": of the whole text,
+ * "offset", "next_offset": where it goes on; "cut": true, when not all was
+ * read}. Error: not_text, too_large, bad_field, a sentence for whoever calls.
+ */
 bool document_read(const struct document *document, struct buf *out,
                    struct err *err);
 

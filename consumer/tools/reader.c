@@ -59,7 +59,7 @@ static void report(struct reader *reader)
     else if (reader->failed || !json_is_object(object) ||
              !buf_ok(&reader->answer))
         err_set(&why, ERR_REJECT, "too_large",
-                "the page takes too much time or memory to read");
+                "it takes too much time or memory to read");
     json_decref(object);
     reader->done(reader->owner, json, &why);
 }
@@ -126,9 +126,9 @@ static void on_timeout(uv_timer_t *timer)
 static void ask(struct reader *reader, const struct document *document)
 {
     buf_init(&reader->question, MAX_DOCUMENT + (16 << 10));
-    buf_printf(&reader->question, "%llu %d %d\n%s\n%s\n",
+    buf_printf(&reader->question, "%d %llu %d\n%s\n%s\n", (int)document->kind,
                (unsigned long long)document->offset, document->cut,
-               document->is_search, document->type, document->url);
+               document->type, document->url);
     buf_add(&reader->question, document->bytes);
     uv_buf_t all =
         uv_buf_init(reader->question.data, (unsigned)reader->question.len);

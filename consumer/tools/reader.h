@@ -4,7 +4,7 @@
  * it is done by this program in another process, which has no key, no socket,
  * an empty environment, and bounds of time and memory that the kernel keeps.
  *
- *   consumer --"offset cut search\ntype\nurl\nbytes"--> reader --JSON-->
+ *   consumer --"kind offset cut\ntype\nurl\nbytes"--> reader --JSON-->
  * consumer */
 #ifndef CONSUMER_READER_H
 #define CONSUMER_READER_H

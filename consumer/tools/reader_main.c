@@ -118,11 +118,11 @@ int reader_main(void)
     CLEANUP(cleanup_free) char *url = take_line(&rest);
     if (first == NULL || type == NULL || url == NULL)
         return EX_DATAERR;
-    char *flags = NULL;
+    char *more = NULL;
     struct document document = { .url = url, .type = type, .bytes = rest };
-    document.offset = strtoull(first, &flags, 10);
-    document.cut = strncmp(flags, " 1", 2) == 0;
-    document.is_search = strcmp(flags, " 0 1") == 0;
+    document.kind = (enum document_kind)strtoul(first, &more, 10);
+    document.offset = strtoull(more, &more, 10);
+    document.cut = strcmp(more, " 1") == 0;
     answer(&document, &out);
     return write_all(buf_view(&out)) ? EX_OK : EX_IOERR;
 }

@@ -210,10 +210,10 @@ static void read_page(struct search_flight *flight,
                       const struct http_response *response)
 {
     struct document document = {
-        .url = flight->url.data,
+        .kind = DOCUMENT_RESULTS,
+        .url = "",
         .type = response->type,
         .bytes = buf_view(&flight->answer),
-        .is_search = true,
     };
     flight->reader =
         reader_start(flight->host->loop, &document, on_read, flight);

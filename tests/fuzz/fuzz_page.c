@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .bytes = { (const char *)data + 1, size - 1 },
         .offset = data[0] >> 5,
         .cut = (data[0] & 8) != 0,
-        .is_search = (data[0] & 16) != 0,
+        .kind = data[0] & 16 ? DOCUMENT_RESULTS : DOCUMENT_PAGE,
     };
     if (!document_read(&document, &out, &err)) {
         MUST(err.kind != ERR_NONE && *err.text != '\0');
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *object =
         json_loadb(out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
     const json_t *text = json_object_get(object, "text");
-    if (document.is_search)
+    if (document.kind == DOCUMENT_RESULTS)
         MUST(json_is_array(json_object_get(object, "results")));
     else
         MUST(json_is_string(text) && json_string_length(text) <= MAX_EXCERPT);

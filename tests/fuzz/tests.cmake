@@ -7,6 +7,7 @@ fuzz_target(proxy executor_proxy)
 fuzz_target(image executor_warden)
 fuzz_target(known consumer_core)
 fuzz_target(page consumer_core)
+fuzz_target(expression consumer_core)
 fuzz_target(address schemas_redis)
 fuzz_target(route schemas_redis)
 
