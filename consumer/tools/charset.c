@@ -175,6 +175,7 @@ void charset_decode(struct view bytes, const char *type, bool is_html,
         return;
     }
     iconv_t converter = iconv_open("UTF-8", charset);
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): iconv's own */
     if (converter == (iconv_t)-1) {
         text_add_clean(out, bytes); /* a system without its tables */
         return;

@@ -126,18 +126,20 @@ static bool excerpt(struct view text, uint64_t offset, struct view *part,
 static bool write_json(const struct document *document, struct view title,
                        struct view text, struct buf *out, struct err *err)
 {
-    struct view part;
+    struct view part = { 0 };
+    if (text.data == NULL)
+        text.data = "";
     if (!excerpt(text, document->offset, &part, err))
         return false;
-    size_t from = (size_t)(part.data - text.data);
+    size_t from = (size_t)(part.data - text.data), end = from + part.len;
     json_t *object = json_pack("{s:s, s:o, s:o, s:I}", "url", document->url,
                                "title", string_of(title), "text",
                                string_of(part), "bytes", (json_int_t)text.len);
     if (from > 0)
         json_object_set_new(object, "offset", json_integer((json_int_t)from));
-    if (from + part.len < text.len)
+    if (end < text.len)
         json_object_set_new(object, "next_offset",
-                            json_integer((json_int_t)(from + part.len)));
+                            json_integer((json_int_t)end));
     if (document->cut)
         json_object_set_new(object, "cut", json_true());
     char *json = json_dumps(object, JSON_COMPACT);

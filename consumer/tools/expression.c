@@ -72,7 +72,7 @@ static double permutations(double n, double k)
         return NO_VALUE;
     if (k > n)
         return 0;
-    for (double i = 0; i < k && isfinite(product); i++)
+    for (int i = 0; i < k && isfinite(product); i++)
         product *= n - i;
     return product;
 }
@@ -86,7 +86,7 @@ static double combinations(double n, double k)
         return 0;
     if (k > n - k)
         k = n - k;
-    for (double i = 1; i <= k && isfinite(product); i++)
+    for (int i = 1; i <= k && isfinite(product); i++)
         product = product * (n - k + i) / i;
     return product;
 }

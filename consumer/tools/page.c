@@ -479,7 +479,7 @@ static void read_text(struct buf *text, const GumboNode *root, const char *url)
     curl_url_set(writer.base, CURLUPART_URL, url, 0);
     if (other != NULL)
         curl_url_set(writer.base, CURLUPART_URL, other, CURLU_URLENCODE);
-    buf_init(&writer.url, 3 * MAX_LINK);
+    buf_init(&writer.url, (size_t)3 * MAX_LINK);
     walk(&writer, root);
     buf_finish(&writer.url);
     curl_url_cleanup(writer.base);
