@@ -116,6 +116,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
     make_name(consumer);
+    consumer->tool_host.reader = reader_find();
     if (!address_parse(&consumer->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&consumer->redis,
@@ -124,15 +125,15 @@ static bool prepare(struct consumer *consumer, struct err *err)
         !durability_parse(&consumer->durability, view_of(settings->durability),
                           err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
-        !builtin_load(&consumer->catalog, settings, err) ||
+        !builtin_load(&consumer->catalog, settings,
+                      consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
-    consumer->tool_host =
-        (struct tool_host){ .loop = consumer->loop,
-                            .http = consumer->http,
-                            .cache = cache_new(settings->search_cache_bytes) };
+    consumer->tool_host.loop = consumer->loop;
+    consumer->tool_host.http = consumer->http;
+    consumer->tool_host.cache = cache_new(settings->search_cache_bytes);
     consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
@@ -157,6 +158,7 @@ static void serve(struct consumer *consumer)
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
     cache_free(consumer->tool_host.cache);
+    free(consumer->tool_host.reader);
     json_decref(consumer->tools);
     free(consumer->slots);
 }
@@ -169,8 +171,6 @@ int main(int argc, char **argv)
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
     enum settings_wish wish;
     struct err err;
-    if (argc == 2 && strcmp(argv[1], READER_FLAG) == 0)
-        return reader_main();
     if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer.exit_code = EX_USAGE;

@@ -62,8 +62,12 @@ static bool add(struct catalog *catalog, struct view name,
 }
 
 bool builtin_load(struct catalog *catalog, const struct settings *settings,
-                  struct err *err)
+                  bool has_reader, struct err *err)
 {
+    if (*settings->tools_builtin != '\0' && !has_reader)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "QUERN_TOOLS_BUILTIN: there is no quern-reader beside "
+                       "this program, nor in libexec");
     for (const char *at = settings->tools_builtin; *at != '\0';) {
         size_t blank = strspn(at, ", \t\n");
         size_t len = strcspn(at + blank, ", \t\n");

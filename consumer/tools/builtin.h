@@ -5,8 +5,9 @@
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
 
-/* Those of settings.tools_builtin, in its order. Error: bad_setting. */
+/* Those of settings.tools_builtin, in its order. They need quern-reader. Error:
+ * bad_setting. */
 bool builtin_load(struct catalog *catalog, const struct settings *settings,
-                  struct err *err);
+                  bool has_reader, struct err *err);
 
 #endif

@@ -74,8 +74,8 @@ static void start(struct tool_call *call)
         .type = "",
         .bytes = view_of(calculating->expression),
     };
-    calculating->reader = reader_start(tool_call_host(call)->loop, &document,
-                                       on_read, calculating);
+    calculating->reader =
+        reader_start(tool_call_host(call), &document, on_read, calculating);
 }
 
 static void calculate_tool_free(struct tool *tool)

@@ -210,8 +210,8 @@ static void start_reader(struct fetching *fetching)
         return;
     }
     readers->count++;
-    fetching->reader = reader_start(tool_call_host(fetching->call)->loop,
-                                    &document, on_read, fetching);
+    fetching->reader = reader_start(tool_call_host(fetching->call), &document,
+                                    on_read, fetching);
 }
 
 /* ------------------------------------------------------------------ asking */

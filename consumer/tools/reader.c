@@ -1,11 +1,13 @@
-/* reader.c - a process of its own that reads a document: how it is started, and
- * what becomes of it. */
+/* reader.c - quern-reader: how it is started, and what becomes of it. */
 #include "consumer/tools/reader.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { READER_MS = 10000, HANDLES = 4 };
 
@@ -137,10 +139,10 @@ static void ask(struct reader *reader, const struct document *document)
     uv_read_start((uv_stream_t *)&reader->out, on_room, on_read);
 }
 
-static int spawn(struct reader *reader, uv_loop_t *loop)
+static int spawn(struct reader *reader, const struct tool_host *host)
 {
-    char name[] = "quern-consumer", flag[] = READER_FLAG, locale[] = "LC_ALL=C";
-    char *arguments[] = { name, flag, NULL };
+    char name[] = "quern-reader", locale[] = "LC_ALL=C";
+    char *arguments[] = { name, NULL };
     char *environment[] = { locale, NULL };
     uv_stdio_container_t stdio[] = {
         { .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
@@ -151,13 +153,13 @@ static int spawn(struct reader *reader, uv_loop_t *loop)
     };
     uv_process_options_t options = {
         .exit_cb = on_process,
-        .file = "/proc/self/exe",
+        .file = host->reader,
         .args = arguments,
         .env = environment,
         .stdio = stdio,
         .stdio_count = 3,
     };
-    return uv_spawn(loop, &reader->process, &options);
+    return uv_spawn(host->loop, &reader->process, &options);
 }
 
 static void on_failed(uv_timer_t *timer)
@@ -167,8 +169,9 @@ static void on_failed(uv_timer_t *timer)
     finish_if_over(reader);
 }
 
-struct reader *reader_start(uv_loop_t *loop, const struct document *document,
-                            reader_done *done, void *owner)
+struct reader *reader_start(struct tool_host *host,
+                            const struct document *document, reader_done *done,
+                            void *owner)
 {
     struct reader *reader = calloc(1, sizeof(*reader));
     if (reader == NULL)
@@ -177,12 +180,12 @@ struct reader *reader_start(uv_loop_t *loop, const struct document *document,
     reader->owner = owner;
     reader->open = HANDLES;
     buf_init(&reader->answer, MAX_DOCUMENT_JSON);
-    uv_pipe_init(loop, &reader->in, 0);
-    uv_pipe_init(loop, &reader->out, 0);
-    uv_timer_init(loop, &reader->timer);
+    uv_pipe_init(host->loop, &reader->in, 0);
+    uv_pipe_init(host->loop, &reader->out, 0);
+    uv_timer_init(host->loop, &reader->timer);
     reader->process.data = reader->in.data = reader->out.data =
         reader->timer.data = reader;
-    if (spawn(reader, loop) != 0) {
+    if (spawn(reader, host) != 0) {
         reader->failed = reader->exited = true;
         uv_timer_start(&reader->timer, on_failed, 0, 0);
         return reader;
@@ -190,6 +193,21 @@ struct reader *reader_start(uv_loop_t *loop, const struct document *document,
     ask(reader, document);
     uv_timer_start(&reader->timer, on_timeout, READER_MS, 0);
     return reader;
+}
+
+char *reader_find(void)
+{
+    static const char *const places[] = { ".", QUERN_LIBEXEC };
+    char own[PATH_MAX / 2] = "", path[PATH_MAX];
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+        return NULL;
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s/quern-reader", own, places[i]);
+        if (access(path, X_OK) == 0)
+            return view_dup(view_of(path));
+    }
+    return NULL;
 }
 
 void reader_cancel(struct reader *reader)

@@ -1,20 +1,14 @@
-/* reader.h - a process of its own that reads a document.
- *
- * A document from the web is as hostile as it likes, and what reads it large:
- * it is done by this program in another process, which has no key, no socket,
- * an empty environment, and bounds of time and memory that the kernel keeps.
- *
- *   consumer --"kind offset cut\ntype\nurl\nbytes"--> reader --JSON-->
- * consumer */
+/* reader.h - quern-reader: one document or expression, read by a process of
+ * its own (consumer/reader/main.c). */
 #ifndef CONSUMER_READER_H
 #define CONSUMER_READER_H
 
-#include <uv.h>
+#include "consumer/reader/document.h"
+#include "consumer/tools/tool_host.h"
 
-#include "consumer/tools/document.h"
-
-/* The one argument with which this program is a reader. */
-#define READER_FLAG "--read-document"
+/* Where it is: beside this program, as in the build tree, or where it is
+ * installed. free() it; NULL: nowhere. */
+char *reader_find(void);
 
 struct reader;
 
@@ -23,12 +17,10 @@ typedef void reader_done(void *owner, struct view json, const struct err *why);
 
 /* Copies the document. done comes once, from the loop, never from inside here;
  * then the reader is gone. */
-struct reader *reader_start(uv_loop_t *loop, const struct document *document,
-                            reader_done *done, void *owner);
+struct reader *reader_start(struct tool_host *host,
+                            const struct document *document, reader_done *done,
+                            void *owner);
 /* Accepts NULL; done does not come. */
 void reader_cancel(struct reader *reader);
-
-/* The process itself: its exit code. */
-int reader_main(void);
 
 #endif

@@ -215,8 +215,7 @@ static void read_page(struct search_flight *flight,
         .type = response->type,
         .bytes = buf_view(&flight->answer),
     };
-    flight->reader =
-        reader_start(flight->host->loop, &document, on_read, flight);
+    flight->reader = reader_start(flight->host, &document, on_read, flight);
 }
 
 /* ------------------------------------------------------------------ asking */

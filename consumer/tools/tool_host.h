@@ -11,6 +11,7 @@ struct tool_host {
     uv_loop_t *loop;
     struct http *http;
     struct cache *cache;
+    char *reader; /* path of quern-reader; NULL: there is none */
 };
 
 #endif

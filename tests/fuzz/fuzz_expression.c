@@ -2,7 +2,7 @@
  * JSON, or to a sentence. */
 #include <jansson.h>
 
-#include "consumer/tools/expression.h"
+#include "consumer/reader/expression.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

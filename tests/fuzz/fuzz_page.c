@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "consumer/tools/document.h"
+#include "consumer/reader/document.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const types[] = {

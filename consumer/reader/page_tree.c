@@ -1,5 +1,5 @@
 /* page_tree.c - gumbo's parse tree of a page, in bounded memory. */
-#include "consumer/tools/page_tree.h"
+#include "consumer/reader/page_tree.h"
 
 #include <stdalign.h>
 #include <stddef.h>

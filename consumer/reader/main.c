@@ -1,4 +1,11 @@
-/* reader_main.c - a process of its own that reads a document: the process. */
+/* main.c - quern-reader: reads one document, or expression, and ends.
+ *
+ *   "kind offset cut\ntype\nurl\nbytes" --> JSON, or {"error": a sentence}
+ *
+ * A document from the web is as hostile as it likes, and what reads it large:
+ * here it is read without a key, a socket or an environment, in bounds of time
+ * and memory that the kernel keeps. A bound, not a box: who gets hold of this
+ * process has what its user has. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -10,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/tools/reader.h"
+#include "consumer/reader/document.h"
 
 enum {
     CPU_S = 5,
@@ -104,7 +111,7 @@ static bool write_all(struct view bytes)
     return true;
 }
 
-int reader_main(void)
+int main(void)
 {
     CLEANUP(buf_finish) struct buf question, out;
     shut_in();

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/tools/page.h"
+#include "consumer/reader/page.h"
 
 /* What it shows, the HTML, its text. */
 static const struct {

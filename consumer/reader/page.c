@@ -3,15 +3,15 @@
  * One walk through the tree, without recursion: each element is entered and
  * left. What it wants before the next word (a new line, a bullet, a bracket) is
  * noted, and written with that word: what is empty leaves nothing. */
-#include "consumer/tools/page.h"
+#include "consumer/reader/page.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
 #include <string.h>
 #include <strings.h>
 
+#include "consumer/reader/page_tree.h"
 #include "consumer/text.h"
-#include "consumer/tools/page_tree.h"
 
 enum {
     MAX_LISTS = 8,   /* in one another; deeper ones look like the last */

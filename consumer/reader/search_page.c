@@ -1,13 +1,13 @@
 /* search_page.c - the results on DuckDuckGo's page of HTML. */
-#include "consumer/tools/search_page.h"
+#include "consumer/reader/search_page.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/reader/page_tree.h"
 #include "consumer/text.h"
-#include "consumer/tools/page_tree.h"
 #include "consumer/tools/search_provider.h"
 
 enum { MAX_MEMORY = 192 << 20, MAX_RESULTS = 2 * MAX_SEARCH_RESULTS };

@@ -1,5 +1,5 @@
 /* charset.c - bytes of a document, whatever their encoding, as UTF-8. */
-#include "consumer/tools/charset.h"
+#include "consumer/reader/charset.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* document.c - what a document from the web says, as text. */
-#include "consumer/tools/document.h"
+#include "consumer/reader/document.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -7,11 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "consumer/reader/charset.h"
+#include "consumer/reader/expression.h"
+#include "consumer/reader/page.h"
+#include "consumer/reader/search_page.h"
 #include "consumer/text.h"
-#include "consumer/tools/charset.h"
-#include "consumer/tools/expression.h"
-#include "consumer/tools/page.h"
-#include "consumer/tools/search_page.h"
 
 enum form { FORM_NONE, FORM_TEXT, FORM_HTML };
 
@@ -160,6 +160,9 @@ static bool read_page(const struct document *document, struct buf *out,
     if (!find_form(document, &form, err))
         return false;
     charset_decode(document->bytes, document->type, form == FORM_HTML, &text);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] == '\0') /* UTF-16 may have one; JSON's readers not */
+            text.data[i] = ' ';
     if (form == FORM_TEXT)
         return write_json(document, (struct view){ "", 0 }, buf_view(&text),
                           out, err);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/tools/expression.h"
+#include "consumer/reader/expression.h"
 
 static const struct {
     const char *text, *value;

@@ -1,6 +1,6 @@
 /* expression.c - what a mathematical expression comes to: muParser, with the
  * names and signs that models write. */
-#include "consumer/tools/expression.h"
+#include "consumer/reader/expression.h"
 
 #include <math.h>
 #include <muParserDLL.h>

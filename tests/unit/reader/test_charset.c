@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/tools/charset.h"
+#include "consumer/reader/charset.h"
 
 /* What it shows, the bytes, the Content-Type, the text. */
 static const struct {
