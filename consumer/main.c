@@ -14,6 +14,8 @@
 #include "consumer/queue/partition.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
+#include "consumer/tools/builtin.h"
+#include "consumer/tools/reader.h"
 
 /* host.process.chance: never two alike, also after a restart. */
 static void make_name(struct consumer *consumer)
@@ -114,6 +116,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
     make_name(consumer);
+    consumer->tool_host.reader = reader_find();
     if (!address_parse(&consumer->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&consumer->redis,
@@ -123,12 +126,15 @@ static bool prepare(struct consumer *consumer, struct err *err)
                           err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
+        !builtin_load(&consumer->catalog, settings,
+                      consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
-    consumer->tool_host =
-        (struct tool_host){ .loop = consumer->loop, .http = consumer->http };
+    consumer->tool_host.loop = consumer->loop;
+    consumer->tool_host.http = consumer->http;
+    consumer->tool_host.cache = cache_new(settings->search_cache_bytes);
     consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
@@ -153,6 +159,8 @@ static void serve(struct consumer *consumer)
     endpoints_finish(&consumer->endpoints);
     catalog_finish(&consumer->catalog);
     prompts_finish(&consumer->prompts);
+    cache_free(consumer->tool_host.cache);
+    free(consumer->tool_host.reader);
     json_decref(consumer->tools);
     free(consumer->slots);
 }

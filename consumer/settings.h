@@ -20,8 +20,19 @@ struct settings {
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;
-    char *models;     /* JSON file, see endpoint.h */
-    char *tools;      /* JSON file, see catalog.h */
+    char *models;        /* JSON file, see endpoint.h */
+    char *tools;         /* JSON file, see http_tool.h */
+    char *tools_builtin; /* names, see builtin.h */
+    char *fetch_allow;   /* see fetch_policy.h */
+    char *fetch_deny;
+    char *search; /* providers, see search_provider.h; "off" */
+    char *tavily_key, *tavily_url;
+    char *bocha_key, *bocha_url;
+    char *brave_key, *brave_url;
+    char *searxng_url;
+    char *duckduckgo_url;
+    uint64_t search_cache_ms;
+    uint64_t search_cache_bytes;
     char *prompts;    /* folder, see prompt.h */
     uint64_t repeats; /* of the same, see brake.h */
     char *base_url;

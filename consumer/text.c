@@ -21,6 +21,8 @@ static size_t character_bytes(unsigned char first)
 void text_add_clean(struct buf *out, struct view bytes)
 {
     size_t start = 0;
+    if (bytes.len == 0)
+        return; /* its data may be NULL */
     for (size_t at = 0; at < bytes.len;) {
         size_t len = character_bytes((unsigned char)bytes.data[at]);
         struct view one = { bytes.data + at, len };

@@ -31,6 +31,7 @@ struct http_call {
     CURL *easy;
     struct curl_slist *headers;
     struct http_events events;
+    http_guard *guard;
     void *owner;
     bool added;     /* curl has it */
     bool cancelled; /* from inside curl: freed after it */
@@ -120,6 +121,15 @@ static int read_should_retry(CURL *easy)
     return strcmp(value, "true") == 0 ? 1 : strcmp(value, "false") ? 0 : -1;
 }
 
+/* A longer one is none: half of it would be another one. */
+static void copy_header(CURL *easy, const char *name, char *room, size_t size)
+{
+    const char *value = header(easy, name);
+
+    if (value && strlen(value) < size)
+        memcpy(room, value, strlen(value) + 1);
+}
+
 /* curl marks the time just before it sends: no mark, nothing was sent. */
 static bool was_sent(CURL *easy)
 {
@@ -154,6 +164,10 @@ static void report(struct http_call *call, CURLcode code)
     response.status = (unsigned)status;
     response.retry_after_ms = read_retry_after(call->easy);
     response.should_retry = read_should_retry(call->easy);
+    copy_header(call->easy, "content-type", response.type,
+                sizeof(response.type));
+    copy_header(call->easy, "location", response.location,
+                sizeof(response.location));
     if (call->too_large)
         snprintf(response.text, sizeof(response.text),
                  "the answer is longer than %zu bytes", call->max_bytes);
@@ -371,6 +385,30 @@ static struct curl_slist *make_headers(const char *const *lines)
     return list;
 }
 
+static curl_socket_t on_open(void *owner, curlsocktype purpose,
+                             struct curl_sockaddr *to)
+{
+    const struct http_call *call = owner;
+
+    (void)purpose;
+    if (!call->guard(call->owner, &to->addr))
+        return CURL_SOCKET_BAD;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/* A connection that is kept has been asked for by others, who may go anywhere;
+ * a proxy connects on its own. */
+static void set_guard(struct http_call *call)
+{
+    CURL *easy = call->easy;
+
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+}
+
 static void set_content(struct http_call *call,
                         const struct http_request *request)
 {
@@ -408,6 +446,9 @@ struct http_call *http_start(struct http *http,
     await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
     set_transport(call->easy, request);
     set_content(call, request);
+    call->guard = request->guard;
+    if (call->guard)
+        set_guard(call);
     call->next = http->calls;
     if (call->next)
         call->next->previous = call;

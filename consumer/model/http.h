@@ -7,6 +7,7 @@
 #ifndef CONSUMER_HTTP_H
 #define CONSUMER_HTTP_H
 
+#include <sys/socket.h>
 #include <uv.h>
 
 #include "schemas/message/view.h"
@@ -24,6 +25,10 @@ enum http_end {
     HTTP_STOPPED,   /* the owner wanted no more, and more would have come */
 };
 
+/* Whether a connection may be made to that address, which is what the name has
+ * become, and what is connected to. */
+typedef bool http_guard(void *owner, const struct sockaddr *address);
+
 struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value" lines, NULL ends; or NULL */
@@ -33,6 +38,9 @@ struct http_request {
     uint64_t idle_ms;           /* between two payloads */
     uint64_t total_ms;
     size_t max_bytes; /* of the body that comes back */
+    /* NULL: any address. A guarded request shares no connection with others,
+     * and takes no proxy: neither would ask. */
+    http_guard *guard;
 };
 
 struct http_response {
@@ -40,6 +48,8 @@ struct http_response {
     unsigned status;         /* 0: none came */
     uint64_t retry_after_ms; /* retry-after-ms, Retry-After; 0: none */
     int should_retry;        /* x-should-retry: 1, -1; 0: not said */
+    char type[128];          /* Content-Type; "": none */
+    char location[2048];     /* of a redirect; "": none, or a longer one */
     char text[256]; /* what went wrong, a sentence; "" when HTTP_ANSWERED */
 };
 

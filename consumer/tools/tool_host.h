@@ -5,10 +5,13 @@
 #include <uv.h>
 
 #include "consumer/model/http.h"
+#include "consumer/tools/cache.h"
 
 struct tool_host {
     uv_loop_t *loop;
     struct http *http;
+    struct cache *cache;
+    char *reader; /* path of quern-reader; NULL: there is none */
 };
 
 #endif

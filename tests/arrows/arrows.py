@@ -32,6 +32,7 @@ INCLUDE_RULES = [
     ("executor/base/", r"executor/(?!base/)", "all others stand on it"),
     ("executor/proxy/", r"executor/warden/", "they meet in base/"),
     ("executor/guest/", r"<(netdb|arpa/|netinet/)", "the proxy has, for it"),
+    ("consumer/tools/", r"<(gumbo|muParser)", "quern-reader parses"),
     ("consumer/", r"<Python\.h>", "cells run in the executor only"),
     ("producer/", r"<Python\.h>", "cells run in the executor only"),
     ("schemas/", r"<Python\.h>", "cells run in the executor only"),
@@ -65,6 +66,9 @@ SYMBOL_RULES = [
     ("quern-box", r"getaddrinfo$", "it knows no names"),
     ("quern-guest", r"getaddrinfo$", "it knows no names"),
     ("quern-proxy", r"(_?Py[A-Z_]|redis[A-Z]|curl_|SSL_)", "it passes bytes on"),
+    ("quern-reader", r"(_?Py[A-Z_]|redis[A-Z]|uv_)", "it only reads"),
+    ("quern-reader", r"(socket|connect|bind|listen)$", "it only reads"),
+    ("quern-reader", r"(fork|vfork|execv|execve|system|popen)$", "it is alone"),
     ("quern-proxy", r"(uv_spawn|execv|execve|fork|system|popen)$", "it is alone"),
 ]
 
@@ -72,6 +76,7 @@ SYMBOL_RULES = [
 LIBRARY_RULES = [
     ("quern", r"lib(python|curl)", "the producer has Redis only"),
     ("quern-consumer", r"libpython", "cells run in the executor only"),
+    ("quern-consumer", r"lib(gumbo|muparser|stdc\+\+)", "quern-reader parses"),
     ("quern-executor", r"lib(python|hiredis|curl|ssl)", "the trusted side"),
     ("quern-box", r"lib(python|hiredis|curl|ssl|uv)", "the trusted side"),
     ("quern-guest", r"lib(hiredis|curl|ssl|uv)", "hostile ground"),

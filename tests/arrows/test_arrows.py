@@ -105,6 +105,12 @@ BINARIES = [
         "quern-consumer: loads libpython",
     ),
     (
+        "quern-consumer",
+        "int main(void) { return 0; }",
+        ["gumbo"],
+        "quern-consumer: loads libgumbo",
+    ),
+    (
         "quern-executor",
         "int main(void) { return 0; }",
         ["hiredis"],

@@ -7,6 +7,8 @@ fuzz_target(proxy executor_proxy)
 fuzz_target(image executor_warden)
 fuzz_target(known consumer_core)
 fuzz_target(codeact consumer_core)
+fuzz_target(page consumer_reader)
+fuzz_target(expression consumer_reader)
 fuzz_target(address schemas_redis)
 fuzz_target(route schemas_redis)
 

@@ -1,0 +1,105 @@
+/* page_tree.c - gumbo's parse tree of a page, in bounded memory. */
+#include "consumer/reader/page_tree.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+struct page_block {
+    struct page_block *next, *previous;
+    size_t bytes;
+    alignas(max_align_t) char data[];
+};
+
+static void *take(void *owner, size_t bytes)
+{
+    struct page_tree *tree = owner;
+    size_t whole = sizeof(struct page_block) + bytes;
+    if (whole > tree->max - tree->bytes)
+        longjmp(tree->over, 1);
+    struct page_block *block = malloc(whole);
+    if (block == NULL)
+        longjmp(tree->over, 1);
+    *block = (struct page_block){ .next = tree->blocks, .bytes = whole };
+    if (block->next != NULL)
+        block->next->previous = block;
+    tree->blocks = block;
+    tree->bytes += whole;
+    return block->data;
+}
+
+static void give(void *owner, void *data)
+{
+    struct page_tree *tree = owner;
+    if (data == NULL)
+        return;
+    struct page_block *block =
+        (void *)((char *)data - offsetof(struct page_block, data));
+    if (block->next != NULL)
+        block->next->previous = block->previous;
+    if (block->previous != NULL)
+        block->previous->next = block->next;
+    else
+        tree->blocks = block->next;
+    tree->bytes -= block->bytes;
+    free(block);
+}
+
+bool page_tree_parse(struct page_tree *tree, struct view html, size_t max)
+{
+    tree->output = NULL;
+    tree->blocks = NULL;
+    tree->bytes = 0;
+    tree->max = max;
+    GumboOptions options = kGumboDefaultOptions;
+    options.allocator = take;
+    options.deallocator = give;
+    options.userdata = tree;
+    options.max_errors = 0;
+    if (setjmp(tree->over) != 0)
+        return false;
+    tree->output = gumbo_parse_with_options(
+        &options, html.data == NULL ? "" : html.data, html.len);
+    return tree->output != NULL;
+}
+
+void page_tree_finish(struct page_tree *tree)
+{
+    while (tree->blocks != NULL) {
+        struct page_block *block = tree->blocks;
+        tree->blocks = block->next;
+        free(block);
+    }
+    tree->output = NULL;
+}
+
+static const GumboVector *children_of(const GumboNode *node)
+{
+    if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE)
+        return &node->v.element.children;
+    return node->type == GUMBO_NODE_DOCUMENT ? &node->v.document.children
+                                             : NULL;
+}
+
+const GumboNode *page_tree_next(const GumboNode *node, const GumboNode *root,
+                                bool children)
+{
+    const GumboVector *own = children_of(node);
+    if (children && own != NULL && own->length > 0)
+        return own->data[0];
+    for (; node != root && node->parent != NULL; node = node->parent) {
+        const GumboVector *beside = children_of(node->parent);
+        if (node->index_within_parent + 1 < beside->length)
+            return beside->data[node->index_within_parent + 1];
+    }
+    return NULL;
+}
+
+const char *page_attribute(const GumboNode *node, const char *name)
+{
+    if (node->type != GUMBO_NODE_ELEMENT)
+        return NULL;
+    const GumboAttribute *found =
+        gumbo_get_attribute(&node->v.element.attributes, name);
+    return found != NULL ? found->value : NULL;
+}

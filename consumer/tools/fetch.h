@@ -1,0 +1,21 @@
+/* fetch.h - the tool fetch_url: the text of a page of the web.
+ *
+ *   ASKING --> READING --> over
+ *     ^  |  a redirect, at most 5
+ *     `--'
+ *
+ * Where it may go is decided at each connection, when the name has become an
+ * address (fetch_policy.h); what comes back is read by another process
+ * (reader.h). Neither cookies nor names and passwords are ever sent. */
+#ifndef CONSUMER_FETCH_H
+#define CONSUMER_FETCH_H
+
+#include "consumer/tools/fetch_policy.h"
+#include "consumer/tools/tool.h"
+
+/* allow, deny: as fetch_rules_parse() has them. NULL: one of them is wrong.
+ * Error: bad_setting. */
+struct tool *fetch_tool_new(const char *allow, const char *deny,
+                            struct err *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* reader.c - quern-reader: how it is started, and what becomes of it. */
+#include "consumer/tools/reader.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READER_MS = 10000, HANDLES = 4 };
+
+struct reader {
+    uv_process_t process;
+    uv_pipe_t in, out;
+    uv_timer_t timer;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+    struct buf question, answer;
+    reader_done *done; /* NULL: nobody wants it any more */
+    void *owner;
+    bool failed;
+    bool exited, read; /* both: it is over */
+    unsigned int open; /* handles */
+};
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct reader *reader = handle->data;
+    if (--reader->open > 0)
+        return;
+    buf_finish(&reader->question);
+    buf_finish(&reader->answer);
+    free(reader);
+}
+
+static void close_all(struct reader *reader)
+{
+    uv_handle_t *handles[HANDLES] = {
+        (uv_handle_t *)&reader->process,
+        (uv_handle_t *)&reader->in,
+        (uv_handle_t *)&reader->out,
+        (uv_handle_t *)&reader->timer,
+    };
+    for (size_t i = 0; i < HANDLES; i++)
+        if (!uv_is_closing(handles[i]))
+            uv_close(handles[i], on_closed);
+}
+
+/* It has read hostile bytes: what it says is looked at. */
+static void report(struct reader *reader)
+{
+    struct err why = { .kind = ERR_NONE };
+    struct view json = buf_view(&reader->answer);
+    json_t *object = json_loadb(json.data == NULL ? "" : json.data, json.len,
+                                JSON_REJECT_DUPLICATES, NULL);
+    const char *sentence = json_string_value(json_object_get(object, "error"));
+    if (sentence != NULL)
+        err_set(&why, ERR_REJECT, "not_text", "%s", sentence);
+    else if (reader->failed || !json_is_object(object) ||
+             !buf_ok(&reader->answer))
+        err_set(&why, ERR_REJECT, "too_large",
+                "it takes too much time or memory to read");
+    json_decref(object);
+    reader->done(reader->owner, json, &why);
+}
+
+static void finish_if_over(struct reader *reader)
+{
+    if (!reader->exited || !reader->read)
+        return;
+    if (reader->done != NULL)
+        report(reader);
+    close_all(reader);
+}
+
+static void on_process(uv_process_t *process, int64_t status, int signal)
+{
+    struct reader *reader = process->data;
+    reader->exited = true;
+    reader->failed |= status != 0 || signal != 0;
+    finish_if_over(reader);
+}
+
+static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
+{
+    struct reader *reader = handle->data;
+    (void)wanted;
+    room->base = buf_reserve(&reader->answer, 16 << 10);
+    room->len = room->base == NULL ? 0 : 16 << 10;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+{
+    struct reader *reader = stream->data;
+    (void)room;
+    if (got > 0) {
+        reader->answer.len += (size_t)got;
+    } else if (got < 0) {
+        reader->failed |= got != UV_EOF;
+        reader->read = true;
+        uv_read_stop(stream);
+        finish_if_over(reader);
+    }
+}
+
+/* One that does not read to the end has its reasons: it tells, or dies. */
+static void on_written(uv_write_t *write, int status)
+{
+    (void)write;
+    (void)status;
+}
+
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+    (void)shutdown;
+    (void)status;
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    struct reader *reader = timer->data;
+    reader->failed = true;
+    uv_process_kill(&reader->process, SIGKILL);
+}
+
+static void ask(struct reader *reader, const struct document *document)
+{
+    buf_init(&reader->question, MAX_DOCUMENT + (16 << 10));
+    buf_printf(&reader->question, "%d %llu %d\n%s\n%s\n", (int)document->kind,
+               (unsigned long long)document->offset, document->cut,
+               document->type, document->url);
+    buf_add(&reader->question, document->bytes);
+    uv_buf_t all =
+        uv_buf_init(reader->question.data, (unsigned)reader->question.len);
+    uv_write(&reader->write, (uv_stream_t *)&reader->in, &all, 1, on_written);
+    uv_shutdown(&reader->shutdown, (uv_stream_t *)&reader->in, on_shut);
+    uv_read_start((uv_stream_t *)&reader->out, on_room, on_read);
+}
+
+static int spawn(struct reader *reader, const struct tool_host *host)
+{
+    char name[] = "quern-reader", locale[] = "LC_ALL=C";
+    char *arguments[] = { name, NULL };
+    char *environment[] = { locale, NULL };
+    uv_stdio_container_t stdio[] = {
+        { .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+          .data.stream = (uv_stream_t *)&reader->in },
+        { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+          .data.stream = (uv_stream_t *)&reader->out },
+        { .flags = UV_INHERIT_FD, .data.fd = 2 },
+    };
+    uv_process_options_t options = {
+        .exit_cb = on_process,
+        .file = host->reader,
+        .args = arguments,
+        .env = environment,
+        .stdio = stdio,
+        .stdio_count = 3,
+    };
+    return uv_spawn(host->loop, &reader->process, &options);
+}
+
+static void on_failed(uv_timer_t *timer)
+{
+    struct reader *reader = timer->data;
+    reader->read = true;
+    finish_if_over(reader);
+}
+
+struct reader *reader_start(struct tool_host *host,
+                            const struct document *document, reader_done *done,
+                            void *owner)
+{
+    struct reader *reader = calloc(1, sizeof(*reader));
+    if (reader == NULL)
+        abort();
+    reader->done = done;
+    reader->owner = owner;
+    reader->open = HANDLES;
+    buf_init(&reader->answer, MAX_DOCUMENT_JSON);
+    uv_pipe_init(host->loop, &reader->in, 0);
+    uv_pipe_init(host->loop, &reader->out, 0);
+    uv_timer_init(host->loop, &reader->timer);
+    reader->process.data = reader->in.data = reader->out.data =
+        reader->timer.data = reader;
+    if (spawn(reader, host) != 0) {
+        reader->failed = reader->exited = true;
+        uv_timer_start(&reader->timer, on_failed, 0, 0);
+        return reader;
+    }
+    ask(reader, document);
+    uv_timer_start(&reader->timer, on_timeout, READER_MS, 0);
+    return reader;
+}
+
+char *reader_find(void)
+{
+    static const char *const places[] = { ".", QUERN_LIBEXEC };
+    char own[PATH_MAX / 2] = "", path[PATH_MAX];
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+        return NULL;
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s/quern-reader", own, places[i]);
+        if (access(path, X_OK) == 0)
+            return view_dup(view_of(path));
+    }
+    return NULL;
+}
+
+void reader_cancel(struct reader *reader)
+{
+    if (reader == NULL)
+        return;
+    reader->done = NULL;
+    if (!reader->exited)
+        uv_process_kill(&reader->process, SIGKILL);
+}
