@@ -53,7 +53,8 @@ struct consumer {
     struct http *http;
     struct endpoints endpoints;
     struct prompts prompts;
-    struct catalog catalog; /* what code may call */
+    struct catalog catalog; /* what models, and their code, may call */
+    struct catalog codeact; /* these, and what code alone may in that mode */
     struct tool_host tool_host;
     json_t *tools; /* offered to a job that names none */
     struct fleet *fleet;

@@ -15,6 +15,7 @@
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
+#include "consumer/tools/final.h"
 #include "consumer/tools/reader.h"
 
 /* host.process.chance: never two alike, also after a restart. */
@@ -130,6 +131,9 @@ static bool prepare(struct consumer *consumer, struct err *err)
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err))
         return false;
+    consumer->codeact = consumer->catalog;
+    if (!final_add(&consumer->codeact, err))
+        return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
     consumer->tool_host.loop = consumer->loop;
@@ -157,6 +161,7 @@ static void serve(struct consumer *consumer)
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);
+    catalog_finish_from(&consumer->codeact, consumer->catalog.count);
     catalog_finish(&consumer->catalog);
     prompts_finish(&consumer->prompts);
     cache_free(consumer->tool_host.cache);

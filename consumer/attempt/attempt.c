@@ -92,6 +92,13 @@ uint64_t attempt_now_ms(const struct attempt *attempt)
     return uv_now(attempt->consumer->loop);
 }
 
+const struct catalog *attempt_catalog(const struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    return attempt->job.mode == MODE_CODEACT ? &consumer->codeact
+                                             : &consumer->catalog;
+}
+
 struct holding attempt_holding(const struct attempt *attempt)
 {
     return (struct holding){ view_of(attempt->id), attempt->epoch };

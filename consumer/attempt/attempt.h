@@ -188,6 +188,8 @@ void attempt_drop_call(struct attempt *attempt);
  * that of the end. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
 
+/* What the job may use of it is for its tools to say. */
+const struct catalog *attempt_catalog(const struct attempt *attempt);
 struct holding attempt_holding(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */
 /* Encodes into attempt->record; false: it does not fit, the attempt fails. */

@@ -88,7 +88,7 @@ static bool offer_tools(struct attempt *attempt, struct err *err)
         return false;
     buf_init(&attempt->functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
-        catalog_stubs(catalog, names, &attempt->functions);
+        catalog_stubs(attempt_catalog(attempt), names, &attempt->functions);
         json_decref(attempt->tools);
         attempt->tools = NULL;
     }
@@ -302,7 +302,7 @@ static void open_session(struct attempt *attempt)
     };
     char name[80];
     buf_init(&attempt->offered, MAX_TOOLS_BYTES);
-    catalog_describe(&consumer->catalog, &attempt->job.tools,
+    catalog_describe(attempt_catalog(attempt), &attempt->job.tools,
                      &attempt->offered);
     struct session_setup setup = session_setup_of(attempt);
     session_name(name, &attempt->job);

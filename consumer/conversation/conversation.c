@@ -9,6 +9,7 @@
 #include "consumer/conversation/prompt.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/tools/final.h"
 #include "schemas/json/convert.h"
 
 static json_t *json_text(struct view text)
@@ -160,6 +161,9 @@ static bool apply_inner(struct conversation *conversation,
         inner->answered = true;
         inner->failed = record->failed;
         inner->data = record->observation;
+        if (!inner->failed && view_is(record->tool, TOOL_FINAL) &&
+            conversation->job->mode == MODE_CODEACT)
+            conversation->final = inner->data;
         return true;
     }
     return err_set(err, ERR_RETRY, "internal",
@@ -204,6 +208,19 @@ static json_t *observation_of(const struct call *call,
                      call->call_id, "content", json_text(buf_view(&text)));
 }
 
+/* The cell that gave it has come to its end. */
+static void take_answer(struct conversation *conversation)
+{
+    struct view given = conversation->final;
+    json_t *value = json_loadb(given.data, given.len,
+                               JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    struct view text = { json_string_value(value), json_string_length(value) };
+    conversation->answer =
+        arena_copy(&conversation->arena, json_is_string(value) ? text : given);
+    conversation->over = true;
+    json_decref(value);
+}
+
 static bool apply_tool(struct conversation *conversation,
                        const struct record *record, struct err *err)
 {
@@ -217,6 +234,7 @@ static bool apply_tool(struct conversation *conversation,
                        conversation->records);
     if (record->kind == RECORD_TOOL_INTENT) {
         call->intended = true;
+        conversation->final = (struct view){ 0 };
         conversation->files_there = true;
         return true;
     }
@@ -225,6 +243,8 @@ static bool apply_tool(struct conversation *conversation,
         conversation->files_there = false;
     conversation->tools_ms += record->ms;
     add_result(conversation, call, record);
+    if (record->cell.status == CELL_OK && conversation->final.len > 0)
+        take_answer(conversation);
     if (conversation->messages != NULL)
         json_array_append_new(conversation->messages,
                               observation_of(call, record));

@@ -39,10 +39,15 @@ static void remove_at(struct catalog *catalog, size_t at)
     tool->kind->free(tool);
 }
 
+void catalog_finish_from(struct catalog *catalog, size_t first)
+{
+    while (catalog->count > first)
+        remove_at(catalog, catalog->count - 1);
+}
+
 void catalog_finish(struct catalog *catalog)
 {
-    while (catalog->count > 0)
-        remove_at(catalog, catalog->count - 1);
+    catalog_finish_from(catalog, 0);
 }
 
 static bool make_place(struct catalog *catalog, const char *name,
@@ -116,7 +121,7 @@ static bool is_wanted(const struct tool *tool, const struct list *names)
     for (size_t i = 0; i < names->count; i++)
         if (view_is(wanted[i], tool->name))
             return true;
-    return names->count == 0;
+    return names->count == 0 || tool->always;
 }
 
 void catalog_describe(const struct catalog *catalog, const struct list *names,

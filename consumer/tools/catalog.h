@@ -22,6 +22,8 @@ bool catalog_add(struct catalog *catalog, struct tool *tool, struct err *err);
  * member. */
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err);
 void catalog_finish(struct catalog *catalog);
+/* Of one that began as a copy of another: what came then. */
+void catalog_finish_from(struct catalog *catalog, size_t first);
 
 /* NULL: there is none of that name. */
 const struct tool *catalog_find(const struct catalog *catalog,

@@ -34,6 +34,7 @@ struct tool {
     json_t *function; /* as a model is told: name, description, parameters */
     bool repeat;      /* a call whose outcome is not known may be made again */
     bool builtin;     /* one of the same name that an operator has wins */
+    bool always;      /* whatever names a job gives */
 };
 
 /* A tool of ours. function: as JSON text, which has its name. */

@@ -121,3 +121,29 @@ def test_an_image_is_captured(stack):
     result = run(stack, ACT.format(plot), answer)
     [image] = result["images"]
     assert image["name"] == "figure-1.png" and "figure-1.png" in result["answer"]
+
+
+def test_code_ends_it(stack):
+    result = run(stack, ACT.format("x = {'n': 6 * 7}\nfinal_answer(x)\nprint(1)"))
+    assert result["status"] == "completed" and result["answer"] == '{"n":42}'
+    assert result["cells"][0]["stdout"] == "1\n"
+    assert stack.model.counts()["total"] == 1
+
+
+def test_code_that_fails_after_all_does_not(stack):
+    code = "final_answer('soon')\n1 / 0"
+    result = run(stack, ACT.format(code), ACT.format("final_answer('**now**')"))
+    assert result["answer"] == "**now**" and len(result["cells"]) == 2
+
+
+def test_who_names_tools_may_end_it_too(stack):
+    code = "final_answer('a')"
+    result = run(stack, ACT.format(code), tools=["execute_python_code"])
+    assert result["answer"] == "a"
+    assert "def final_answer(" in told(stack)[0]["content"]
+
+
+def test_in_tools_mode_there_is_no_such_function(stack):
+    stack.model.script([{"tool_calls": [call_of("final_answer(1)")]}, {"text": "so"}])
+    result = stack.run(prompt="go")
+    assert result["cells"][0]["error"]["name"] == "NameError"
