@@ -562,7 +562,5 @@ def redis_of_kind(**settings):
 def answers(client):
     try:
         return client.ping()
-    except redis.exceptions.BusyLoadingError:
-        return False
-    except redis.exceptions.ConnectionError:
-        return False
+    except (redis.exceptions.ConnectionError, redis.exceptions.ResponseError):
+        return False  # not there yet; or BUSY

@@ -1,5 +1,6 @@
 """The quern command, run as a person or a script would."""
 
+import contextlib
 import json
 import os
 import pty
@@ -31,8 +32,9 @@ class Command:
             text=True,
             preexec_fn=die_with_parent,
         )
-        child.stdin.write(stdin)
-        child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has refused already
+            child.stdin.write(stdin)
+            child.stdin.close()
         child.stdin = None
         return child
 

@@ -4,7 +4,7 @@ afterwards, what waits is taken, and nothing is charged."""
 import signal
 
 import pytest
-from servers import wait_until
+from servers import answers, wait_until
 from stack import ROOT, Stack
 
 WORK = f"{ROOT}work:default:normal"
@@ -116,6 +116,7 @@ def test_a_script_that_does_not_end_holds_up_and_loses_nothing(stack):
         consumer.wait_for("BUSY", 20)
         stack.db.execute_command("SCRIPT KILL")
         connection.disconnect()
+    wait_until(lambda: answers(stack.db), what="the script has ended")
     result = stack.result(job)
     assert result["answer"] == "at last" and result["attempts"] == 1
     assert stack.model.counts()["total"] == 1
