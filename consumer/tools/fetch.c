@@ -309,6 +309,7 @@ static void ask(struct fetching *fetching)
         .idle_ms = IDLE_MS,
         .total_ms = TOTAL_MS,
         .max_bytes = SIZE_MAX, /* on_body() stops it */
+        .packed = true,
         .guard = guard,
     };
     buf_clear(&fetching->body);
