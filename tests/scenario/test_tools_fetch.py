@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import signal
+import time
 
 import psutil
 import pytest
@@ -205,10 +206,21 @@ def test_what_is_beyond_two_mebibytes_is_not_read(open_stack, web):
     assert (page["cut"], page["bytes"], len(page["text"])) == (True, 2 << 20, 4)
 
 
+def readers_of(stack):
+    """The processes that read for the only consumer. One that is not begun yet
+    must not be stopped: the consumer waits until it is."""
+    found = []
+    for child in psutil.Process(stack.consumers[0].pid).children():
+        try:
+            if child.name() == "quern-reader":
+                found.append(child)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
 def reader_of(stack):
-    """The process that reads for the only consumer."""
-    consumer = psutil.Process(stack.consumers[0].pid)
-    return wait_until(lambda: consumer.children(), what="a reader runs")[0]
+    return wait_until(lambda: readers_of(stack), what="a reader runs")[0]
 
 
 def test_a_page_that_cannot_be_read_harms_nobody(open_stack, web):
@@ -233,7 +245,6 @@ def test_pages_that_are_made_to_hurt(open_stack, web):
 def test_a_reader_has_nothing(open_stack, web):
     job = open_stack.submit(kind="code", cells=[f"fetch_url({web.url + '/deep'!r})"])
     reader = reader_of(open_stack)
-    wait_until(lambda: reader.name() == "quern-reader", what="it is one")
     wait_until(lambda: reader.num_fds() <= 4, what="its descriptors are closed")
     reader.send_signal(signal.SIGSTOP)
     kinds = {os.readlink(f"/proc/{reader.pid}/fd/{fd}").split(":")[0] for fd in (0, 1)}
@@ -243,6 +254,34 @@ def test_a_reader_has_nothing(open_stack, web):
     assert bounds["Max cpu time"] == "5" and bounds["Max core file size"] == "0"
     reader.send_signal(signal.SIGKILL)
     open_stack.result(job)
+
+
+def test_four_read_at_once_and_the_others_wait(open_stack, web):
+    """All readers are held: more pages are fetched, and read when they go."""
+    code = f"""from concurrent.futures import ThreadPoolExecutor as T
+def one(_):
+    try: return fetch_url({web.url + '/lines'!r})['bytes'] > 0
+    except ToolError as e: return str(e)
+with T(8) as t: got = list(t.map(one, range(8)))
+[g for g in got if g is not True]"""
+    before = web.seen["/lines"]
+    job = open_stack.submit(kind="code", cells=[code])
+    held = set()
+    for _ in range(600):
+        for reader in readers_of(open_stack):
+            if reader.pid not in held:
+                reader.send_signal(signal.SIGSTOP)
+                held.add(reader.pid)
+        if len(held) >= 4 and web.seen["/lines"] == before + 8:
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError(f"{len(held)} readers, {web.seen['/lines'] - before} pages")
+    assert len(readers_of(open_stack)) <= 4
+    for reader in readers_of(open_stack):
+        reader.send_signal(signal.SIGCONT)
+    cell = open_stack.result(job)["cells"][0]
+    assert cell.get("result") == "[]", cell
 
 
 def test_a_reader_ends_with_who_wants_it(open_stack, web):
