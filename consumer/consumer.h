@@ -53,7 +53,7 @@ struct consumer {
     struct endpoints endpoints;
     struct catalog catalog; /* what code may call */
     struct tool_host tool_host;
-    json_t *tools;          /* offered to a job that names none */
+    json_t *tools; /* offered to a job that names none */
     struct fleet *fleet;
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */

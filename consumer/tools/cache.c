@@ -77,7 +77,7 @@ static void make_room(struct cache *cache, size_t bytes, uint64_t now_ms)
             remove_at(cache, link);
         else
             link = &(*link)->next;
-    while (cache->bytes + bytes > cache->max) {
+    while (cache->entries != NULL && cache->bytes + bytes > cache->max) {
         struct entry **last = &cache->entries;
         while ((*last)->next != NULL)
             last = &(*last)->next;

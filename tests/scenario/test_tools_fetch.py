@@ -4,6 +4,7 @@ servers here on loopback, which is let go to only where a test says so."""
 import gzip
 import json
 import os
+import pathlib
 import signal
 import time
 
@@ -52,7 +53,10 @@ class Pages(Web):
             "/page": (PAGE.encode(), HTML),
             "/json": (b'{"a": [1, 2]}', {"Content-Type": "application/json"}),
             "/text": ("a\nb 中".encode(), {"Content-Type": "text/plain"}),
-            "/gbk": ("中文".encode("gbk"), {"Content-Type": "text/html;charset=GB2312"}),
+            "/gbk": (
+                "中文".encode("gbk"),
+                {"Content-Type": "text/html;charset=GB2312"},
+            ),
             "/meta": (
                 b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"),
                 {"Content-Type": "text/html"},
@@ -249,7 +253,7 @@ def test_a_reader_has_nothing(open_stack, web):
     reader.send_signal(signal.SIGSTOP)
     kinds = {os.readlink(f"/proc/{reader.pid}/fd/{fd}").split(":")[0] for fd in (0, 1)}
     assert kinds <= {"pipe", "socket"} and reader.environ() == {"LC_ALL": "C"}
-    limits = open(f"/proc/{reader.pid}/limits").read().splitlines()
+    limits = pathlib.Path(f"/proc/{reader.pid}/limits").read_text().splitlines()
     bounds = {line[:25].strip(): line[26:].split()[0] for line in limits}
     assert bounds["Max cpu time"] == "5" and bounds["Max core file size"] == "0"
     reader.send_signal(signal.SIGKILL)
@@ -276,7 +280,9 @@ with T(8) as t: got = list(t.map(one, range(8)))
             break
         time.sleep(0.01)
     else:
-        raise AssertionError(f"{len(held)} readers, {web.seen['/lines'] - before} pages")
+        raise AssertionError(
+            f"{len(held)} readers, {web.seen['/lines'] - before} pages"
+        )
     assert len(readers_of(open_stack)) <= 4
     for reader in readers_of(open_stack):
         reader.send_signal(signal.SIGCONT)
