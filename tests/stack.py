@@ -98,7 +98,8 @@ class Stack:
         return self.executor
 
     def consumer(self, **settings):
-        """One more consumer; settings as in QUERN_..., lower case."""
+        """One more consumer; settings as in QUERN_..., lower case; env: other
+        variables."""
         given = {
             "lease_ms": 3000,
             "backoff_ms": 50,
@@ -108,6 +109,7 @@ class Stack:
         redis_url = given.pop("redis_url", self.redis.url)
         executor = given.pop("executor", self.socket)
         program = given.pop("program", binary("quern-consumer"))
+        more = given.pop("env", {})
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
         env.update(
             REDIS_URL=redis_url,
@@ -116,6 +118,7 @@ class Stack:
             QUERN_EXECUTOR=executor,
             no_proxy="*",
         )
+        env.update(more)
         process = Process([program], env=env).start()
         self.consumers.append(process)
         process.wait_for('"ready"', timeout=60)

@@ -449,6 +449,8 @@ struct http_call *http_start(struct http *http,
     call->guard = request->guard;
     if (call->guard)
         set_guard(call);
+    if (request->packed) /* in whatever way curl knows */
+        curl_easy_setopt(call->easy, CURLOPT_ACCEPT_ENCODING, "");
     call->next = http->calls;
     if (call->next)
         call->next->previous = call;

@@ -37,7 +37,8 @@ struct http_request {
     uint64_t first_byte_ms;     /* from the start to the first payload */
     uint64_t idle_ms;           /* between two payloads */
     uint64_t total_ms;
-    size_t max_bytes; /* of the body that comes back */
+    size_t max_bytes; /* of the body that comes back, unpacked */
+    bool packed;      /* it may come compressed, and is unpacked */
     /* NULL: any address. A guarded request shares no connection with others,
      * and takes no proxy: neither would ask. */
     http_guard *guard;

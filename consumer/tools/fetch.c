@@ -12,7 +12,7 @@
 enum {
     MAX_URL = 8 << 10,
     MAX_REDIRECTS = 5,
-    MAX_READERS = 4, /* processes at once; the next ones wait */
+    MAX_FETCHES = 64, /* at once, MAX_DOCUMENT each; the next ones wait */
     TOTAL_MS = 30000,
     IDLE_MS = 15000,
 };
@@ -32,19 +32,20 @@ static const char function[] =
     " \"required\": [\"url\"], \"additionalProperties\": false}}";
 
 /* What the calls share. */
-struct readers {
-    unsigned int count;
-    struct fetching *waiting; /* for one of these, the last one first */
+struct fetches {
+    unsigned int running;
+    struct fetching *waiting; /* the last one first */
 };
 
 struct fetch_tool {
     struct tool tool;
     struct fetch_policy policy;
-    struct readers *readers;
+    struct fetches *fetches;
 };
 
 struct fetching {
     struct fetching *next; /* that waits */
+    bool runs;             /* it is one of MAX_FETCHES */
     const struct fetch_tool *fetch;
     struct tool_call *call;
     CURLU *url;
@@ -59,7 +60,7 @@ struct fetching {
     struct err refused; /* by the policy */
 };
 
-static void start_reader(struct fetching *fetching);
+static void ask(struct fetching *fetching);
 
 /* ---------------------------------------------------------------- the URL */
 
@@ -143,7 +144,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void leave_queue(struct fetching *fetching)
 {
-    struct fetching **link = &fetching->fetch->readers->waiting;
+    struct fetching **link = &fetching->fetch->fetches->waiting;
     while (*link != NULL && *link != fetching)
         link = &(*link)->next;
     if (*link != NULL)
@@ -151,27 +152,29 @@ static void leave_queue(struct fetching *fetching)
 }
 
 /* The one that has waited the longest is the last one. */
-static void next_reader(struct readers *readers)
+static void start_next(struct fetches *fetches)
 {
-    struct fetching *next = readers->waiting;
+    struct fetching *next = fetches->waiting;
     while (next != NULL && next->next != NULL)
         next = next->next;
     if (next == NULL)
         return;
     leave_queue(next);
-    start_reader(next);
+    fetches->running++;
+    next->runs = true;
+    ask(next);
 }
 
 static void finish(struct tool_call *call)
 {
     struct fetching *fetching = tool_call_state(call);
-    struct readers *readers = fetching->fetch->readers;
+    struct fetches *fetches = fetching->fetch->fetches;
     http_cancel(fetching->http);
+    reader_cancel(fetching->reader);
     leave_queue(fetching);
-    if (fetching->reader != NULL) {
-        reader_cancel(fetching->reader);
-        readers->count--;
-        next_reader(readers);
+    if (fetching->runs) {
+        fetches->running--;
+        start_next(fetches);
     }
     curl_free(fetching->host);
     curl_free(fetching->text);
@@ -184,10 +187,7 @@ static void finish(struct tool_call *call)
 static void on_read(void *owner, struct view json, const struct err *why)
 {
     struct fetching *fetching = owner;
-    struct readers *readers = fetching->fetch->readers;
     fetching->reader = NULL;
-    readers->count--;
-    next_reader(readers);
     if (why->kind == ERR_NONE)
         tool_call_give(fetching->call, json);
     else
@@ -203,20 +203,11 @@ static void start_reader(struct fetching *fetching)
         .offset = fetching->offset,
         .cut = fetching->cut,
     };
-    struct readers *readers = fetching->fetch->readers;
-    if (readers->count == MAX_READERS) {
-        fetching->next = readers->waiting;
-        readers->waiting = fetching;
-        return;
-    }
-    readers->count++;
     fetching->reader = reader_start(tool_call_host(fetching->call), &document,
                                     on_read, fetching);
 }
 
 /* ------------------------------------------------------------------ asking */
-
-static void ask(struct fetching *fetching);
 
 static bool guard(void *owner, const struct sockaddr *address)
 {
@@ -309,6 +300,7 @@ static void ask(struct fetching *fetching)
         .idle_ms = IDLE_MS,
         .total_ms = TOTAL_MS,
         .max_bytes = SIZE_MAX, /* on_body() stops it */
+        .packed = true,
         .guard = guard,
     };
     buf_clear(&fetching->body);
@@ -320,14 +312,23 @@ static void ask(struct fetching *fetching)
 
 static void start(struct tool_call *call)
 {
-    ask(tool_call_state(call));
+    struct fetching *fetching = tool_call_state(call);
+    struct fetches *fetches = fetching->fetch->fetches;
+    fetching->runs = fetches->running < MAX_FETCHES;
+    if (fetching->runs) {
+        fetches->running++;
+        ask(fetching);
+    } else {
+        fetching->next = fetches->waiting;
+        fetches->waiting = fetching;
+    }
 }
 
 /* -------------------------------------------------------------------- tool */
 
 static void fetch_tool_free(struct tool *tool)
 {
-    free(((struct fetch_tool *)tool)->readers);
+    free(((struct fetch_tool *)tool)->fetches);
     tool_finish(tool);
     free(tool);
 }
@@ -345,8 +346,8 @@ struct tool *fetch_tool_new(const char *allow, const char *deny,
     struct fetch_tool *fetch = calloc(1, sizeof(*fetch));
     if (fetch == NULL)
         abort();
-    fetch->readers = calloc(1, sizeof(*fetch->readers));
-    if (fetch->readers == NULL)
+    fetch->fetches = calloc(1, sizeof(*fetch->fetches));
+    if (fetch->fetches == NULL)
         abort();
     tool_init(&fetch->tool, &kind, function);
     if ((fetch_rules_parse(&fetch->policy.allow, view_of(allow), err) ||

@@ -12,6 +12,9 @@
 enum { READER_MS = 10000, HANDLES = 4 };
 
 struct reader {
+    struct reader *next; /* that waits */
+    struct tool_host *host;
+    bool waits;
     uv_process_t process;
     uv_pipe_t in, out;
     uv_timer_t timer;
@@ -25,14 +28,29 @@ struct reader {
     unsigned int open; /* handles */
 };
 
-static void on_closed(uv_handle_t *handle)
+static void launch(struct reader *reader);
+
+static void reader_free(struct reader *reader)
 {
-    struct reader *reader = handle->data;
-    if (--reader->open > 0)
-        return;
     buf_finish(&reader->question);
     buf_finish(&reader->answer);
     free(reader);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct reader *reader = handle->data;
+    if (--reader->open == 0)
+        reader_free(reader);
+}
+
+static void stop_waiting(struct reader *reader)
+{
+    struct reader **link = &reader->host->readers.waiting;
+    while (*link != reader)
+        link = &(*link)->next;
+    *link = reader->next;
+    reader->waits = false;
 }
 
 static void close_all(struct reader *reader)
@@ -70,6 +88,13 @@ static void finish_if_over(struct reader *reader)
 {
     if (!reader->exited || !reader->read)
         return;
+    struct readers *readers = &reader->host->readers;
+    readers->running--;
+    struct reader *next = readers->waiting;
+    if (next != NULL) {
+        stop_waiting(next);
+        launch(next);
+    }
     if (reader->done != NULL)
         report(reader);
     close_all(reader);
@@ -125,13 +150,18 @@ static void on_timeout(uv_timer_t *timer)
     uv_process_kill(&reader->process, SIGKILL);
 }
 
-static void ask(struct reader *reader, const struct document *document)
+static void write_question(struct reader *reader,
+                           const struct document *document)
 {
     buf_init(&reader->question, MAX_DOCUMENT + (16 << 10));
     buf_printf(&reader->question, "%d %llu %d\n%s\n%s\n", (int)document->kind,
                (unsigned long long)document->offset, document->cut,
                document->type, document->url);
     buf_add(&reader->question, document->bytes);
+}
+
+static void ask(struct reader *reader)
+{
     uv_buf_t all =
         uv_buf_init(reader->question.data, (unsigned)reader->question.len);
     uv_write(&reader->write, (uv_stream_t *)&reader->in, &all, 1, on_written);
@@ -169,17 +199,11 @@ static void on_failed(uv_timer_t *timer)
     finish_if_over(reader);
 }
 
-struct reader *reader_start(struct tool_host *host,
-                            const struct document *document, reader_done *done,
-                            void *owner)
+static void launch(struct reader *reader)
 {
-    struct reader *reader = calloc(1, sizeof(*reader));
-    if (reader == NULL)
-        abort();
-    reader->done = done;
-    reader->owner = owner;
+    struct tool_host *host = reader->host;
+    host->readers.running++;
     reader->open = HANDLES;
-    buf_init(&reader->answer, MAX_DOCUMENT_JSON);
     uv_pipe_init(host->loop, &reader->in, 0);
     uv_pipe_init(host->loop, &reader->out, 0);
     uv_timer_init(host->loop, &reader->timer);
@@ -188,10 +212,32 @@ struct reader *reader_start(struct tool_host *host,
     if (spawn(reader, host) != 0) {
         reader->failed = reader->exited = true;
         uv_timer_start(&reader->timer, on_failed, 0, 0);
-        return reader;
+        return;
     }
-    ask(reader, document);
+    ask(reader);
     uv_timer_start(&reader->timer, on_timeout, READER_MS, 0);
+}
+
+struct reader *reader_start(struct tool_host *host,
+                            const struct document *document, reader_done *done,
+                            void *owner)
+{
+    struct reader *reader = calloc(1, sizeof(*reader));
+    if (reader == NULL)
+        abort();
+    reader->host = host;
+    reader->done = done;
+    reader->owner = owner;
+    buf_init(&reader->answer, MAX_DOCUMENT_JSON);
+    write_question(reader, document);
+    reader->waits = host->readers.running >= MAX_READERS;
+    struct reader **last = &host->readers.waiting;
+    while (*last != NULL)
+        last = &(*last)->next;
+    if (reader->waits)
+        *last = reader;
+    else
+        launch(reader);
     return reader;
 }
 
@@ -215,6 +261,10 @@ void reader_cancel(struct reader *reader)
     if (reader == NULL)
         return;
     reader->done = NULL;
-    if (!reader->exited)
+    if (reader->waits) {
+        stop_waiting(reader);
+        reader_free(reader);
+    } else if (!reader->exited) {
         uv_process_kill(&reader->process, SIGKILL);
+    }
 }

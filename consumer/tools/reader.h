@@ -6,17 +6,17 @@
 #include "consumer/reader/document.h"
 #include "consumer/tools/tool_host.h"
 
+enum { MAX_READERS = 4 };
+
 /* Where it is: beside this program, as in the build tree, or where it is
  * installed. free() it; NULL: nowhere. */
 char *reader_find(void);
 
-struct reader;
-
 /* json: as document_read() writes it, checked; borrowed. */
 typedef void reader_done(void *owner, struct view json, const struct err *why);
 
-/* Copies the document. done comes once, from the loop, never from inside here;
- * then the reader is gone. */
+/* Copies the document; it is read when fewer than MAX_READERS are. done comes
+ * once, from the loop, never from inside here; then the reader is gone. */
 struct reader *reader_start(struct tool_host *host,
                             const struct document *document, reader_done *done,
                             void *owner);

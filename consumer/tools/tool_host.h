@@ -7,11 +7,20 @@
 #include "consumer/model/http.h"
 #include "consumer/tools/cache.h"
 
+struct reader;
+
+/* At once, so many; the next ones wait, in order. */
+struct readers {
+    unsigned int running;
+    struct reader *waiting;
+};
+
 struct tool_host {
     uv_loop_t *loop;
     struct http *http;
     struct cache *cache;
     char *reader; /* path of quern-reader; NULL: there is none */
+    struct readers readers;
 };
 
 #endif

@@ -1,9 +1,16 @@
 """fetch_url, called by the code of cells: a real consumer and executor, and web
 servers here on loopback, which is let go to only where a test says so."""
 
+import gzip
 import json
+import os
+import pathlib
+import signal
+import time
 
+import psutil
 import pytest
+from servers import wait_until
 from stack import Stack
 from web import Web
 
@@ -25,8 +32,9 @@ It is [milled](URL/mills?x=1#top) by hand.
 | --- | --- |
 | rye | 1.20 |"""
 
+GZIP = {"Content-Encoding": "gzip"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
-LINES = "".join(f"<p>line {i} 中文</p>" for i in range(20_000)).encode()
+LINES = "".join(f"<p>line {i} 中文</p>" for i in range(6_000)).encode()
 
 
 class Pages(Web):
@@ -45,7 +53,10 @@ class Pages(Web):
             "/page": (PAGE.encode(), HTML),
             "/json": (b'{"a": [1, 2]}', {"Content-Type": "application/json"}),
             "/text": ("a\nb 中".encode(), {"Content-Type": "text/plain"}),
-            "/gbk": ("中文".encode("gbk"), {"Content-Type": "text/html;charset=GB2312"}),
+            "/gbk": (
+                "中文".encode("gbk"),
+                {"Content-Type": "text/html;charset=GB2312"},
+            ),
             "/meta": (
                 b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"),
                 {"Content-Type": "text/html"},
@@ -56,6 +67,9 @@ class Pages(Web):
             "/lies": (b"text\0\1\2", {"Content-Type": "text/plain"}),
             "/untyped": (b"<!DOCTYPE html><p>page", {}),
             "/lines": (LINES, HTML),
+            "/packed": (gzip.compress(PAGE.encode()), {**HTML, **GZIP}),
+            "/bomb": (gzip.compress(bytes(64 << 20)), {**HTML, **GZIP}),
+            "/spaces": (gzip.compress(b" " * (64 << 20)), {**HTML, **GZIP}),
             "/huge": (b"word " * 1_000_000, {"Content-Type": "text/plain"}),
             "/deep": (b"<div>" * 400_000 + b"x" * 90_000, HTML),
             "/bold": ("".join(f"<p><b a={i}>" for i in range(9000)).encode(), HTML),
@@ -114,6 +128,7 @@ def test_a_page_is_read(open_stack, web):
     headers = web.asked[-1].headers
     assert headers["User-Agent"].startswith("quern/")
     assert not {"Cookie", "Authorization", "Referer"} & set(headers)
+    assert fetch(open_stack, web.url + "/packed")[0]["text"] == page["text"]
 
 
 # Every row: where, what is read there.
@@ -124,6 +139,7 @@ READS = [
     ("/meta", "日本"),
     ("/untyped", "page"),
     ("/hops/5", "arrived"),
+    ("/spaces", ""),
 ]
 
 # Every row: what it shows, where, the sentence.
@@ -132,6 +148,7 @@ REFUSES = [
     ("one that is large", "/largepdf", "it is application/pdf, which"),
     ("a picture", "/png", "it is image/png, which has no text"),
     ("bytes that are called text", "/lies", "it is called text/plain, but its bytes"),
+    ("64 MiB of nothing, packed", "/bomb", "it is called text/html, but its bytes"),
     ("no page", "/none", "HTTP 404 from URL/none"),
     ("six redirects", "/hops/6", "more than 5 redirects, the last one to 0"),
     ("one to a file", "/to?file:///etc/passwd", "redirected to file:///etc/passwd: url: only http:// and https://"),
@@ -174,7 +191,7 @@ while at is not None:
     pieces.append(len(page['text'].encode()))
     text += page['text']
     at = page.get('next_offset')
-want = '\\n\\n'.join(f'line {i} 中文' for i in range(20_000))
+want = '\\n\\n'.join(f'line {i} 中文' for i in range(6_000))
 text == want, page['bytes'] == len(want.encode()), max(pieces), 'cut' in page"""
 
 
@@ -193,11 +210,103 @@ def test_what_is_beyond_two_mebibytes_is_not_read(open_stack, web):
     assert (page["cut"], page["bytes"], len(page["text"])) == (True, 2 << 20, 4)
 
 
+def readers_of(stack):
+    """The processes that read for the only consumer. One that is not begun yet
+    must not be stopped: the consumer waits until it is."""
+    found = []
+    for child in psutil.Process(stack.consumers[0].pid).children():
+        try:
+            if child.name() == "quern-reader":
+                found.append(child)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+def reader_of(stack):
+    return wait_until(lambda: readers_of(stack), what="a reader runs")[0]
+
+
 def test_a_page_that_cannot_be_read_harms_nobody(open_stack, web):
-    got = fetch(open_stack, web.url + "/deep", web.url + "/bold")
-    for page in got:
-        assert "to read" in page or page["text"], page
+    """Its reader is held: others go on. It is ended: the code is told."""
+    code = f"try: fetch_url({web.url + '/deep'!r})\nexcept ToolError as e: print(e)"
+    job = open_stack.submit(kind="code", cells=[code])
+    reader = reader_of(open_stack)
+    reader.send_signal(signal.SIGSTOP)
     assert fetch(open_stack, web.url + "/text")[0]["text"] == "a\nb 中"
+    assert open_stack.state(job) == "in_progress"
+    reader.send_signal(signal.SIGKILL)
+    cell = open_stack.result(job)["cells"][0]
+    assert "it takes too much time or memory to read" in cell["stdout"]
+
+
+def test_pages_that_are_made_to_hurt(open_stack, web):
+    for page in fetch(open_stack, web.url + "/deep", web.url + "/bold"):
+        assert "too much time or memory" in page or "bytes of memory" in page, page
+    assert fetch(open_stack, web.url + "/text")[0]["text"] == "a\nb 中"
+
+
+def test_a_reader_has_nothing(open_stack, web):
+    job = open_stack.submit(kind="code", cells=[f"fetch_url({web.url + '/deep'!r})"])
+    reader = reader_of(open_stack)
+    wait_until(lambda: reader.num_fds() <= 4, what="its descriptors are closed")
+    reader.send_signal(signal.SIGSTOP)
+    kinds = {os.readlink(f"/proc/{reader.pid}/fd/{fd}").split(":")[0] for fd in (0, 1)}
+    assert kinds <= {"pipe", "socket"} and reader.environ() == {"LC_ALL": "C"}
+    limits = pathlib.Path(f"/proc/{reader.pid}/limits").read_text().splitlines()
+    bounds = {line[:25].strip(): line[26:].split()[0] for line in limits}
+    assert bounds["Max cpu time"] == "5" and bounds["Max core file size"] == "0"
+    reader.send_signal(signal.SIGKILL)
+    open_stack.result(job)
+
+
+def test_four_read_at_once_and_the_others_wait(open_stack, web):
+    """All readers are held: more pages are fetched, and read when they go."""
+    code = f"""from concurrent.futures import ThreadPoolExecutor as T
+def one(_):
+    try: return fetch_url({web.url + '/lines'!r})['bytes'] > 0
+    except ToolError as e: return str(e)
+with T(8) as t: got = list(t.map(one, range(8)))
+[g for g in got if g is not True]"""
+    before = web.seen["/lines"]
+    job = open_stack.submit(kind="code", cells=[code])
+    held = set()
+    for _ in range(600):
+        for reader in readers_of(open_stack):
+            if reader.pid not in held:
+                reader.send_signal(signal.SIGSTOP)
+                held.add(reader.pid)
+        if len(held) >= 4 and web.seen["/lines"] == before + 8:
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError(
+            f"{len(held)} readers, {web.seen['/lines'] - before} pages"
+        )
+    assert len(readers_of(open_stack)) <= 4
+    for reader in readers_of(open_stack):
+        reader.send_signal(signal.SIGCONT)
+    cell = open_stack.result(job)["cells"][0]
+    assert cell.get("result") == "[]", cell
+
+
+def test_a_reader_ends_with_who_wants_it(open_stack, web):
+    job = open_stack.submit(kind="code", cells=[f"fetch_url({web.url + '/deep'!r})"])
+    reader = reader_of(open_stack)
+    reader.send_signal(signal.SIGSTOP)
+    open_stack.call("cancel", job, "no longer wanted")
+    assert open_stack.result(job)["status"] == "cancelled"
+    wait_until(lambda: not reader.is_running(), what="the reader is gone, and reaped")
+
+
+def test_no_proxy_is_taken(stack, web):
+    """It would connect to whatever it likes."""
+    env = {"http_proxy": web.other.url, "no_proxy": ""}
+    one_consumer(stack, fetch_allow="127.0.0.1", env=env)
+    before = len(web.other.asked)
+    assert fetch(stack, web.url + "/text")[0]["text"] == "a\nb 中"
+    assert len(web.other.asked) == before
+    one_consumer(stack, fetch_allow=f"127.0.0.1:{web.server_port}")
 
 
 def test_nothing_of_this_machine_or_its_networks(stack, web):
