@@ -21,6 +21,7 @@ enum {
     TOTAL_MS = 600 * 1000,
     LINGER_MS = 200, /* for the end of a body whose rest is not wanted */
     SWEEP_MS = 100,
+    STEP_BYTES = 128 << 10, /* of a body, before others have their turn */
     BUFFER_BYTES = 2 << 10, /* one per running call: thousands of them */
     MAX_RETRY_AFTER_S = 7 * 24 * 3600,
 };
@@ -40,6 +41,9 @@ struct http_call {
     bool late;          /* our own timer ended it; text says why */
     struct view unsent; /* of the request's body */
     size_t bytes, max_bytes;
+    uint64_t step; /* of curl's, in which so many came: */
+    size_t step_bytes;
+    bool paused;
     uint64_t due_ms;  /* of loop time: the next payload */
     uint64_t wait_ms; /* for it */
     uint64_t idle_ms;
@@ -49,6 +53,7 @@ struct http_call {
 struct http {
     struct http_multi multi;
     uv_timer_t sweep;
+    uv_idle_t resume; /* while there are calls that are paused */
     struct http_call *calls;
     bool unsettled; /* calls were started or cancelled inside curl */
     void (*closed)(void *owner);
@@ -200,6 +205,38 @@ static void await(struct http_call *call, uint64_t wait_ms)
     call->due_ms = now_ms(call) + wait_ms;
 }
 
+/* Goes on with those that were paused, in the loop's next turn. */
+static void on_resume(uv_idle_t *resume)
+{
+    struct http *http = resume->data;
+    struct http_call *call = http->calls;
+
+    while (call && !call->paused)
+        call = call->next;
+    if (!call) {
+        uv_idle_stop(resume);
+        return;
+    }
+    call->paused = false;
+    http_multi_resume(&http->multi, call->easy); /* call may be gone */
+}
+
+/* curl reads on from a server that is as fast as we are: without this nothing
+ * else would be done until the body's end, no lease kept. */
+static bool is_too_much(struct http_call *call)
+{
+    struct http *http = call->http;
+
+    if (call->step != http->multi.steps)
+        call->step_bytes = 0;
+    call->step = http->multi.steps;
+    if (call->step_bytes < STEP_BYTES)
+        return false;
+    call->paused = true;
+    uv_idle_start(&http->resume, on_resume);
+    return true;
+}
+
 /* curl's own signature. NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t on_body(char *data, size_t one, size_t len, void *owner)
 {
@@ -208,6 +245,9 @@ static size_t on_body(char *data, size_t one, size_t len, void *owner)
     long status = 0;
 
     (void)one;
+    if (is_too_much(call))
+        return CURL_WRITEFUNC_PAUSE;
+    call->step_bytes += len;
     call->bytes += len;
     call->too_large = call->bytes > call->max_bytes;
     if (call->too_large || call->cancelled)
@@ -300,6 +340,8 @@ struct http *http_new(uv_loop_t *loop)
     }
     uv_timer_init(loop, &http->sweep);
     http->sweep.data = http;
+    uv_idle_init(loop, &http->resume);
+    http->resume.data = http;
     return http;
 }
 
@@ -314,11 +356,18 @@ static void on_closed(void *owner)
         closed(owner);
 }
 
-static void on_sweep_closed(uv_handle_t *handle)
+static void on_resume_closed(uv_handle_t *handle)
 {
     struct http *http = handle->data;
 
     http_multi_close(&http->multi, on_closed);
+}
+
+static void on_sweep_closed(uv_handle_t *handle)
+{
+    struct http *http = handle->data;
+
+    uv_close((uv_handle_t *)&http->resume, on_resume_closed);
 }
 
 void http_free(struct http *http, void (*closed)(void *owner), void *owner)

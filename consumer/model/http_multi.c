@@ -25,7 +25,17 @@ static void step(struct http_multi *multi, curl_socket_t fd, int mask)
     int running;
 
     multi->busy = true;
+    multi->steps++;
     curl_multi_socket_action(multi->curl, fd, mask, &running);
+    multi->busy = false;
+    multi->on_step(multi->owner);
+}
+
+void http_multi_resume(struct http_multi *multi, CURL *easy)
+{
+    multi->busy = true;
+    multi->steps++;
+    curl_easy_pause(easy, CURLPAUSE_CONT);
     multi->busy = false;
     multi->on_step(multi->owner);
 }

@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <uv.h>
 
 struct http_multi {
@@ -13,6 +14,7 @@ struct http_multi {
     uv_timer_t timer;
     unsigned handles; /* libuv's, that are not closed yet */
     bool busy;        /* inside curl: handles must not be added or removed */
+    uint64_t steps;   /* into curl: it comes back late from one that is busy */
     void (*on_step)(void *owner); /* curl did something; not from inside it */
     void (*on_closed)(void *owner);
     void *owner;
@@ -21,6 +23,9 @@ struct http_multi {
 /* False: curl cannot start. */
 bool http_multi_open(struct http_multi *multi, uv_loop_t *loop,
                      void (*on_step)(void *owner), void *owner);
+
+/* Lets a transfer go on that a write callback has paused: a step of its own. */
+void http_multi_resume(struct http_multi *multi, CURL *easy);
 
 /* When all easy handles are removed; on_closed comes from the loop. */
 void http_multi_close(struct http_multi *multi, void (*on_closed)(void *owner));

@@ -22,6 +22,8 @@ static struct {
     bool noise;
     bool warm;    /* one request alone, before all the others */
     size_t bytes; /* of the answer, so far */
+    size_t turn;  /* ... in this turn of the loop */
+    size_t most;  /* ... in any */
 } try = { .times = 1, .at_once = 1 };
 
 static void start(void);
@@ -44,6 +46,9 @@ static enum http_verdict on_body(void *owner, unsigned status,
     (void)owner;
     (void)status;
     try.bytes += bytes.len;
+    try.turn += bytes.len;
+    if (try.turn > try.most)
+        try.most = try.turn;
     if (try.stop_at > 0 && try.bytes >= try.stop_at)
         return HTTP_STOP;
     return try.noise ? HTTP_NOISE : HTTP_PAYLOAD;
@@ -53,12 +58,12 @@ static void on_done(void *owner, const struct http_response *response)
 {
     static const char *const ends[] = { "answered", "not_sent",  "broken",
                                         "timeout",  "too_large", "stopped" };
-    json_t *json =
-        json_pack("{s:s, s:i, s:I, s:i, s:s, s:I}", "end", ends[response->end],
-                  "status", (int)response->status, "retry_after_ms",
-                  (json_int_t)response->retry_after_ms, "should_retry",
-                  response->should_retry, "text", response->text, "bytes",
-                  (json_int_t)try.bytes);
+    json_t *json = json_pack(
+        "{s:s, s:i, s:I, s:i, s:s, s:I, s:I}", "end", ends[response->end],
+        "status", (int)response->status, "retry_after_ms",
+        (json_int_t)response->retry_after_ms, "should_retry",
+        response->should_retry, "text", response->text, "bytes",
+        (json_int_t)try.bytes, "most", (json_int_t)try.most);
 
     (void)owner;
     json_dumpf(json, stdout, JSON_COMPACT);
@@ -126,8 +131,10 @@ int main(int argc, char **argv)
         start();
     else
         start_all();
-    while (try.times > 0)
+    while (try.times > 0) {
+        try.turn = 0;
         uv_run(&try.loop, UV_RUN_ONCE);
+    }
     http_free(try.http, NULL, NULL);
     uv_close((uv_handle_t *)&try.pause, NULL);
     uv_run(&try.loop, UV_RUN_DEFAULT);

@@ -67,6 +67,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"hello")
             self.close_connection = True
+        elif page == "flood":
+            self.answer(body=b"x" * (64 << 20))
         elif page == "drip":
             self.send_response(200)
             self.end_headers()
@@ -169,6 +171,13 @@ def test_bounds(server):
     assert (result["end"], result["text"]) == ("timeout", "nothing new came within 150 ms")
     (result,) = attempt(server.url + "/drip", stop=3)
     assert (result["end"], result["status"]) == ("stopped", 200)
+
+
+def test_a_server_that_is_faster_than_we_are(server):
+    """It gets its share of the loop and no more: others wait for theirs."""
+    (result,) = attempt(server.url + "/flood", max=64 << 20)
+    assert (result["end"], result["bytes"]) == ("answered", 64 << 20)
+    assert result["most"] <= 300_000
 
 
 def test_a_connection_is_used_again(server):
