@@ -8,7 +8,9 @@ from fleet import SLOW_S, Fleet, Progress, server_of, wait_started
 from jobs import ROOT, Made, fenced
 from servers import wait_until
 
-SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 800}]}]
+# Longer than a worker may take to be back after the last fault: all of them are
+# to run at once.
+SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 3000}]}]
 SLOW, QUICK = 8, 24  # as many as there are slots; what waits behind them
 HOLD_S = 1.5
 
