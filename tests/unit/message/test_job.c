@@ -127,7 +127,6 @@ static const struct {
       "bad_field",
       "action.to is \"a/b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
 
-
     { "messages as text", "{" ID ",'messages':'hi'}", "bad_field",
       "messages must be an array of maps" },
     { "a message as text", "{" ID ",'messages':[{'role':'user'},'hi']}",
