@@ -71,6 +71,14 @@ void command_add(struct command *command, struct view argument)
     command->argc++;
 }
 
+void command_add_copy(struct command *command, struct view argument)
+{
+    if (argument.len > sizeof(command->scratch[0]))
+        abort();
+    memcpy(command->scratch[0], argument.data, argument.len);
+    command_add(command, (struct view){ command->scratch[0], argument.len });
+}
+
 void command_add_text(struct command *command, const char *argument)
 {
     command_add(command, view_of(argument));

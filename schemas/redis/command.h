@@ -21,13 +21,16 @@ struct command {
     char numbers[COMMAND_NUMBERS][COMMAND_DIGITS];
     int used_numbers;
     struct command_number *more_numbers; /* than there is room for inside */
-    char scratch[2][512]; /* keys made on the way (transition.c) */
+    char scratch[2][512]; /* keys made on the way: a copy, session.c's */
 };
 
 void command_init(struct command *command, const char *name);
 void command_finish(struct command *command);
 void command_add(struct command *command, struct view argument);
 void command_add_text(struct command *command, const char *argument);
+/* A copy, of what goes before the command does: of up to 512 bytes, one a
+ * command. */
+void command_add_copy(struct command *command, struct view argument);
 void command_add_uint(struct command *command, uint64_t number);
 
 #endif

@@ -48,7 +48,7 @@ void durability_mark(struct command *command, const struct names *names,
     struct key key = names_of_root(names, partition, "mark");
 
     command_init(command, "SET");
-    command_add(command, key_view(&key));
+    command_add_copy(command, key_view(&key));
     command_add_text(command, "1");
     command_add_text(command, "PX");
     command_add_text(command, "1000");

@@ -3,7 +3,6 @@
 #include "schemas/redis/step.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "schemas/message/id.h"
 #include "schemas/redis/conn.h"
@@ -18,8 +17,7 @@ void step_begin(struct command *command, const char *function,
     command_add_text(command, "1");
     static_assert(sizeof(root.text) <= sizeof(command->scratch[0]),
                   "a key fits");
-    memcpy(command->scratch[0], root.text, root.len);
-    command_add(command, (struct view){ command->scratch[0], root.len });
+    command_add_copy(command, key_view(&root));
 }
 
 void step_begin_job(struct command *command, const char *function,

@@ -132,10 +132,34 @@ static void what_is_no_answer_is_no_proof(void **state)
     }
 }
 
+/* Where the one who made the mark had it, others stand by now. */
+static void scribble(void)
+{
+    volatile char room[4096];
+    for (size_t i = 0; i < sizeof(room); i++)
+        room[i] = '#';
+}
+
+static void the_mark(void **state)
+{
+    (void)state;
+    struct names names;
+    struct command command;
+    assert_true(names_init(&names, "quern:", NULL));
+    durability_mark(&command, &names, 7);
+    scribble();
+    assert_int_equal(command.argc, 5);
+    assert_string_equal(command.argv[0], "SET");
+    assert_true(view_is((struct view){ command.argv[1], command.argvlen[1] },
+                        "quern:{007}:mark"));
+    command_finish(&command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words),
+        cmocka_unit_test(the_mark),
         cmocka_unit_test(answers),
         cmocka_unit_test(what_is_no_answer_is_no_proof),
     };
