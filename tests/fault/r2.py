@@ -71,24 +71,24 @@ def play(fleet, number, scenario, point=None):
             world.leave()
 
 
-def points_of(scenario, steps):
+def points_of(scenario, steps, first):
     for step, ordinal in steps:
         if step in TIMED and ordinal > OF_TIMED:
             continue
-        if step in FIRST and scenario is not SCENARIOS[0]:
+        if step in FIRST and scenario is not first:
             continue
         for loss in Loss:
             for kill in (False, True):
                 yield Point(scenario, (step, ordinal), loss, kill)
 
 
-def find_points(fleet, pool):
+def find_points(fleet, pool, scenarios):
     """All there are, of every scenario."""
-    seen = pool.map(lambda n: play(fleet, n, SCENARIOS[n]), range(len(SCENARIOS)))
+    seen = pool.map(lambda n: play(fleet, n, scenarios[n]), range(len(scenarios)))
     return [
         point
-        for scenario, (steps, _) in zip(SCENARIOS, seen)
-        for point in points_of(scenario, steps)
+        for scenario, (steps, _) in zip(scenarios, seen)
+        for point in points_of(scenario, steps, scenarios[0])
     ]
 
 
@@ -103,17 +103,26 @@ def try_often(fleet, numbers, point):
     return False
 
 
-def run(asked, history, tell):
+def run(
+    asked,
+    history,
+    tell,
+    name="R2",
+    scenarios=SCENARIOS,
+    script=SLOWLY,
+    wanted=lambda point: True,
+):
+    """wanted: of the points."""
     settings = {"lease_ms": LEASE_MS, "max_crashes": 50}
-    with Fleet(history, tell, script=SLOWLY, **settings) as fleet:
+    with Fleet(history, tell, script=script, **settings) as fleet:
         # Threads outlive what they start: the kernel ends it with them.
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            points = find_points(fleet, pool)
+            points = [*filter(wanted, find_points(fleet, pool, scenarios))]
             some = min(asked.jobs or len(points), len(points))
             chosen = dice_of(asked.seed).sample(points, some)
             tell(f"{len(points)} points, {len(chosen)} are tried")
-            progress = Progress("R2", len(chosen))
-            numbers = itertools.count(len(SCENARIOS))
+            progress = Progress(name, len(chosen))
+            numbers = itertools.count(len(scenarios))
             done = itertools.count(1)
 
             def try_point(point):

@@ -10,6 +10,7 @@ import tempfile
 
 import r1
 import r2
+import r3
 import r4
 import r5
 import subscribers
@@ -22,18 +23,19 @@ NAMES = sorted({name for faults in r5.FAULTS_OF.values() for name in faults})
 RUNS = {
     "R1": (r1, 20000),
     "R2": (r2, 0),
+    "R3": (r3, 0),
     "R4": (r4, 320),
     "R5": (r5, 384),
     "subscribers": (subscribers, 10000),
 }
-ALONE = ("R2", "R4", "subscribers")  # on a unix socket
+ALONE = ("R2", "R3", "R4", "subscribers")  # on a unix socket
 
 
 def read_arguments():
     parser = argparse.ArgumentParser(prog="tests/fault/run")
     parser.add_argument("name", nargs="?", choices=RUNS)
     parser.add_argument("--seeded", action="store_true")
-    parser.add_argument("--jobs", type=int, metavar="N", help="R2: points; 0: all")
+    parser.add_argument("--jobs", type=int, metavar="N", help="R2, R3: points; 0: all")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--redis", choices=SERVERS, default="single")
     parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")

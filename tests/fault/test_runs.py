@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import r1
 import r2
+import r3
 import r4
 import r5
 import subscribers
@@ -25,6 +26,7 @@ RUNS = [
     # With everysec a write may be put off while the disk is busy: a kill loses it.
     ("everything is killed", r1, {"jobs": 400, "fsync": "always"}),
     ("cut between two commands", r2, {"jobs": 24}),
+    ("killed in a conversation", r3, {"jobs": 12}),
     ("stopped, and going on", r4, {"jobs": 32}),
     ("flushed", r5, {"faults": ["FLUSHALL", "FUNCTION FLUSH"]}),
     ("without groups", r5, {"faults": ["XGROUP DESTROY"]}),
