@@ -101,6 +101,7 @@ def test_work_that_comes_in_a_drain_goes_back(stack):
     assert stack.model.counts()["total"] == 1
 
 
+@one_way
 def test_a_lost_answer_is_no_crash(stack):
     """Jobs have started, and nobody heard of it: whoever asked asks again, long
     before their leases end."""
