@@ -251,6 +251,22 @@ static bool apply_tool(struct conversation *conversation,
     return true;
 }
 
+/* A second intent: what became of the first one is not known. A refusal says
+ * that it came to nothing, and nothing about what is sent. */
+static void apply_intent(struct conversation *conversation,
+                         const struct record *record)
+{
+    if (record->failed) {
+        conversation->asked = false;
+        return;
+    }
+    conversation->usage.repeated_calls += conversation->asked;
+    conversation->asked = true;
+    conversation->last = record->last;
+    conversation->kept = (size_t)record->kept;
+    conversation->estimated = record->tokens;
+}
+
 bool conversation_apply(struct conversation *conversation, struct view bytes,
                         struct err *err)
 {
@@ -263,13 +279,7 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
     bool ok = true;
     switch (record.kind) {
     case RECORD_MODEL_INTENT:
-        /* A second intent: what became of the first one is not known. */
-        if (!record.failed)
-            conversation->usage.repeated_calls += conversation->asked;
-        conversation->asked = !record.failed;
-        conversation->last = record.last;
-        conversation->kept = (size_t)record.kept;
-        conversation->estimated = record.tokens;
+        apply_intent(conversation, &record);
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);

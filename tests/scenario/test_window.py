@@ -88,6 +88,16 @@ def test_an_endpoint_that_says_it_is_too_long(stack, tmp_path):
     assert result["error"]["code"] == "model_context", "once a turn is enough"
 
 
+def test_what_was_left_out_stays_out(stack):
+    """Too long in two turns: what is sent then is shorter each time."""
+    refusal = {"status": 400, "error": "prompt is too long: 9 > 8"}
+    script(stack, *acts(6), refusal, *acts(1), refusal, DONE)
+    stack.consumer()
+    assert stack.run(prompt="the task")["status"] == "completed"
+    *_, sent, shorter, after, again = [len(r["messages"]) for r in requests(stack)]
+    assert shorter < sent and again < after <= shorter + 2
+
+
 def test_what_cannot_be_cut_is_told(stack, tmp_path):
     script(stack, {"status": 400, "error": "prompt is too long: 9 > 8"})
     stack.consumer()

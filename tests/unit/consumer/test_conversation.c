@@ -318,6 +318,26 @@ static void test_the_request(void **state)
     conversation_finish(&all);
 }
 
+/* What was left out stays out, and a refused request was not paid. */
+static void test_a_refusal_changes_nothing_that_is_sent(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    apply(&all, &(struct record){ .kind = RECORD_MODEL_INTENT,
+                                  .turn = 1,
+                                  .kept = 6,
+                                  .tokens = 100,
+                                  .last = VIEW("turn_limit") });
+    apply(&all, &(struct record){
+                    .kind = RECORD_MODEL_INTENT, .turn = 1, .failed = true });
+    assert_int_equal(all.kept, 6);
+    assert_int_equal(all.estimated, 100);
+    assert_true(view_is(all.last, "turn_limit"));
+    asks(&all);
+    assert_int_equal(all.usage.repeated_calls, 0);
+    conversation_finish(&all);
+}
+
 static void test_a_history_is_not_an_answer(void **state)
 {
     (void)state;
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_cells_are_one_turn),
         cmocka_unit_test(test_an_empty_cell_runs_where_it_may_matter),
         cmocka_unit_test(test_the_request),
+        cmocka_unit_test(test_a_refusal_changes_nothing_that_is_sent),
         cmocka_unit_test(test_a_history_is_not_an_answer),
         cmocka_unit_test(test_a_strange_journal_is_refused),
     };
