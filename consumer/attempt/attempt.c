@@ -275,41 +275,38 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why)
 }
 
 /* Growing, and not the same for all whom one fault has hit. */
-static uint64_t next_wait(const struct attempt *attempt)
+static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
 {
     const struct job_retry *retry = &attempt->job.retry;
     uint64_t wait = retry->backoff_ms ? retry->backoff_ms
                                       : attempt->consumer->settings.backoff_ms;
-    for (uint64_t i = 1; i < attempt->tries && wait < MOST_WAIT_MS; i++)
+    for (uint64_t i = 1; i < tries && wait < MOST_WAIT_MS; i++)
         wait *= 2;
     if (wait > MOST_WAIT_MS)
         wait = MOST_WAIT_MS;
     return wait - wait / 4 * (uint64_t)(rand() % 256) / 256;
 }
 
-static bool may_try_again(const struct attempt *attempt, const struct err *why)
+static bool may_try_again(const struct attempt *attempt, const struct err *why,
+                          uint64_t tries)
 {
     uint64_t wish = attempt->job.retry.max_attempts;
     uint64_t most = wish ? wish : attempt->consumer->settings.max_attempts;
     bool late =
         attempt->deadline_ms != 0 &&
         attempt_now_ms(attempt) + attempt->wait_ms >= attempt->deadline_ms;
-    return why->kind == ERR_RETRY && attempt->tries < most && !late;
+    return why->kind == ERR_RETRY && tries < most && !late;
 }
 
 bool attempt_is_spent(const struct attempt *attempt, const struct err *why)
 {
-    struct attempt next = *attempt;
-    next.tries++;
-    return !may_try_again(&next, why);
+    return !may_try_again(attempt, why, attempt->tries + 1);
 }
 
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume)
 {
-    attempt->tries++;
-    uint64_t own = next_wait(attempt);
-    attempt->tries--;
+    uint64_t own = next_wait(attempt, attempt->tries + 1);
     attempt->wait_asked = wait_ms > own;
     return attempt_wait(attempt, why, wait_ms > own ? wait_ms : own, resume);
 }
@@ -319,7 +316,7 @@ enum turn attempt_wait(struct attempt *attempt, const struct err *why,
 {
     attempt->tries++;
     attempt->wait_ms = wait_ms;
-    if (!may_try_again(attempt, why))
+    if (!may_try_again(attempt, why, attempt->tries))
         return attempt_fail(attempt, why);
     bool holds = attempt->wait_ms <= attempt->consumer->settings.hold_ms;
     log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",

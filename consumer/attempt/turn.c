@@ -262,10 +262,8 @@ enum turn step_answering(struct attempt *attempt)
     if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
         return squeeze(attempt);
     if (attempt_is_spent(attempt, &failure->why) &&
-        failure->why.kind == ERR_RETRY &&
-        fall_back(attempt, failure->why.text)) {
+        failure->why.kind == ERR_RETRY && fall_back(attempt, failure->why.text))
         return ask_anew(attempt, failure->unknown);
-    }
     /* What may have been carried out is asked for anew: a second intent counts
      * it, a second turn.started voids the pieces that were heard. */
     return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
