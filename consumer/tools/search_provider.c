@@ -64,11 +64,11 @@ static void ask_tavily(const char *query, int count, struct buf *path,
                        count, "search_depth", "basic", "include_answer", 1));
 }
 
-static bool read_tavily(const json_t *reply, json_t *results, json_t **answer,
-                        struct err *err)
+/* The form that Tavily and SearXNG share; date: the member that says when. */
+static bool read_results(const json_t *reply, const char *date, json_t *results,
+                         struct err *err)
 {
     const json_t *found = json_object_get(reply, "results");
-    json_t *said = json_object_get(reply, "answer");
     size_t i;
     json_t *one;
     if (!json_is_array(found))
@@ -76,9 +76,22 @@ static bool read_tavily(const json_t *reply, json_t *results, json_t **answer,
     json_array_foreach(found, i, one)
         search_add(results, json_object_get(one, "title"),
                    json_object_get(one, "url"), json_object_get(one, "content"),
-                   json_object_get(one, "published_date"));
+                   json_object_get(one, date));
+    return true;
+}
+
+static void keep_answer(const json_t *said, json_t **answer)
+{
     if (json_is_string(said) && json_string_length(said) > 0)
         *answer = cut(said, MAX_SEARCH_TEXT);
+}
+
+static bool read_tavily(const json_t *reply, json_t *results, json_t **answer,
+                        struct err *err)
+{
+    if (!read_results(reply, "published_date", results, err))
+        return false;
+    keep_answer(json_object_get(reply, "answer"), answer);
     return true;
 }
 
@@ -168,20 +181,12 @@ static void ask_searxng(const char *query, int count, struct buf *path,
 static bool read_searxng(const json_t *reply, json_t *results, json_t **answer,
                          struct err *err)
 {
-    const json_t *found = json_object_get(reply, "results");
-    json_t *said = json_array_get(json_object_get(reply, "answers"), 0);
-    size_t i;
-    json_t *one;
-    if (!json_is_array(found))
-        return no_list(err, "results");
-    json_array_foreach(found, i, one)
-        search_add(results, json_object_get(one, "title"),
-                   json_object_get(one, "url"), json_object_get(one, "content"),
-                   json_object_get(one, "publishedDate"));
+    const json_t *said = json_array_get(json_object_get(reply, "answers"), 0);
+    if (!read_results(reply, "publishedDate", results, err))
+        return false;
     if (json_is_object(said)) /* since 2024 */
         said = json_object_get(said, "answer");
-    if (json_is_string(said) && json_string_length(said) > 0)
-        *answer = cut(said, MAX_SEARCH_TEXT);
+    keep_answer(said, answer);
     return true;
 }
 
