@@ -23,7 +23,8 @@ def waiting_of(stack, id):
 
 
 def test_others_have_its_slot_meanwhile(stack):
-    script(stack, [BUSY, {"text": "now"}])
+    # Only the first is refused: the other's refusal would have it wait again.
+    script(stack, {"match": "first", "replies": [[BUSY, {"text": "now"}]]})
     id = stack.submit(prompt="first")
     stack.wait_event(id, "job.waiting")
     other = stack.submit(prompt="second")
