@@ -28,6 +28,7 @@
 #ifndef CONSUMER_ATTEMPT_H
 #define CONSUMER_ATTEMPT_H
 
+#include "consumer/attempt/ahead.h"
 #include "consumer/attempt/output.h"
 #include "consumer/attempt/progress.h"
 #include "consumer/attempt/result.h"
@@ -115,6 +116,7 @@ struct attempt {
     bool asks_endpoint;       /* its breaker waits for what comes of it */
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
     struct buf said;              /* its text, for the event */
+    struct ahead ahead;           /* of its end */
     uint64_t asked_ms;
     uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;

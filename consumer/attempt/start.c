@@ -254,6 +254,8 @@ static void on_session_stuck(void *owner)
 static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
+    if (ahead_is_ready(attempt))
+        return;
     attempt->landed = true;
     attempt_run(attempt);
 }

@@ -21,6 +21,7 @@ static void on_text(void *owner, struct view text)
     struct attempt *attempt = owner;
     struct event_data about = { .turn = next_turn(attempt) };
     progress_text(&attempt->progress, "message.delta", &about, text);
+    ahead_hear(attempt, text);
 }
 
 static void on_reasoning(void *owner, struct view text)
@@ -73,6 +74,7 @@ static void tell_breaker(struct attempt *attempt,
 
 void attempt_drop_call(struct attempt *attempt)
 {
+    ahead_end(attempt);
     model_call_free(attempt->call);
     attempt->call = NULL;
     if (attempt->asks_endpoint)
@@ -84,6 +86,7 @@ static void on_model_done(void *owner, const struct model_reply *reply,
                           const struct model_failure *failure)
 {
     struct attempt *attempt = owner;
+    ahead_end(attempt);
     tell_breaker(attempt, failure);
     attempt->landed = true;
     attempt->failure = (struct model_failure){ 0 };

@@ -13,6 +13,7 @@
 static struct {
     PyObject *boot;    /* module quern_guest.boot */
     PyObject *run;     /* quern_guest.cell.run */
+    PyObject *compile; /* quern_guest.cell.compile_ahead */
     PyObject *picture; /* module quern_guest.picture */
     PyObject *warm_up; /* quern_guest.cell.warm_up */
     PyObject *outcome; /* of the last cell; views borrow from it */
@@ -88,11 +89,12 @@ static bool load(const char *folder, const char *profile)
     if (!cell)
         return false;
     interp.run = PyObject_GetAttrString(cell, "run");
+    interp.compile = PyObject_GetAttrString(cell, "compile_ahead");
     interp.warm_up = PyObject_GetAttrString(cell, "warm_up");
     interp.picture = PyImport_ImportModule("quern_guest.picture");
     Py_DECREF(cell);
     /* Not there inside a box. */
-    return interp.run && interp.warm_up && interp.picture &&
+    return interp.run && interp.compile && interp.warm_up && interp.picture &&
            PySequence_DelItem(path, 0) == 0;
 }
 
@@ -223,10 +225,24 @@ static void read_exception(struct guest_frame *done)
     done->error.value = VIEW("the cell ended, but not how it ended is known");
 }
 
+static PyObject *code_of(const struct guest_frame *cell)
+{
+    return PyUnicode_DecodeUTF8(cell->code.data, (Py_ssize_t)cell->code.len,
+                                "replace");
+}
+
+static PyObject *compile_code(const struct guest_frame *cell)
+{
+    PyObject *code = code_of(cell);
+
+    return code ? PyObject_CallFunction(interp.compile, "NK", code,
+                                        (unsigned long long)cell->number)
+                : NULL;
+}
+
 static PyObject *run_code(const struct guest_frame *cell)
 {
-    PyObject *code = PyUnicode_DecodeUTF8(
-        cell->code.data, (Py_ssize_t)cell->code.len, "replace");
+    PyObject *code = code_of(cell);
 
     return code ? PyObject_CallFunction(interp.run, "NKs#", code,
                                         (unsigned long long)cell->number,
@@ -244,6 +260,8 @@ static PyObject *do_task(const struct guest_frame *cell)
         return PyObject_CallMethod(interp.picture, "restore", "y#",
                                    cell->picture.len ? cell->picture.data : "",
                                    (Py_ssize_t)cell->picture.len);
+    case TASK_COMPILE:
+        return compile_code(cell);
     case TASK_CODE:
         break;
     }

@@ -76,6 +76,14 @@ bool calls_forget(struct calls *calls, struct view id)
     return call != NULL;
 }
 
+void calls_drop(struct calls *calls, const struct call *call)
+{
+    struct call **link = &calls->newest;
+    while (*link != call)
+        link = &(*link)->next;
+    unlink_call(link);
+}
+
 void calls_leave(struct calls *calls, const struct peer *peer)
 {
     for (struct call *call = calls->newest; call; call = call->next)

@@ -29,6 +29,8 @@ struct call *calls_find(struct calls *calls, struct view id);
 struct call *calls_add(struct calls *calls, struct view id);
 /* Its outcome, if it is done. False: the session has not seen that call. */
 bool calls_forget(struct calls *calls, struct view id);
+/* As if it had never been. */
+void calls_drop(struct calls *calls, const struct call *call);
 void calls_leave(struct calls *calls, const struct peer *peer);
 void calls_finish(struct calls *calls);
 

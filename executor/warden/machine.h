@@ -31,6 +31,11 @@ enum {
 /* The only way from state to state: checks it, sets the deadline. */
 void session_enter(struct session *session, enum session_state next);
 enum turn session_end(struct session *session);
+/* What runs, or has just ended, is a cell: it can be seen that it was there.
+ * What compiles one can not. */
+bool session_runs_cell(const struct session *session);
+/* Without the one that runs. */
+uint64_t session_cells_before(const struct session *session);
 /* From KeyboardInterrupt to SIGKILL. */
 uint64_t session_grace_ms(const struct session *session);
 

@@ -22,20 +22,22 @@ static void clear_cell(struct running *running)
     running->displays = running->display_bytes = 0;
 }
 
-void outcome_begin(struct session *session, struct call *call,
+void outcome_begin(struct session *session, struct call *call, int task,
                    uint64_t limit_ms)
 {
     struct running *running = &session->running;
     arena_finish(&running->arena);
     arena_finish(&running->asked_arena);
+    session->cells += task != TASK_COMPILE;
     *running = (struct running){
         .call = call,
-        .number = ++session->cells,
+        .asked.task = task,
+        .number = session->cells + (task == TASK_COMPILE),
         .limit_ms = limit_ms,
         .started_ms = clock_ms(),
     };
     clear_cell(running);
-    if (session->loss[0] == '\0')
+    if (session->loss[0] == '\0' || task == TASK_COMPILE)
         return;
     outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
     session->loss[0] = '\0';
@@ -227,8 +229,12 @@ void outcome_say(struct session *session, bool emptied)
         .files = files,
     };
     call_say(running->call, &frame);
-    log_outcome(session);
-    session->emptied = false;
+    if (session_runs_cell(session)) {
+        log_outcome(session);
+        session->emptied = false;
+    } else {
+        calls_drop(&session->calls, running->call);
+    }
     running->call = NULL;
     tool_end(session);
     arena_finish(&running->arena);

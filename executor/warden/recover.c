@@ -24,6 +24,7 @@ static bool snapshot_is_allowed(struct session *session)
         most = session->limits.memory_bytes / 2; /* it may come to twice that */
     uint64_t bytes = bytes_to_keep(session);
     if (session->running.last || most == 0 ||
+        session->running.asked.task == TASK_COMPILE ||
         box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
@@ -36,12 +37,19 @@ static bool snapshot_is_allowed(struct session *session)
     return false;
 }
 
-/* Saving leaves variables as they were: so does the snapshot from before it. */
+/* Leaves variables as they were. */
+static bool changes_nothing(const struct running *running)
+{
+    return running->asked.task == TASK_SAVE ||
+           running->asked.task == TASK_COMPILE;
+}
+
+/* So does the snapshot from before what changes nothing. */
 static bool snapshot_serves(struct session *session)
 {
-    if (session->running.asked.task != TASK_SAVE ||
+    if (!changes_nothing(&session->running) ||
         !interpreter_has_snapshot(session->interpreter) ||
-        session->snapshot_cell + 1 != session->cells)
+        session->snapshot_cell != session_cells_before(session))
         return false;
     session->snapshot_cell = session->cells;
     return true;
@@ -85,7 +93,7 @@ enum turn session_settle(struct session *session)
     bool serves = snapshot_serves(session);
     bool snapshot = !serves && snapshot_is_allowed(session);
     outcome_say(session, false);
-    session->filled = true;
+    session->filled |= session->running.asked.task != TASK_COMPILE;
     session->seen.done = session->seen.swept = false;
     if (snapshot)
         return park(session);
@@ -219,7 +227,7 @@ static enum cell_state state_now(const struct session *session, bool back,
                                  char *text, size_t size)
 {
     uint64_t seen = session->snapshot_cell;
-    uint64_t before = session->cells - (session->running.call != NULL);
+    uint64_t before = session_cells_before(session);
     if (!back) {
         snprintf(text, size, "variables and files of the session are lost");
         return CELL_LOST;
@@ -236,7 +244,7 @@ static enum cell_state state_now(const struct session *session, bool back,
         snprintf(text, size,
                  "variables are as they were %s, files as they "
                  "are now",
-                 session->running.call ? "before this cell" : "then");
+                 session_runs_cell(session) ? "before this cell" : "then");
     else
         snprintf(text, size,
                  "variables are as they were after cell %llu, files as they "
@@ -252,12 +260,15 @@ static void tell(struct session *session, bool back)
     struct running *running = &session->running;
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
-    if (!running->call) {
-        snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
+    if (!session_runs_cell(session)) {
+        snprintf(session->loss, sizeof(session->loss), "%s%s; %s",
+                 running->call ? "when this cell was compiled, " : "", what,
+                 now);
         session->loss_state = state;
         session->emptied |= !back;
         log_line("session.rolled_back", session->name, "%s", session->loss);
-        return;
+        if (!running->call)
+            return;
     }
     running->cell.line =
         interpreter_line(session->interpreter, running->number,

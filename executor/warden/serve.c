@@ -106,7 +106,7 @@ static enum turn serve_run(struct session *session)
         frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
     struct call *call = calls_add(&session->calls, frame->call);
     call_attach(call, session->first->peer, frame->ref);
-    outcome_begin(session, call, limit_ms);
+    outcome_begin(session, call, frame->task, limit_ms);
     keep_asked(&session->running, frame);
     session->running.last = frame->last;
     bool interrupted = session->first->interrupted;

@@ -78,6 +78,17 @@ void session_enter(struct session *session, enum session_state next)
     alarm_set(session->deadline, deadline_ms(session));
 }
 
+bool session_runs_cell(const struct session *session)
+{
+    const struct running *running = &session->running;
+    return running->call && running->asked.task != TASK_COMPILE;
+}
+
+uint64_t session_cells_before(const struct session *session)
+{
+    return session->cells - session_runs_cell(session);
+}
+
 void session_describe(const struct session *session, struct session_info *info)
 {
     struct interpreter *interpreter = session->interpreter;
@@ -131,8 +142,7 @@ static void on_parked(void *owner, const char *failure)
     if (failure) /* the one before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
     else
-        session->snapshot_cell =
-            session->cells - (session->running.call != NULL);
+        session->snapshot_cell = session_cells_before(session);
     session->seen.parked = true;
     session_run(session);
 }

@@ -161,7 +161,7 @@ void session_run(struct session *session);
 
 /* outcome.c: from what was seen to FRAME_DONE. What is set first is the
  * reason; what follows is appended to it. */
-void outcome_begin(struct session *session, struct call *call,
+void outcome_begin(struct session *session, struct call *call, int task,
                    uint64_t limit_ms);
 void outcome_display(struct session *session, const struct list *bundle);
 void outcome_done(struct session *session, const struct guest_frame *done);

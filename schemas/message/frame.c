@@ -16,7 +16,8 @@ const char *const guest_type_names[] = {
     "figure", "drawing",  "done",   "fork",  "forked",  "exited", NULL,
 };
 
-static const char *const task_names[] = { "code", "save", "restore", NULL };
+static const char *const task_names[] = { "code", "save", "restore", "compile",
+                                          NULL };
 
 enum {
     MAX_LISTING = 4096,

@@ -9,6 +9,7 @@ import __future__
 import ast
 import asyncio
 import builtins
+import contextlib
 import functools
 import inspect
 import linecache
@@ -16,6 +17,7 @@ import operator
 import re
 import sys
 import traceback
+import warnings
 
 import _quern
 
@@ -38,6 +40,7 @@ NO_PAST = (
 # Without effect, and with a little of everything.
 LIKE_MOST = "if 0:\n    x = f(1) + 1\n    print(x)\nNone"
 _futures = 0  # those that cells have imported hold from then on
+_ahead = None  # what was compiled before its cell came: (all it is of, outcome)
 _loop = None
 
 # Made once, of built-in parts: it works also when there are no built-ins.
@@ -70,6 +73,24 @@ def run(code, number, described=""):
     def work():
         tools.offer(described)
         return evaluate(code, f"<cell-{number}>")
+
+    return guarded(work)
+
+
+def compile_ahead(code, number):
+    """Makes the cell that comes next ready, if it has this code; gives what run()
+    does. What Python has to say of the code is said when it is run."""
+
+    def work():
+        global _ahead
+        _ahead = None
+        text = source.clean(code)
+        with warnings.catch_warnings(), contextlib.suppress(SyntaxError):
+            warnings.simplefilter("error")
+            if not magics.of_cell(text):
+                wanted = what_compiles(text, f"<cell-{number}>")
+                _ahead = wanted, compile_steps(*wanted)
+        return ""
 
     return guarded(work)
 
@@ -137,22 +158,43 @@ def execute(code, filename):
     """Gives (value of the last expression, whether it is silenced)."""
     global _futures
     vars(__main__).pop("__warningregistry__", None)  # a cell has its own warnings
-    shown, steps = source.parse(code, filename, _futures, shows_every_value())
+    wanted = what_compiles(code, filename)
+    steps, kinds = take_ahead(wanted) or compile_steps(*wanted)
+    _futures |= kinds & FUTURES
+    step = step_in_loop if kinds & inspect.CO_COROUTINE else step_at_once
+    value, silent = None, True
+    for ready, is_silent in steps:
+        if value is not None and not silent:
+            display.display(value)
+        value, silent = step(ready), is_silent
+    return value, silent
+
+
+def what_compiles(code, filename):
+    """All that what comes of the code depends on."""
+    return code, filename, _futures, shows_every_value()
+
+
+def take_ahead(wanted):
+    """What was compiled of the same; it may be that nothing was."""
+    global _ahead
+    ready, _ahead = _ahead, None
+    return ready[1] if ready and ready[0] == wanted else None
+
+
+def compile_steps(code, filename, futures, every):
+    """All, before anything runs: an error is an error. Gives ([(code, whether its
+    value is silenced)], their flags)."""
+    shown, steps = source.parse(code, filename, futures, every)
     lines = [line + "\n" for line in shown.split("\n")]
     linecache.cache[filename] = (len(shown), None, lines, filename)
     compiled, kinds = [], 0
-    for part in steps:  # all, before anything runs: an error is an error
-        flags = _futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        compiled.append(compile(part.tree, filename, part.mode, flags, True))
-        kinds |= compiled[-1].co_flags
-        _futures |= kinds & FUTURES
-    step = step_in_loop if kinds & inspect.CO_COROUTINE else step_at_once
-    value, silent = None, True
-    for part, ready in zip(steps, compiled):
-        if value is not None and not silent:
-            display.display(value)
-        value, silent = step(ready), part.silent
-    return value, silent
+    for part in steps:
+        flags = futures | kinds & FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(part.tree, filename, part.mode, flags, True)
+        compiled.append((code, part.silent))
+        kinds |= code.co_flags
+    return compiled, kinds
 
 
 def shows_every_value():

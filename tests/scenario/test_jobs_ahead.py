@@ -1,0 +1,109 @@
+"""What is done for a reply's code while the reply still comes, and what not."""
+
+import pytest
+from executor_client import Connection
+from servers import wait_until
+from stack import Stack
+
+WATCH = """```python
+import sys
+by = []
+ours = sys.modules["quern_guest.cell"]
+def compile_steps(code, *rest, own=ours.compile_steps):
+    if code.endswith("by"):
+        by.append(sys._getframe(1).f_code.co_name)
+    return own(code, *rest)
+ours.compile_steps = compile_steps
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack() as stack:
+        stack.consumer()
+        yield stack
+
+
+def run(stack, *texts, **job):
+    stack.model.script([{"text": text} for text in texts])
+    return stack.run(prompt="go", mode="codeact", **job)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nby\n```\nI wait.\n",
+        "```python\nx = 1\n```\nand\n```python\nby\n```\nI wait.\n",
+        "<execute>by</execute>\nI wait.\n",
+    ],
+)
+def test_the_session_has_compiled_it(stack, text):
+    result = run(stack, WATCH, text, "FINAL ANSWER: well")
+    assert result["cells"][1]["result"] == "['work']", "before the cell ran"
+
+
+def test_what_is_read_otherwise_is_compiled_by_its_cell(stack):
+    """A fence that nobody has closed is code only at the end."""
+    result = run(stack, WATCH, "```python\nby", "FINAL ANSWER: well")
+    assert result["cells"][1]["result"] == "['execute']"
+
+
+def sessions(stack):
+    connection = Connection(stack.socket)
+    try:
+        listed = connection.ask(type="sessions").get("sessions", [])
+        return {session["name"]: session for session in listed}
+    finally:
+        connection.close()
+
+
+def types(stack, id):
+    return [event["type"] for event in stack.events(id)]
+
+
+def test_the_session_is_there_before_the_reply(stack):
+    slow = "```python\nprint('ran')\n```\n" + "I wait for what comes of it. " * 20
+    stack.model.script(
+        [{"text": slow, "chunk_ms": 100}, {"text": "FINAL ANSWER: well"}]
+    )
+    id = stack.submit(prompt="go", mode="codeact")
+    wait_until(lambda: f"job-{id}" in sessions(stack))
+    assert sessions(stack)[f"job-{id}"].get("cells", 0) == 0, "nothing was run"
+    assert "message.completed" not in types(stack, id), "the reply still comes"
+    assert "tool.started" not in types(stack, id)
+    result = stack.result(id)
+    assert result["cells"][0]["stdout"] == "ran\n"
+
+
+def test_a_reply_that_is_given_up_leaves_nothing(stack):
+    code = "```python\nopen('/workspace/ran', 'w')\n```\n"
+    cut = {"text": code + "I wait. " * 50, "cut": 900}
+    again = {"text": "```python\nimport os\nos.path.exists('/workspace/ran')\n```"}
+    stack.model.script([[cut, again], {"text": "FINAL ANSWER: well"}])
+    result = stack.run(prompt="go", mode="codeact")
+    [cell] = result["cells"]
+    assert cell["result"] == "False" and result["status"] == "completed"
+
+
+def test_a_job_without_code_has_no_session(stack):
+    stack.model.script([{"text": "Nothing to compute.\n" * 3}])
+    id = stack.submit(prompt="go", mode="codeact")
+    stack.result(id)
+    assert f"job-{id}" not in sessions(stack)
+
+
+def test_one_that_was_for_nothing_is_ended(stack):
+    text = "As in:\n```python\nprint(1\n```\nwell.\nFINAL ANSWER: well"
+    stack.model.script([{"text": text}, {"text": "FINAL ANSWER: well"}])
+    id = stack.submit(prompt="go", mode="codeact")
+    stack.result(id)
+    wait_until(lambda: f"job-{id}" not in sessions(stack))
+
+
+def test_variables_of_a_named_session_are_there(stack):
+    first = run(stack, "```python\nn = 41\n```\n", "FINAL ANSWER: a", session="s")
+    assert first["status"] == "completed"
+    text = "```python\nn + 1\n```\nI wait.\n"
+    result = run(stack, text, "FINAL ANSWER: b", session="s")
+    assert result["cells"][0]["result"] == "42"
