@@ -168,12 +168,12 @@ struct session {
     char holder[MAX_NAME_BYTES + 1]; /* which session it is, of that name */
     unsigned int drops;              /* of others of that name */
     struct known known;
-    bool record_due;     /* what is known is to be put into it */
-    bool hold_due;       /* it is to be said that this one is it */
-    struct told told;    /* ... with the next cell */
-    bool reported;       /* a cell has been told what the record says */
-    struct buf sent_out; /* the record on its way */
-    unsigned int saves;  /* asked of the executor */
+    bool record_due;       /* what is known is to be put into it */
+    bool hold_due;         /* it is to be said that this one is it */
+    struct told told;      /* ... with the next cell */
+    bool reported;         /* a cell has been told what the record says */
+    struct buf sent_out;   /* the record on its way */
+    unsigned int saves;    /* asked of the executor */
     unsigned int compiles; /* asked of it as well */
     struct saving *saving;
 };

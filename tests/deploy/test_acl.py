@@ -402,7 +402,9 @@ ACTS = {
 def test_a_user_may_do_its_part(server, clean, user):
     clean.call("ACL", "LOG", "RESET")
     ACTS[user](As(server, user), clean)
-    assert clean.client.acl_log() == []
+    # redis-py says who it is from 5 on, and goes on where it may not.
+    refused = {entry["object"] for entry in clean.client.acl_log()}
+    assert refused <= {b"client|setinfo", "client|setinfo"}
 
 
 def rules_of(user):
