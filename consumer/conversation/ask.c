@@ -87,7 +87,9 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
     uint64_t window = in_our_tokens(conversation, ask->window);
     /* Seldom and much: what was sent before is a beginning that is known. */
     bool full = window > 0 && sent > window / 4 * 3;
-    uint64_t aim = ask->squeeze ? sent / 2 : window / 2;
+    uint64_t aim = window > 0 ? window / 2 : sent;
+    if (ask->squeeze && aim > sent / 2)
+        aim = sent / 2;
     if (full || ask->squeeze)
         kept = window_cut(all, kept, aim > fixed ? aim - fixed : 0);
     bool good = !ask->squeeze || kept > before;

@@ -153,10 +153,17 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
                    message);
 }
 
+/* The number comes right after the words. */
 uint64_t reply_error_window(const struct reply_error *error)
 {
-    static const char words[] = "maximum context length is ";
-    const char *at = strcasestr(error->message, words);
+    static const char *const words[] = {
+        "maximum context length is ",
+        "available context size (", /* llama.cpp */
+    };
+    const char *at;
 
-    return at ? strtoull(at + sizeof(words) - 1, NULL, 10) : 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if ((at = strcasestr(error->message, words[i])))
+            return strtoull(at + strlen(words[i]), NULL, 10);
+    return 0;
 }

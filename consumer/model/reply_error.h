@@ -30,7 +30,7 @@ void reply_error_parse(struct reply_error *error, struct view body);
 bool reply_error_judge(const struct reply_error *error, unsigned status,
                        int should_retry, struct err *err);
 
-/* "maximum context length is N tokens": N; 0: it does not say. */
+/* The window that it names, in tokens; 0: it does not say. */
 uint64_t reply_error_window(const struct reply_error *error);
 
 #endif

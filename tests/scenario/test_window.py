@@ -88,6 +88,34 @@ def test_an_endpoint_that_says_it_is_too_long(stack, tmp_path):
     assert result["error"]["code"] == "model_context", "once a turn is enough"
 
 
+def test_a_window_that_is_named_is_kept_to(stack):
+    """Many times too long: half of what was sent would be refused again."""
+    refusal = {
+        "status": 400,
+        "error": {
+            "code": 400,
+            "message": "request (7301 tokens) exceeds the available context size "
+            "(2048 tokens), try increasing it",
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": 7301,
+            "n_ctx": 2048,
+        },
+    }
+    script(stack, refusal, DONE)
+    stack.consumer()
+    said = [
+        {"role": role, "content": f"{n} " * 150}
+        for n in range(40)
+        for role in ("user", "assistant")
+    ]
+    messages = [*said, {"role": "user", "content": "the task"}]
+    assert stack.run(messages=messages)["status"] == "completed"
+    sent, cut = requests(stack)
+    assert len(json.dumps(sent)) > 4 * 2 * 2048, "half of it is too long as well"
+    assert len(json.dumps(cut)) < 4 * 2048
+    assert cut["messages"][-1] == messages[-1]
+
+
 def test_what_was_left_out_stays_out(stack):
     """Too long in two turns: what is sent then is shorter each time."""
     refusal = {"status": 400, "error": "prompt is too long: 9 > 8"}

@@ -137,25 +137,36 @@ static void test_long_sentences_are_cut_between_characters(void **state)
 static void test_a_conversation_that_is_too_long(void **state)
 {
     (void)state;
-    static const char *const sentences[] = {
-        "This model's maximum context length is 8192 tokens. However, ...",
-        "prompt is too long: 210000 tokens > 200000 maximum",
-        "input length and `max_tokens` exceed context limit: 9 + 9 > 16",
-        "the request exceeds the available context size, try increasing it",
-        "Input length 9 exceeds the maximum allowed input length of 8 tokens.",
-        "The input token count (9) exceeds the maximum number of tokens (8).",
-        "Please reduce the length of the messages.",
-        "Token limit reached",
+    static const struct {
+        const char *sentence;
+        uint64_t window; /* as far as it names one */
+    } cases[] = {
+        { "This model's maximum context length is 8192 tokens. However, ...",
+          8192 },
+        { "prompt is too long: 210000 tokens > 200000 maximum", 0 },
+        { "input length and `max_tokens` exceed context limit: 9 + 9 > 16", 0 },
+        { "the request exceeds the available context size, try increasing it",
+          0 },
+        { "request (2701 tokens) exceeds the available context size (2048 "
+          "tokens), try increasing it",
+          2048 },
+        { "Input length 9 exceeds the maximum allowed input length of 8 "
+          "tokens.",
+          0 },
+        { "The input token count (9) exceeds the maximum number of tokens (8).",
+          0 },
+        { "Please reduce the length of the messages.", 0 },
+        { "Token limit reached", 0 },
     };
-    for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct reply_error error;
         struct err err = { 0 };
 
-        reply_error_parse(&error, view_of(sentences[i]));
+        reply_error_parse(&error, view_of(cases[i].sentence));
         reply_error_judge(&error, 400, 0, &err);
-        print_message("%s\n", sentences[i]);
+        print_message("%s\n", cases[i].sentence);
         assert_string_equal(err.code, "model_context");
-        assert_int_equal(reply_error_window(&error), i == 0 ? 8192 : 0);
+        assert_int_equal(reply_error_window(&error), cases[i].window);
     }
 }
 
