@@ -1,4 +1,4 @@
-"""A way to Redis that a test has its hands on: a socket whose every connection is
+"""A way to a server that a test has its hands on: a socket whose every connection is
 carried on to the server, each direction by a thread.
 
 A kind of Relay says what goes through: requests() and answers() are given both
@@ -38,13 +38,12 @@ def hang_up(*ends):
 
 
 class Relay:
-    def __init__(self, socket_path, shared):
-        """shared: makes what both directions of a connection have in common."""
-        self.server, self.shared = socket_path, shared
+    def __init__(self, server, shared):
+        """server: a socket's path. shared: makes what both directions of a
+        connection have in common."""
+        self.server, self.shared = server, shared
         self.folder = tempfile.mkdtemp(prefix="quern-way-", dir="/tmp")
-        self.url = f"unix://{self.folder}/redis.sock"
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(f"{self.folder}/redis.sock")
+        self.listener = self.bind()
         self.listener.listen()
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -56,15 +55,25 @@ class Relay:
         self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def bind(self):
+        self.url = f"unix://{self.folder}/redis.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"{self.folder}/redis.sock")
+        return listener
+
+    def connect(self):
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(self.server)
+        return server
+
     def accept(self):
         while True:
             try:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            server = socket.socket(socket.AF_UNIX)
             try:
-                server.connect(self.server)
+                server = self.connect()
             except OSError:
                 client.close()
                 continue
