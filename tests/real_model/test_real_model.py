@@ -122,12 +122,14 @@ def test_it_takes_every_tool_of_ours(stack, served):
 
 
 def test_a_call_that_its_length_cut_is_not_run(stack, served):
-    """The server closes no bracket, and nor do we: the model is told."""
+    """The server closes no bracket, and nor do we: it is left out, and the model told."""
     result = stack.result(submit(stack, limits={"max_tokens": 26}), WAIT_S)
     assert "cells" not in result and result["usage"]["model_calls"] == 2
     cut, after = served()
     assert calls_of(cut) and usage_of(cut)["completion_tokens"] == 26
-    assert "The call was not run" in after.request["messages"][-1]["content"]
+    *_, before, told = after.request["messages"]
+    assert "maximum length inside a tool call" in told["content"]
+    assert "tool_calls" not in before, "it would poison what follows"
 
 
 def test_the_last_turn_is_without_a_call(stack, served):
