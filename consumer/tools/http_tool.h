@@ -24,16 +24,13 @@
 
 #include <stdint.h>
 
+#include "consumer/tools/headers.h"
 #include "consumer/tools/tool.h"
-
-enum { MAX_TOOL_HEADERS = 16 };
 
 struct http_tool {
     struct tool tool;
-    char *url; /* with {argument} */
-    /* "Name: value", NULL ends; of a POST with the type of its body */
-    char *headers[MAX_TOOL_HEADERS + 2];
-    char *secrets[MAX_TOOL_HEADERS + 1]; /* what of these must not be told */
+    char *url;              /* with {argument} */
+    struct headers headers; /* of a POST with the type of its body */
     bool post;
     uint64_t total_ms;
     size_t max_bytes;

@@ -1,6 +1,5 @@
 /* http_tool_call.c - one call of a tool that is an HTTP request. */
 #include "consumer/model/http.h"
-#include "consumer/model/secret.h"
 #include "consumer/text.h"
 #include "consumer/tools/http_tool.h"
 #include "consumer/tools/request.h"
@@ -54,8 +53,7 @@ static void refusal(const struct http_tool *tool, unsigned status,
     text_add_clean(&head, view_head(body, ERROR_BODY_BYTES));
     err_set(why, ERR_REJECT, "tool_failed", "HTTP %u%s%.*s", status,
             head.len > 0 ? ": " : "", VIEW_ARG(buf_view(&head)));
-    for (char *const *secret = tool->secrets; *secret; secret++)
-        secret_hide(why->text, *secret);
+    headers_hide(&tool->headers, why->text);
 }
 
 static void on_done(void *owner, const struct http_response *response)
@@ -87,7 +85,7 @@ static void start(struct tool_call *call)
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
     struct http_request request = {
         .url = asking->url.data,
-        .headers = (const char *const *)tool->headers,
+        .headers = (const char *const *)tool->headers.lines,
         .body = buf_view(&asking->body),
         .first_byte_ms = tool->total_ms,
         .idle_ms = tool->total_ms,
