@@ -33,6 +33,7 @@ struct http_call {
     struct curl_slist *headers;
     struct http_events events;
     http_guard *guard;
+    const char *keep; /* a header, a literal */
     void *owner;
     bool added;     /* curl has it */
     bool cancelled; /* from inside curl: freed after it */
@@ -173,6 +174,9 @@ static void report(struct http_call *call, CURLcode code)
                 sizeof(response.type));
     copy_header(call->easy, "location", response.location,
                 sizeof(response.location));
+    if (call->keep)
+        copy_header(call->easy, call->keep, response.kept,
+                    sizeof(response.kept));
     if (call->too_large)
         snprintf(response.text, sizeof(response.text),
                  "the answer is longer than %zu bytes", call->max_bytes);
@@ -491,6 +495,7 @@ struct http_call *http_start(struct http *http,
     call->events = events;
     call->owner = owner;
     call->max_bytes = request->max_bytes;
+    call->keep = request->keep;
     call->idle_ms = or_default(request->idle_ms, IDLE_MS);
     await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
     set_transport(call->easy, request);

@@ -39,6 +39,7 @@ struct http_request {
     uint64_t total_ms;
     size_t max_bytes; /* of the body that comes back, unpacked */
     bool packed;      /* it may come compressed, and is unpacked */
+    const char *keep; /* a header of the answer that is wanted, or NULL */
     /* NULL: any address. A guarded request shares no connection with others,
      * and takes no proxy: neither would ask. */
     http_guard *guard;
@@ -51,6 +52,7 @@ struct http_response {
     int should_retry;        /* x-should-retry: 1, -1; 0: not said */
     char type[128];          /* Content-Type; "": none */
     char location[2048];     /* of a redirect; "": none, or a longer one */
+    char kept[256];          /* request.keep; "": none, or a longer one */
     char text[256]; /* what went wrong, a sentence; "" when HTTP_ANSWERED */
 };
 
@@ -74,8 +76,8 @@ struct http *http_new(uv_loop_t *loop);
  * from inside on_body(). */
 void http_free(struct http *http, void (*closed)(void *owner), void *owner);
 
-/* Copies the URL and the headers. Never fails: what is wrong with the request
- * is reported as HTTP_NOT_SENT. */
+/* Copies the URL and the headers, borrows keep to the end. Never fails: what is
+ * wrong with the request is reported as HTTP_NOT_SENT. */
 struct http_call *http_start(struct http *http,
                              const struct http_request *request,
                              struct http_events events, void *owner);
