@@ -11,12 +11,14 @@
 #define CONSUMER_CONSUMER_H
 
 #include "consumer/conversation/prompt.h"
+#include "consumer/conversation/toolset.h"
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
 #include "consumer/queue/store.h"
 #include "consumer/session/executor.h"
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
+#include "consumer/tools/mcp.h"
 #include "consumer/tools/tool_host.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
@@ -53,10 +55,10 @@ struct consumer {
     struct http *http;
     struct endpoints endpoints;
     struct prompts prompts;
-    struct catalog catalog; /* what models, and their code, may call */
-    struct catalog codeact; /* these, and what code alone may in that mode */
+    struct catalog catalog;  /* what models, and their code, may call */
+    struct mcp *mcp;         /* servers that have more of that */
+    struct toolset *toolset; /* all of it, for jobs that begin now */
     struct tool_host tool_host;
-    json_t *tools; /* offered to a job that names none */
     struct fleet *fleet;
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */

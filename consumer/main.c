@@ -8,14 +8,12 @@
 #include <unistd.h>
 
 #include "consumer/attempt/attempt.h"
-#include "consumer/conversation/tools.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
-#include "consumer/tools/final.h"
 #include "consumer/tools/reader.h"
 
 /* host.process.chance: never two alike, also after a restart. */
@@ -55,6 +53,7 @@ static void leave(struct consumer *consumer)
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
     executor_free(consumer->executor);
+    mcp_stop(consumer->mcp);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -99,8 +98,37 @@ static void on_switched(void *owner, const struct node *master)
     fleet_switch(consumer->fleet, master);
 }
 
+/* For jobs that begin from now on. */
+static bool equip(struct consumer *consumer, struct err *err)
+{
+    struct catalog all;
+    catalog_copy(&all, &consumer->catalog);
+    mcp_offer(consumer->mcp, &all);
+    struct toolset *toolset = toolset_new(&all, err);
+    if (toolset == NULL)
+        return false;
+    toolset_drop(consumer->toolset);
+    consumer->toolset = toolset;
+    return true;
+}
+
+static void on_tools_changed(void *owner)
+{
+    struct err err;
+    if (!equip(owner, &err))
+        log_line("tools.refused", "{s:s}", "why", err.text);
+}
+
+/* Jobs that are taken before the servers have answered would miss tools. */
+static void on_tools_settled(void *owner)
+{
+    fleet_open(((struct consumer *)owner)->fleet);
+}
+
 static void open_parts(struct consumer *consumer)
 {
+    struct mcp_events tools_events = { .changed = on_tools_changed,
+                                       .settled = on_tools_settled };
     struct fleet_events events = { .on_known = on_fleet_known,
                                    .on_refused = on_redis_refused };
     consumer->service = service_new(consumer, leave);
@@ -109,14 +137,15 @@ static void open_parts(struct consumer *consumer)
         executor_new(consumer->loop, consumer->settings.executor);
     consumer->sentinel =
         sentinel_new(consumer->loop, &consumer->redis, on_switched, consumer);
-    fleet_open(consumer->fleet);
     executor_open(consumer->executor);
+    mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
 static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
     make_name(consumer);
+    consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
     if (!address_parse(&consumer->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
@@ -129,17 +158,14 @@ static bool prepare(struct consumer *consumer, struct err *err)
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
         !builtin_load(&consumer->catalog, settings,
                       consumer->tool_host.reader != NULL, err) ||
-        !catalog_load(&consumer->catalog, settings->tools, err))
-        return false;
-    consumer->codeact = consumer->catalog;
-    if (!final_add(&consumer->codeact, err))
+        !catalog_load(&consumer->catalog, settings->tools, err) ||
+        !mcp_load(consumer->mcp, settings->tools, err) || !equip(consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
     consumer->tool_host.loop = consumer->loop;
     consumer->tool_host.http = consumer->http;
     consumer->tool_host.cache = cache_new(settings->search_cache_bytes);
-    consumer->tools = tools_offer(&consumer->catalog, &(struct list){ 0 }, err);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
     return true;
@@ -161,12 +187,12 @@ static void serve(struct consumer *consumer)
     uv_run(consumer->loop, UV_RUN_DEFAULT);
     address_finish(&consumer->redis);
     endpoints_finish(&consumer->endpoints);
-    catalog_finish_from(&consumer->codeact, consumer->catalog.count);
+    toolset_drop(consumer->toolset);
     catalog_finish(&consumer->catalog);
+    mcp_free(consumer->mcp);
     prompts_finish(&consumer->prompts);
     cache_free(consumer->tool_host.cache);
     free(consumer->tool_host.reader);
-    json_decref(consumer->tools);
     free(consumer->slots);
 }
 

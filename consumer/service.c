@@ -143,6 +143,7 @@ bool service_load_models(struct consumer *consumer, struct err *err)
 static void reload(struct consumer *consumer)
 {
     struct err err;
+    mcp_renew(consumer->mcp);
     if (service_load_models(consumer, &err))
         log_line("models.loaded", "{s:I}", "count",
                  (json_int_t)consumer->endpoints.count);

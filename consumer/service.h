@@ -1,7 +1,7 @@
 /* service.h - what the outside world says to the process, and is told.
  *
  *   TSTP  claim nothing more            TERM, INT  drain, then exit; again:
- *   HUP   load the models anew                     hand back what runs, exit
+ *   HUP   load the models, list MCP tools anew     hand back what runs, exit
  *   USR1  dump the state, a JSON line per attempt, to stderr
  *
  * Under systemd (NOTIFY_SOCKET) it is told READY, STOPPING, and WATCHDOG: fed

@@ -36,8 +36,8 @@ static const struct rule {
     uint64_t limit_ms;
     bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [LOADING] = { "loading", TO(DECIDING) | STOPS, step_loading, REDIS_MS,
-                  true },
+    [LOADING] = { "loading", TO(DECIDING) | TO(PARKING) | STOPS, step_loading,
+                  REDIS_MS, true },
     [DECIDING] = { "deciding",
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
                        STOPS,
@@ -94,9 +94,9 @@ uint64_t attempt_now_ms(const struct attempt *attempt)
 
 const struct catalog *attempt_catalog(const struct attempt *attempt)
 {
-    const struct consumer *consumer = attempt->consumer;
-    return attempt->job.mode == MODE_CODEACT ? &consumer->codeact
-                                             : &consumer->catalog;
+    const struct toolset *toolset = attempt->toolset;
+    return attempt->job.mode == MODE_CODEACT ? &toolset->codeact
+                                             : &toolset->catalog;
 }
 
 struct holding attempt_holding(const struct attempt *attempt)
@@ -527,6 +527,7 @@ static void attempt_free(struct attempt *attempt)
     arena_finish(&attempt->arena);
     alarm_free(attempt->alarm);
     json_decref(attempt->tools);
+    toolset_drop(attempt->toolset);
     endpoint_free(attempt->endpoint);
     for (size_t i = 0; i < attempt->record_count; i++)
         buf_finish(&attempt->records[i]);

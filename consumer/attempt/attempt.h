@@ -12,7 +12,7 @@
  *                                            '-------------------------'
  *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
  *                                 --> PARKING --> ENDED, when that takes long;
- *   from ANSWERING by REFUSED
+ *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too
  *   tools other than Python: DECIDING <--> GATHERING, many at once
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
@@ -109,6 +109,7 @@ struct attempt {
     size_t files_checked;
 
     struct model_endpoint *endpoint;
+    struct toolset *toolset; /* as it was when the attempt began */
     json_t *tools;
     struct model_call *call;
     struct asked_for asked_for; /* by it */

@@ -46,6 +46,7 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
     if (started->deadline_at != 0)
         left = since(started->deadline_at, started->now);
     attempt->deadline_ms = attempt->started_ms + left;
+    attempt->toolset = toolset_hold(consumer->toolset);
     attempt->body = buf_copy(started->body);
     keep_journal(attempt, started);
     struct progress_setup setup = {
@@ -77,13 +78,31 @@ static uint64_t least(uint64_t wish, uint64_t most)
 
 static void open_session(struct attempt *attempt);
 
+/* All that is missing may still come, from servers that are away. */
+static bool is_only_away(const struct attempt *attempt)
+{
+    const struct list *names = &attempt->job.tools;
+    const struct view *name = names->items;
+    for (size_t i = 0; i < names->count; i++)
+        if (!view_is(name[i], TOOL_PYTHON) &&
+            catalog_find(&attempt->toolset->catalog, name[i]) == NULL &&
+            !mcp_expects(attempt->consumer->mcp, name[i]))
+            return false;
+    return true;
+}
+
 /* In CodeAct mode the model calls nothing: its code does. */
 static bool offer_tools(struct attempt *attempt, struct err *err)
 {
-    const struct catalog *catalog = &attempt->consumer->catalog;
+    const struct toolset *toolset = attempt->toolset;
     const struct list *names = &attempt->job.tools;
-    attempt->tools = names->count == 0 ? json_incref(attempt->consumer->tools)
-                                       : tools_offer(catalog, names, err);
+    attempt->tools = names->count == 0
+                         ? json_incref(toolset->offered)
+                         : tools_offer(&toolset->catalog, names, err);
+    if (attempt->tools == NULL && is_only_away(attempt))
+        return err_set(err, ERR_RETRY, "tool_unavailable",
+                       "a server of tools that the job names has not answered "
+                       "yet");
     if (attempt->tools == NULL)
         return false;
     buf_init(&attempt->functions, MAX_TOOLS_BYTES);
@@ -178,13 +197,22 @@ static void check_files(struct attempt *attempt)
     }
 }
 
+/* What is wrong for now is waited for in the queue: loading is done once. */
+static enum turn cannot_load(struct attempt *attempt, const struct err *why)
+{
+    uint64_t wait_ms = attempt->consumer->settings.hold_ms + 1;
+    bool passes = strcmp(why->code, "tool_unavailable") == 0;
+    return passes ? attempt_wait(attempt, why, wait_ms, LOADING)
+                  : attempt_fail(attempt, why);
+}
+
 enum turn step_loading(struct attempt *attempt)
 {
     struct err err;
     if (!attempt->begun) {
         attempt->begun = true;
         if (!read_job(attempt, &err) || !read_journal(attempt, &err))
-            return attempt_fail(attempt, &err);
+            return cannot_load(attempt, &err);
         open_session(attempt);
         if (!attempt->conversation.files_there)
             check_files(attempt);

@@ -36,28 +36,24 @@ static void remove_at(struct catalog *catalog, size_t at)
     catalog->count--;
     memmove(catalog->items + at, catalog->items + at + 1,
             (catalog->count - at) * sizeof(struct tool *));
-    tool->kind->free(tool);
-}
-
-void catalog_finish_from(struct catalog *catalog, size_t first)
-{
-    while (catalog->count > first)
-        remove_at(catalog, catalog->count - 1);
+    tool_drop(tool);
 }
 
 void catalog_finish(struct catalog *catalog)
 {
-    catalog_finish_from(catalog, 0);
+    while (catalog->count > 0)
+        remove_at(catalog, catalog->count - 1);
 }
 
-static bool make_place(struct catalog *catalog, const char *name,
+static bool make_place(struct catalog *catalog, const struct tool *tool,
                        struct err *err)
 {
     CLEANUP(buf_finish) struct buf own;
     buf_init(&own, MAX_NAME_BYTES);
-    python_name(name, &own);
+    python_name(tool->name, &own);
     size_t at = place_of(catalog, buf_view(&own));
-    if (at < catalog->count && !catalog->items[at]->builtin)
+    if (at < catalog->count &&
+        (!catalog->items[at]->builtin || tool->foreign))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a tool before it is %.*s to code, too",
                        VIEW_ARG(buf_view(&own)));
@@ -70,17 +66,27 @@ static bool make_place(struct catalog *catalog, const char *name,
 
 bool catalog_add(struct catalog *catalog, struct tool *tool, struct err *err)
 {
-    if (!make_place(catalog, tool->name, err)) {
-        tool->kind->free(tool);
+    tool_hold(tool);
+    if (!make_place(catalog, tool, err)) {
+        tool_drop(tool);
         return false;
     }
     catalog->items[catalog->count++] = tool;
     return true;
 }
 
+void catalog_copy(struct catalog *copy, const struct catalog *catalog)
+{
+    *copy = *catalog;
+    for (size_t i = 0; i < copy->count; i++)
+        tool_hold(copy->items[i]);
+}
+
 static bool add_entry(void *owner, const char *name, const json_t *entry,
                       struct err *err)
 {
+    if (strcmp(name, CATALOG_SERVERS) == 0)
+        return true;
     struct http_tool *tool = calloc(1, sizeof(*tool));
     if (tool == NULL)
         abort();

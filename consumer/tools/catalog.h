@@ -14,16 +14,18 @@ struct catalog {
     size_t count;
 };
 
-/* Takes a tool. Error: bad_setting, there are too many, or its name is taken.
- */
+/* Holds a tool; one that it does not take, and nobody else holds, is freed.
+ * Error: bad_setting, there are too many, or its name is taken. */
 bool catalog_add(struct catalog *catalog, struct tool *tool, struct err *err);
 
-/* The operator's. path: "" has none. Error: bad_setting, with file, tool,
- * member. */
+/* The same tools: copy is empty before. */
+void catalog_copy(struct catalog *copy, const struct catalog *catalog);
+
+/* The operator's. path: "" has none; what stands under CATALOG_SERVERS there is
+ * for mcp_load(). Error: bad_setting, with file, tool, member. */
+#define CATALOG_SERVERS "mcpServers"
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err);
 void catalog_finish(struct catalog *catalog);
-/* Of one that began as a copy of another: what came then. */
-void catalog_finish_from(struct catalog *catalog, size_t first);
 
 /* NULL: there is none of that name. */
 const struct tool *catalog_find(const struct catalog *catalog,

@@ -24,6 +24,17 @@ void tool_finish(struct tool *tool)
     *tool = (struct tool){ 0 };
 }
 
+void tool_hold(struct tool *tool)
+{
+    tool->holders++;
+}
+
+void tool_drop(struct tool *tool)
+{
+    if (--tool->holders == 0)
+        tool->kind->free(tool);
+}
+
 /* --------------------------------------------------------------- arguments */
 
 static bool is_of_type(const json_t *value, const char *type)

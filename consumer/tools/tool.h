@@ -35,12 +35,18 @@ struct tool {
     bool repeat;      /* a call whose outcome is not known may be made again */
     bool builtin;     /* one of the same name that an operator has wins */
     bool always;      /* whatever names a job gives */
+    bool foreign;     /* named by a server: it takes the place of no other */
+    size_t holders;   /* catalogs, of jobs that began before and after */
 };
 
 /* A tool of ours. function: as JSON text, which has its name. */
 void tool_init(struct tool *tool, const struct tool_kind *kind,
                const char *function);
 void tool_finish(struct tool *tool); /* accepts a zeroed one */
+
+/* The last one who drops a tool frees it. */
+void tool_hold(struct tool *tool);
+void tool_drop(struct tool *tool);
 
 /* The arguments of a call: a new reference, NULL when they are not what the
  * parameters allow. Error: bad_field, a sentence for whoever calls. */

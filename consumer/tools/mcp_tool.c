@@ -1,0 +1,216 @@
+/* mcp_tool.c - a tool as a server describes it, made fit to be offered. */
+#include "consumer/tools/mcp_tool.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/conversation/tools.h"
+#include "consumer/text.h"
+#include "consumer/tools/entry.h"
+#include "consumer/tools/final.h"
+#include "consumer/tools/parameters.h"
+#include "schemas/message/buf.h"
+
+enum { MOST_REMOTE = 128, MOST_PARAMETER = 64 };
+
+static bool bad(struct err *err, const char *sentence)
+{
+    return err_set(err, ERR_REJECT, "bad_field", "%s", sentence);
+}
+
+/* -------------------------------------------------------------------- name */
+
+static void add_word(struct buf *name, const char *word)
+{
+    for (; *word != '\0'; word++)
+        buf_append(name, isalnum((unsigned char)*word) ? word : "_", 1);
+}
+
+void mcp_tool_name(const struct mcp_server *server, const char *tool,
+                   struct buf *out)
+{
+    add_word(out, server->name);
+    buf_add(out, VIEW("_"));
+    add_word(out, tool);
+}
+
+/* What of our own is called otherwise than by its name alone. */
+static bool is_reserved(const char *name)
+{
+    return strcmp(name, TOOL_PYTHON) == 0 || strcmp(name, TOOL_FINAL) == 0;
+}
+
+static bool set_name(struct mcp_tool *tool, const json_t *said, struct err *err)
+{
+    const json_t *name = json_object_get(said, "name");
+    const char *word = json_string_value(name);
+    size_t len = json_string_length(name);
+    CLEANUP(buf_finish) struct buf whole;
+    buf_init(&whole, MCP_MOST_NAME + MOST_REMOTE + 2);
+    if (len == 0 || len > MOST_REMOTE || strlen(word) != len)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "its name must have 1 to %d bytes", MOST_REMOTE);
+    mcp_tool_name(tool->link->server, word, &whole);
+    tool->remote = view_dup(view_of(word));
+    tool->tool.name = view_dup(buf_view(&whole));
+    if (whole.len > ENTRY_MOST_NAME)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "it would be %.64s... to models, %zu bytes, may have %d",
+                       tool->tool.name, whole.len, ENTRY_MOST_NAME);
+    return !is_reserved(tool->tool.name) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "it would be %s, which is one of ours", tool->tool.name);
+}
+
+/* ------------------------------------------------------------------ schema */
+
+/* What is at another address is not fetched, so nobody knows what it says. */
+static bool refers_away(const json_t *value)
+{
+    size_t i;
+    const char *name;
+    json_t *inner;
+    json_array_foreach(value, i, inner)
+        if (refers_away(inner))
+            return true;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_object_foreach((json_t *)(uintptr_t)value, name, inner) {
+        const char *to = json_string_value(inner);
+        if (refers_away(inner) ||
+            (strcmp(name, "$ref") == 0 && to != NULL && *to != '#'))
+            return true;
+    }
+    return false;
+}
+
+/* They become the names of a function's arguments, and words of a prompt. */
+static bool parameters_are_plain(const json_t *schema)
+{
+    const char *name;
+    json_t *inner;
+    json_object_foreach(json_object_get(schema, "properties"), name, inner) {
+        size_t len = strlen(name);
+        for (size_t i = 0; i < len; i++)
+            if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f ||
+                strchr("\"'`(){}", name[i]) != NULL)
+                return false;
+        if (len == 0 || len > MOST_PARAMETER)
+            return false;
+    }
+    return true;
+}
+
+static bool check_schema(const json_t *schema, struct err *err)
+{
+    char *text;
+    if (!json_is_object(schema))
+        return bad(err, "it has no inputSchema");
+    if (!mcp_header_check(schema, err)) /* and not nested too deep */
+        return false;
+    text = json_dumps(schema, JSON_COMPACT);
+    size_t len = text != NULL ? strlen(text) : SIZE_MAX;
+    free(text);
+    if (len > MCP_MOST_SCHEMA)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "its inputSchema is %zu bytes, may be at most %d", len,
+                       MCP_MOST_SCHEMA);
+    if (refers_away(schema))
+        return bad(err, "its inputSchema has a $ref to another document");
+    if (!parameters_are_plain(schema))
+        return bad(err, "a parameter's name is empty, longer than 64 bytes, or "
+                        "has blanks, quotes or brackets");
+    return parameters_check(schema, err) || err_prefix(err, "inputSchema");
+}
+
+/* Where a schema speaks of its properties in another way than by naming them,
+ * it is for the server to know which there are. */
+static bool says_more(const json_t *schema)
+{
+    static const char *const words[] = { "$ref", "allOf", "anyOf", "oneOf",
+                                         "patternProperties" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (json_object_get(schema, words[i]) != NULL)
+            return true;
+    return json_object_get(schema, "properties") == NULL;
+}
+
+static json_t *parameters_of(const json_t *said)
+{
+    const json_t *schema = json_object_get(said, "inputSchema");
+    json_t *parameters = json_deep_copy(schema);
+    if (says_more(schema) &&
+        json_object_get(schema, "additionalProperties") == NULL)
+        json_object_set_new(parameters, "additionalProperties", json_true());
+    if (json_object_get(schema, "properties") == NULL)
+        json_object_set_new(parameters, "properties", json_object());
+    json_object_del(parameters, "$schema");
+    return parameters;
+}
+
+/* ------------------------------------------------------------- description */
+
+/* Clean, on lines, and not too long. */
+static json_t *about_of(const json_t *said)
+{
+    const json_t *about = json_object_get(said, "description");
+    struct view text = { json_string_value(about), json_string_length(about) };
+    CLEANUP(buf_finish) struct buf out;
+    buf_init(&out, MCP_MOST_ABOUT + 16);
+    struct view head = view_head(text, MCP_MOST_ABOUT);
+    for (size_t i = 0; i < head.len; i++) {
+        bool control = (unsigned char)head.data[i] < ' ' || head.data[i] == 127;
+        bool kept = head.data[i] == '\n' || head.data[i] == '\t';
+        buf_append(&out, control && !kept ? " " : head.data + i, 1);
+    }
+    if (head.len < text.len)
+        buf_add(&out, VIEW(" [...]"));
+    return out.len > 0 ? json_stringn(out.data, out.len) : NULL;
+}
+
+static bool says(const json_t *said, const char *hint)
+{
+    const json_t *annotations = json_object_get(said, "annotations");
+    return json_is_true(json_object_get(annotations, hint));
+}
+
+/* ------------------------------------------------------------- life cycle */
+
+void mcp_tool_free(struct tool *tool)
+{
+    free(((struct mcp_tool *)tool)->remote);
+    tool_finish(tool);
+    free(tool);
+}
+
+static void describe(struct mcp_tool *tool, const json_t *said)
+{
+    const struct mcp_server *server = tool->link->server;
+    json_t *about = about_of(said);
+    tool->tool.foreign = true;
+    tool->tool.repeat =
+        mcp_server_repeats(server, tool->remote) ||
+        (server->trust_annotations &&
+         (says(said, "readOnlyHint") || says(said, "idempotentHint")));
+    tool->tool.function = json_pack("{s:s}", "name", tool->tool.name);
+    if (about != NULL)
+        json_object_set_new(tool->tool.function, "description", about);
+    json_object_set_new(tool->tool.function, "parameters", parameters_of(said));
+}
+
+struct tool *mcp_tool_new(struct mcp_link *link, const json_t *said,
+                          struct err *err)
+{
+    struct mcp_tool *tool = calloc(1, sizeof(*tool));
+    if (tool == NULL)
+        abort();
+    tool->tool.kind = &mcp_tool_kind;
+    tool->link = link;
+    if (set_name(tool, said, err) &&
+        check_schema(json_object_get(said, "inputSchema"), err)) {
+        describe(tool, said);
+        return &tool->tool;
+    }
+    mcp_tool_free(&tool->tool);
+    return NULL;
+}
