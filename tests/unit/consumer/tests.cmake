@@ -1,5 +1,5 @@
 foreach(module arguments blob brake cache catalog codeact conversation ends
-    fetch_policy fold known observation output python request result settings
+    fetch_policy fold known mcp observation output python request result settings
     text told window)
   unit_test(consumer/${module} consumer_core)
 endforeach()

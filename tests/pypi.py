@@ -1,0 +1,28 @@
+"""Packages of PyPI that are no part of quern, each in an environment of its own,
+beside the build: made once, by whoever comes first."""
+
+import fcntl
+import os
+import subprocess
+
+from servers import BUILD
+
+
+def python_with(package):
+    """The Python that has it; package: "name==version"."""
+    beside = os.path.dirname(os.path.abspath(BUILD))
+    place = os.path.join(beside, package.replace("==", "-"))
+    python, made = os.path.join(place, "bin", "python"), os.path.join(place, "made")
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(made):
+            run("/usr/bin/python3", "-m", "venv", "--clear", place)
+            run(python, "-m", "pip", "install", "--quiet", "--retries", "1", package)
+            with open(made, "w"):
+                pass
+    return python
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr[-2000:]}"
