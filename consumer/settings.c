@@ -73,7 +73,8 @@ static const struct setting table[] = {
     TEXT("models", "QUERN_MODELS", models, "",
          "JSON file: name -> {url, model, key_file, ...}"),
     TEXT("tools", "QUERN_TOOLS", tools, "",
-         "JSON file: what code may call, name -> {url, parameters, ...}"),
+         "JSON file: what code may call, name -> {url, parameters, ...}; "
+         "mcpServers -> {name -> {url, ...}}"),
     TEXT("prompts", "QUERN_PROMPTS", prompts, "",
          "folder with tools.en.md, codeact.zh.md, ...: in place of ours"),
     TEXT("tools-builtin", "QUERN_TOOLS_BUILTIN", tools_builtin, "",

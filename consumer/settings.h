@@ -21,7 +21,7 @@ struct settings {
     char *name;   /* of this consumer; made up when empty */
     char *executor;
     char *models;        /* JSON file, see endpoint.h */
-    char *tools;         /* JSON file, see http_tool.h */
+    char *tools;         /* JSON file, see http_tool.h, mcp_server.h */
     char *tools_builtin; /* names, see builtin.h */
     char *fetch_allow;   /* see fetch_policy.h */
     char *fetch_deny;

@@ -4,49 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/log.h"
 #include "consumer/model/json_file.h"
-#include "consumer/text.h"
-#include "consumer/tools/entry.h"
+#include "consumer/tools/mcp_source.h"
 #include "consumer/tools/mcp_tool.h"
 #include "schemas/message/limits.h"
 
 enum {
     MAX_SERVERS = 16,
-    MOST_LISTED = 512, /* tools of a server */
-    MOST_PAGES = 64,   /* of its list */
-    LIST_MS = 15000,   /* for each of these */
     /* the function that ends a job in CodeAct mode has its place, too */
     MOST_DESCRIBED = MAX_TOOLS_BYTES - (1 << 10),
     SETTLE_MS = 5000,
-    REST_MS = 1000, /* after the first failure, then twice as long each time */
-    MOST_REST_MS = 60 * 1000,
-};
-
-/* A server's tools, those that were taken; and the names of all. */
-struct listing {
-    struct tool *tools[MAX_CATALOG];
-    size_t count;
-    json_t *names;
-};
-
-struct source {
-    struct mcp *mcp;
-    struct mcp_server server;
-    struct mcp_link link;
-    struct mcp_waiter waiter;
-    struct mcp_exchange *exchange;
-    struct alarm *rest;
-    uint64_t rest_ms;
-    bool busy;                    /* it is being listed */
-    bool tried;                   /* it has answered, or failed, once */
-    struct listing coming, tools; /* ... the last time */
-    size_t pages;
-    bool listed;
 };
 
 struct mcp {
-    struct source *sources[MAX_SERVERS];
+    struct mcp_source *sources[MAX_SERVERS];
     size_t count;
     struct mcp_events events;
     void *owner;
@@ -56,21 +27,15 @@ struct mcp {
 
 /* ----------------------------------------------------------------- setting */
 
-static void source_free(struct source *source)
-{
-    mcp_server_finish(&source->server);
-    free(source);
-}
-
 static bool take_server(struct mcp *mcp, const char *name, const json_t *entry,
                         struct err *err)
 {
-    struct source *source = calloc(1, sizeof(*source));
+    struct mcp_source *source = calloc(1, sizeof(*source));
     if (source == NULL)
         abort();
-    source->mcp = mcp;
     if (!mcp_server_read(&source->server, name, entry, err)) {
-        source_free(source);
+        mcp_source_finish(source);
+        free(source);
         return false;
     }
     mcp->sources[mcp->count++] = source;
@@ -126,200 +91,15 @@ static void on_time(void *owner)
     settle(owner);
 }
 
-static void source_tried(struct source *source)
+static void on_ended(void *owner, bool listed)
 {
-    struct mcp *mcp = source->mcp;
-    source->busy = false;
-    source->tried = true;
+    struct mcp *mcp = owner;
+    if (listed)
+        mcp->events.changed(mcp->owner);
     for (size_t i = 0; i < mcp->count; i++)
         if (!mcp->sources[i]->tried)
             return;
     settle(mcp);
-}
-
-/* ----------------------------------------------------------------- listing */
-
-static void list_page(struct source *source, const char *cursor);
-
-static void fail(struct source *source, const struct err *why)
-{
-    source->rest_ms = source->rest_ms == 0 ? REST_MS : 2 * source->rest_ms;
-    if (source->rest_ms > MOST_REST_MS)
-        source->rest_ms = MOST_REST_MS;
-    log_line("mcp.away", "{s:s, s:s, s:I}", "server", source->server.name,
-             "why", why->text, "wait_ms", (json_int_t)source->rest_ms);
-    alarm_set(source->rest, source->rest_ms);
-    source_tried(source);
-}
-
-/* name: as a stranger wrote it. */
-static void refuse(const struct source *source, const char *name,
-                   const char *why)
-{
-    CLEANUP(buf_finish) struct buf line;
-    buf_init(&line, 2 * ENTRY_MOST_NAME);
-    text_add_line(&line, view_of(name), ENTRY_MOST_NAME);
-    buf_append(&line, "", 1);
-    log_line("mcp.tool_refused", "{s:s, s:s, s:s}", "server",
-             source->server.name, "tool", line.data, "why", why);
-}
-
-static const char *name_of(const json_t *said)
-{
-    const char *name = json_string_value(json_object_get(said, "name"));
-    return name != NULL ? name : "";
-}
-
-static void listing_finish(struct listing *listing)
-{
-    for (size_t i = 0; i < listing->count; i++)
-        tool_drop(listing->tools[i]);
-    json_decref(listing->names);
-    *listing = (struct listing){ 0 };
-}
-
-static void take_tool(struct source *source, const json_t *said)
-{
-    struct listing *coming = &source->coming;
-    struct err why;
-    struct tool *tool = mcp_tool_new(&source->link, said, &why);
-    if (tool == NULL) {
-        refuse(source, name_of(said), why.text);
-        return;
-    }
-    tool_hold(tool);
-    if (coming->count < MAX_CATALOG) {
-        coming->tools[coming->count++] = tool;
-        return;
-    }
-    refuse(source, name_of(said),
-           "there are too many before it: name those "
-           "that are wanted");
-    tool_drop(tool);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct tool *const *one = a, *const *other = b;
-    return strcmp((*one)->name, (*other)->name);
-}
-
-static bool is_listed(const struct source *source, const char *name)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(source->coming.names, i, one)
-        if (strcmp(json_string_value(one), name) == 0)
-            return true;
-    return false;
-}
-
-/* Those that the operator names and the server has not. */
-static void tell_missing(const struct source *source)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(source->server.tools, i, name)
-        if (!is_listed(source, json_string_value(name)))
-            refuse(source, json_string_value(name),
-                   "the server does not list it");
-}
-
-static void end_list(struct source *source)
-{
-    struct listing *tools = &source->tools;
-    tell_missing(source);
-    listing_finish(tools);
-    *tools = source->coming;
-    source->coming = (struct listing){ 0 };
-    qsort(tools->tools, tools->count, sizeof(tools->tools[0]), by_name);
-    log_line("mcp.listed", "{s:s, s:s, s:I, s:I}", "server",
-             source->server.name, "version", source->server.version, "tools",
-             (json_int_t)tools->count, "of",
-             (json_int_t)json_array_size(tools->names));
-    source->listed = true;
-    source->rest_ms = 0;
-    source->mcp->events.changed(source->mcp->owner);
-    source_tried(source);
-}
-
-/* Of a list that is on its way; cursor: NULL at its end. */
-static bool take_page(struct source *source, const json_t *result,
-                      const char **cursor, struct err *err)
-{
-    const json_t *tools = json_object_get(result, "tools");
-    json_t *names = source->coming.names, *said;
-    size_t i;
-    *cursor = json_string_value(json_object_get(result, "nextCursor"));
-    if (!json_is_array(tools))
-        return err_set(err, ERR_REJECT, "tool_failed",
-                       "the server's list has no tools in it");
-    if (json_array_size(names) + json_array_size(tools) > MOST_LISTED ||
-        ++source->pages > MOST_PAGES)
-        return err_set(err, ERR_REJECT, "tool_failed",
-                       "the server lists more than %d tools, or on more than "
-                       "%d pages",
-                       MOST_LISTED, MOST_PAGES);
-    json_array_foreach(tools, i, said) {
-        if (mcp_server_wants(&source->server, name_of(said)))
-            take_tool(source, said);
-        json_array_append_new(names, json_string(name_of(said)));
-    }
-    return true;
-}
-
-static void on_listed(void *owner, const struct mcp_answer *answer)
-{
-    struct source *source = owner;
-    struct err err = answer->why;
-    const char *cursor = NULL;
-    source->exchange = NULL;
-    bool good = answer->end == MCP_RESULT &&
-                take_page(source, answer->result, &cursor, &err);
-    if (!good)
-        mcp_link_close(&source->link, source->link.serial);
-    if (!good)
-        fail(source, &err);
-    else if (cursor != NULL)
-        list_page(source, cursor);
-    else
-        end_list(source);
-}
-
-static void list_page(struct source *source, const char *cursor)
-{
-    struct mcp_request request = {
-        .era = source->server.era,
-        .method = "tools/list",
-        .params = json_object(),
-        .total_ms = LIST_MS,
-    };
-    if (cursor != NULL)
-        json_object_set_new(request.params, "cursor", json_string(cursor));
-    source->exchange = mcp_ask(&source->server, &request, on_listed, source);
-}
-
-static void on_joined(void *owner, const struct err *why)
-{
-    struct source *source = owner;
-    if (why->kind != ERR_NONE) {
-        fail(source, why);
-        return;
-    }
-    listing_finish(&source->coming);
-    source->coming.names = json_array();
-    source->pages = 0;
-    list_page(source, NULL);
-}
-
-static void list(void *owner)
-{
-    struct source *source = owner;
-    if (source->busy)
-        return;
-    source->busy = true;
-    alarm_stop(source->rest);
-    mcp_link_join(&source->link, &source->waiter);
 }
 
 /* ------------------------------------------------------------- life cycle */
@@ -331,22 +111,14 @@ void mcp_start(struct mcp *mcp, const struct tool_host *host,
     mcp->owner = owner;
     mcp->settle = alarm_new(host->loop, on_time, mcp);
     alarm_set(mcp->settle, mcp->count > 0 ? SETTLE_MS : 0);
-    for (size_t i = 0; i < mcp->count; i++) {
-        struct source *source = mcp->sources[i];
-        source->server.loop = host->loop;
-        source->server.http = host->http;
-        source->waiter.joined = on_joined;
-        source->waiter.owner = source;
-        source->rest = alarm_new(host->loop, list, source);
-        mcp_link_init(&source->link, &source->server);
-        list(source);
-    }
+    for (size_t i = 0; i < mcp->count; i++)
+        mcp_source_start(mcp->sources[i], host, on_ended, mcp);
 }
 
 void mcp_renew(struct mcp *mcp)
 {
     for (size_t i = 0; i < mcp->count; i++)
-        list(mcp->sources[i]);
+        mcp_source_list(mcp->sources[i]);
 }
 
 void mcp_stop(struct mcp *mcp)
@@ -355,21 +127,15 @@ void mcp_stop(struct mcp *mcp)
         return;
     alarm_free(mcp->settle);
     mcp->settle = NULL;
-    for (size_t i = 0; i < mcp->count; i++) {
-        struct source *source = mcp->sources[i];
-        mcp_exchange_cancel(source->exchange);
-        alarm_free(source->rest);
-        mcp_link_finish(&source->link);
-        mcp_hush(&source->server);
-    }
+    for (size_t i = 0; i < mcp->count; i++)
+        mcp_source_stop(mcp->sources[i]);
 }
 
 void mcp_free(struct mcp *mcp)
 {
     for (size_t i = 0; mcp != NULL && i < mcp->count; i++) {
-        listing_finish(&mcp->sources[i]->coming);
-        listing_finish(&mcp->sources[i]->tools);
-        source_free(mcp->sources[i]);
+        mcp_source_finish(mcp->sources[i]);
+        free(mcp->sources[i]);
     }
     free(mcp);
 }
@@ -392,7 +158,7 @@ static size_t described_of(const struct catalog *catalog)
     return bytes;
 }
 
-static void offer(const struct source *source, struct tool *tool,
+static void offer(const struct mcp_source *source, struct tool *tool,
                   struct catalog *catalog, size_t *bytes)
 {
     size_t more = described(tool);
@@ -410,14 +176,14 @@ static void offer(const struct source *source, struct tool *tool,
     if (fits && catalog_add(catalog, tool, &why))
         *bytes += more;
     else
-        refuse(source, tool->name, why.text);
+        mcp_source_refuse(source, tool->name, why.text);
 }
 
 void mcp_offer(const struct mcp *mcp, struct catalog *catalog)
 {
     size_t bytes = described_of(catalog);
     for (size_t i = 0; i < mcp->count; i++) {
-        const struct source *source = mcp->sources[i];
+        const struct mcp_source *source = mcp->sources[i];
         for (size_t k = 0; k < source->tools.count; k++)
             offer(source, source->tools.tools[k], catalog, &bytes);
     }
@@ -426,7 +192,7 @@ void mcp_offer(const struct mcp *mcp, struct catalog *catalog)
 bool mcp_expects(const struct mcp *mcp, struct view name)
 {
     for (size_t i = 0; i < mcp->count; i++) {
-        const struct source *source = mcp->sources[i];
+        const struct mcp_source *source = mcp->sources[i];
         CLEANUP(buf_finish) struct buf own;
         buf_init(&own, MAX_NAME_BYTES);
         mcp_tool_name(&source->server, "", &own);

@@ -1,9 +1,6 @@
 /* mcp.h - the servers of tools that the operator has set up, and what they
  * list.
  *
- *   of each: LISTING --> RESTING --> LISTING, until it has told its tools
- *            LISTED --> LISTING, when it is asked to (HUP)
- *
  * A server that is away has no tools until it answers; one that goes away later
  * keeps them. What a list says counts for jobs that begin then. */
 #ifndef CONSUMER_MCP_H

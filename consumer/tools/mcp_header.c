@@ -13,6 +13,7 @@ enum {
     MOST_DEPTH = 32,
     MOST_NAME = 64,
     MOST_VALUE = 4 << 10, /* more is for the body alone: servers cut there */
+    MOST_LINE = 2 * MOST_VALUE, /* in Base64 */
 };
 
 /* ------------------------------------------------------------------- lines */
@@ -44,7 +45,7 @@ void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
                    const char *name, struct view value)
 {
     CLEANUP(buf_finish) struct buf line;
-    buf_init(&line, 2 * MOST_VALUE);
+    buf_init(&line, MOST_LINE);
     buf_printf(&line, "%s%s: ", prefix, name);
     if (is_plain(value))
         buf_add(&line, value);

@@ -81,9 +81,14 @@ void mcp_reply_finish(struct mcp_reply *reply)
     *reply = (struct mcp_reply){ 0 };
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static struct view without_blanks(struct view bytes)
 {
-    while (bytes.len > 0 && memchr(" \t\r\n", bytes.data[0], 4) != NULL) {
+    while (bytes.len > 0 && is_blank(bytes.data[0])) {
         bytes.data++;
         bytes.len--;
     }

@@ -110,7 +110,9 @@ def test_code_calls_tools(server):
         for name, code, shown in GIVES:
             assert run(stack, code) == shown, name
         for name, code, sentence in RAISES[: -1 if server.deaf else None]:
-            said = run(stack, f"try: {code}\nexcept (ToolError, TypeError) as e: print(e)")
+            said = run(
+                stack, f"try: {code}\nexcept (ToolError, TypeError) as e: print(e)"
+            )
             assert sentence in said, name
         assert server.asked()[0] == {"tool": "add", "a": 3, "b": 2}
 
@@ -225,9 +227,7 @@ def test_a_server_that_comes_later():
             consumer = stack.consumer(hold_ms=300, max_attempts=50)
             consumer.wait_for('"mcp.away"')
             assert run(stack, "'late_say' in globals()") == "False"
-            job = stack.submit(
-                kind="code", cells=["late_say('x')"], tools=["late_say"]
-            )
+            job = stack.submit(kind="code", cells=["late_say('x')"], tools=["late_say"])
             consumer.wait_for('"job.parked"')
             unknown = stack.run(kind="code", cells=["1"], tools=["other_say"])
             assert unknown["error"]["code"] == "unknown_tool"
