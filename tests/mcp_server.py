@@ -58,7 +58,7 @@ def say(words: str) -> str:
     return words
 
 
-@server.tool(annotations=types.ToolAnnotations(**{"readOnlyHint": True}))
+@server.tool(annotations=types.ToolAnnotations(readOnlyHint=True))
 def look(city: str) -> dict:
     note(tool="look", city=city)
     return {"city": city, "degrees": 21}

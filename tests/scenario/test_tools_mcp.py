@@ -247,8 +247,8 @@ def test_a_job_that_waits_in_vain():
 
 
 def test_hup_lists_anew_and_running_jobs_keep_theirs():
-    """The other generation's server in its place has the same tools, and here
-    other ones are wanted of it: what counts is when a job began."""
+    """What counts is when a job began: for its code, and for its model."""
+    call = {"id": "c2", "index": 0, "name": "w_say", "arguments": '{"words": "x"}'}
     with Server("new") as server:
         server.process.stop()
         with stack_with(w={"url": server.url}) as stack:
@@ -256,6 +256,7 @@ def test_hup_lists_anew_and_running_jobs_keep_theirs():
             stack.model.script(
                 [
                     {"tool_calls": [call_of("'w_say' in globals()")], "delay_ms": 3000},
+                    {"tool_calls": [call]},
                     {"text": "no"},
                 ]
             )
@@ -265,4 +266,8 @@ def test_hup_lists_anew_and_running_jobs_keep_theirs():
             consumer.signal(signal.SIGHUP)
             consumer.wait_for('"mcp.listed"')
             assert run(stack, "'w_say' in globals()") == "True"
-            assert stack.result(job)["cells"][0]["result"] == "False"
+            result = stack.result(job)
+            assert result["cells"][0]["result"] == "False"
+            told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+            assert 'there is no tool "w_say"' in told[1], told
+            assert server.asked() == []
