@@ -3,13 +3,12 @@ generations, as the package `mcp` has them."""
 
 import json
 import os
-import signal
 import tempfile
 
 import pytest
 from pypi import python_with
 from servers import Process, free_ports, wait_until
-from stack import Stack, call_of
+from stack import Stack
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(HERE, "..", "mcp_server.py")
@@ -244,30 +243,3 @@ def test_a_job_that_waits_in_vain():
         stack.consumer(hold_ms=50, max_attempts=3)
         result = stack.run(kind="code", cells=["1"], tools=["w_say"])
         assert result["error"]["code"] == "tool_unavailable", result
-
-
-def test_hup_lists_anew_and_running_jobs_keep_theirs():
-    """What counts is when a job began: for its code, and for its model."""
-    call = {"id": "c2", "index": 0, "name": "w_say", "arguments": '{"words": "x"}'}
-    with Server("new") as server:
-        server.process.stop()
-        with stack_with(w={"url": server.url}) as stack:
-            consumer = stack.consumer()
-            stack.model.script(
-                [
-                    {"tool_calls": [call_of("'w_say' in globals()")], "delay_ms": 3000},
-                    {"tool_calls": [call]},
-                    {"text": "no"},
-                ]
-            )
-            job = stack.submit(prompt="is it there?")
-            stack.wait_event(job, "turn.started")
-            server.start()
-            consumer.signal(signal.SIGHUP)
-            consumer.wait_for('"mcp.listed"')
-            assert run(stack, "'w_say' in globals()") == "True"
-            result = stack.result(job)
-            assert result["cells"][0]["result"] == "False"
-            told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
-            assert 'there is no tool "w_say"' in told[1], told
-            assert server.asked() == []

@@ -3,12 +3,13 @@ The protocol's newer generation where it does not matter."""
 
 import json
 import os
+import signal
 import tempfile
 import threading
 
 import pytest
 from servers import wait_until
-from stack import Stack
+from stack import Stack, call_of
 from web import Web
 
 MODERN = "2026-07-28"
@@ -305,6 +306,35 @@ def test_who_answers_neither_way_is_asked_again(stack):
         assert (line["why"], line["wait_ms"]) == ("HTTP 503: closed", 1000)
         server.open = True
         consumer.wait_for('"mcp.listed"')
+
+
+def test_hup_lists_anew_and_running_jobs_keep_theirs(stack):
+    """What counts is when a job began: for its code, and for its model."""
+    call = {"id": "c2", "index": 0, "name": "s_say", "arguments": "{}"}
+    with Server() as server:
+        server.open = False
+        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+            json.dump({"mcpServers": {"s": {"url": server.url}}}, file)
+        consumer = stack.consumer(tools=file.name)
+        stack.model.script(
+            [
+                {"tool_calls": [call_of("'s_say' in globals()")], "delay_ms": 3000},
+                {"tool_calls": [call]},
+                {"text": "no"},
+            ]
+        )
+        job = stack.submit(prompt="is it there?")
+        stack.wait_event(job, "turn.started")
+        server.open = True
+        consumer.signal(signal.SIGHUP)
+        consumer.wait_for('"mcp.listed"')
+        assert run(stack, "'s_say' in globals()") == "True"
+        assert "tool.started" not in stack.types(job), "it still waits"
+        result = stack.result(job)
+        assert result["cells"][0]["result"] == "False"
+        told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+        assert 'there is no tool "s_say"' in told[1], told
+        assert "tools/call" not in server.methods()
 
 
 def test_versions_that_are_not_ours(stack):
