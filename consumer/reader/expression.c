@@ -31,8 +31,9 @@ static bool is_whole(double x)
 
 static double factorial(double x)
 {
-    return is_whole(x) && x >= 0 && x <= MAX_FACTORIAL ? round(tgamma(x + 1))
-                                                       : NO_VALUE;
+    return is_whole(x) && x >= 0 && x <= (double)MAX_FACTORIAL
+               ? round(tgamma(x + 1))
+               : NO_VALUE;
 }
 
 /* With the sign of b, as in Python. */

@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 from servers import wait_until
-from stack import Stack
+from stack import TERMINAL, Stack
 from web import Web
 
 PAGE = """<!doctype html><html><head><title> A  page &amp; more </title>
@@ -261,31 +261,29 @@ def test_a_reader_has_nothing(open_stack, web):
 
 
 def test_four_read_at_once_and_the_others_wait(open_stack, web):
-    """All readers are held: more pages are fetched, and read when they go."""
+    """All pages are fetched, and read by four at a time, which are held."""
     code = f"""from concurrent.futures import ThreadPoolExecutor as T
 def one(_):
-    try: return fetch_url({web.url + '/lines'!r})['bytes'] > 0
+    try: return fetch_url({web.url + '/deep'!r})
     except ToolError as e: return str(e)
 with T(8) as t: got = list(t.map(one, range(8)))
-[g for g in got if g is not True]"""
-    before = web.seen["/lines"]
+[g for g in got if 'read' not in g]"""
+    before = web.seen["/deep"]
     job = open_stack.submit(kind="code", cells=[code])
     held = set()
-    for _ in range(600):
+
+    def all_are_held():
         for reader in readers_of(open_stack):
-            if reader.pid not in held:
-                reader.send_signal(signal.SIGSTOP)
-                held.add(reader.pid)
-        if len(held) >= 4 and web.seen["/lines"] == before + 8:
-            break
+            reader.send_signal(signal.SIGSTOP)
+            held.add(reader.pid)
+        return len(held) >= 4 and web.seen["/deep"] == before + 8
+
+    wait_until(all_are_held, 30, "eight pages and four readers")
+    assert len(held) == len(readers_of(open_stack)) == 4
+    while open_stack.state(job) not in TERMINAL:
+        for reader in readers_of(open_stack):
+            reader.send_signal(signal.SIGKILL)
         time.sleep(0.01)
-    else:
-        raise AssertionError(
-            f"{len(held)} readers, {web.seen['/lines'] - before} pages"
-        )
-    assert len(readers_of(open_stack)) <= 4
-    for reader in readers_of(open_stack):
-        reader.send_signal(signal.SIGCONT)
     cell = open_stack.result(job)["cells"][0]
     assert cell.get("result") == "[]", cell
 
