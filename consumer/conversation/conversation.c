@@ -263,6 +263,8 @@ static void apply_intent(struct conversation *conversation,
     conversation->usage.repeated_calls += conversation->asked;
     conversation->asked = true;
     conversation->last = record->last;
+    if (record->terms.len > 0)
+        conversation->terms = record->terms;
     conversation->kept = (size_t)record->kept;
     conversation->estimated = record->tokens;
 }

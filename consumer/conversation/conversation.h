@@ -64,6 +64,7 @@ struct conversation {
     struct deed *deeds;     /* of each of these */
     size_t result_count;
     struct view final;   /* by the code of the call that runs: JSON */
+    struct view terms;   /* of the last intent that had any: JSON */
     struct view last;    /* why an answer was asked for; empty: it was not */
     struct inner *inner; /* calls that code made, in order */
     size_t inner_count;

@@ -34,6 +34,9 @@ static const struct field record_fields[] = {
          "model_intent: where what is sent begins, behind the head"),
     UINT(record, tokens, 0, MAX_NUMBER,
          "model_intent: of what is sent, estimated"),
+    TEXT(record, terms, FIELD_RAW, MAX_TERMS_BYTES,
+         "model_intent: under which the model is asked, JSON, when they are "
+         "not those of the intent before it"),
     ENUM(record, brake, 0, record_brake_names,
          "tool_result: what was done because it goes round in circles"),
     TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,
