@@ -9,7 +9,8 @@ from library import job_id, pack, refused
 
 A, B = job_id(1), job_id(2)
 WEEK_MS = 7 * 24 * 3600 * 1000
-DAY_MS = 24 * 3600 * 1000
+HOUR_MS = 3600 * 1000
+DAY_MS = 24 * HOUR_MS
 
 
 # ---------------------------------------------------------------- the way
@@ -40,8 +41,10 @@ def test_a_job_goes_its_way(queue):
     assert queue.result(A) == {"v": 1}
     facts = queue.facts(A)
     assert facts["state"] == "completed"
-    assert queue.body(A) is None
     assert queue.client.xlen(queue.work()) == 0
+    for kept in ("journal", "body"):  # together they tell what was done
+        left = queue.client.pttl(f"{queue.root}{kept}:{A}")
+        assert HOUR_MS - 5000 < left <= HOUR_MS, kept
     assert DAY_MS - 5000 < queue.client.pttl(f"{queue.root}result:{A}") <= DAY_MS
     assert queue.client.pttl(f"{queue.root}job:{A}") > WEEK_MS
 

@@ -44,13 +44,16 @@ local function finish_job(job, now, end_, ends)
 
     redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
     redis.call("PEXPIRE", root .. "events:" .. job.id, DAY_TEXT)
+    -- With its journal: what was done is of no use without what was asked.
+    local kept_ms = failed and ttl_ms or has_journal(job) and HOUR_MS or nil
     if has_journal(job) then
-        redis.call("PEXPIRE", root .. "journal:" .. job.id,
-            text(failed and ttl_ms or HOUR_MS))
+        redis.call("PEXPIRE", root .. "journal:" .. job.id, text(kept_ms))
     end
+    if kept_ms then redis.call("PEXPIRE", body_key(job), text(kept_ms)) end
     if failed then
-        redis.call("PEXPIRE", body_key(job), text(ttl_ms))
         bury(root, job.queue, job.id, now, facts_ttl_ms)
+    elseif kept_ms then
+        -- It goes with its journal.
     elseif ends then
         ends.bodies[#ends.bodies + 1] = body_key(job)
     else
