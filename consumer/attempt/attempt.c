@@ -99,6 +99,21 @@ const struct catalog *attempt_catalog(const struct attempt *attempt)
                                              : &toolset->catalog;
 }
 
+struct terms attempt_terms(const struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    return (struct terms){
+        .prompts = &consumer->prompts,
+        .catalog = attempt_catalog(attempt),
+        .tools = attempt->tools,
+        .functions = buf_view(&attempt->functions),
+        .endpoint = attempt->endpoint,
+        .max_turns = consumer->settings.max_turns,
+        .max_tokens = consumer->settings.max_tokens,
+        .repeats = consumer->settings.repeats,
+    };
+}
+
 struct holding attempt_holding(const struct attempt *attempt)
 {
     return (struct holding){ view_of(attempt->id), attempt->epoch };
@@ -333,61 +348,12 @@ enum turn attempt_wait(struct attempt *attempt, const struct err *why,
     return attempt_go(attempt, holds ? PAUSING : PARKING);
 }
 
-static struct err why_of_cell(size_t number, const struct cell *cell)
+static enum turn end_decided(struct attempt *attempt)
 {
-    struct err why = { 0 };
-    if (cell->reason.len > 0)
-        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu: %.*s", number,
-                VIEW_ARG(cell->reason));
-    else if (cell->status == CELL_ERROR)
-        err_set(&why, ERR_REJECT, "cell_failed", "cell %zu raised %.*s", number,
-                VIEW_ARG(cell->error.name));
-    else
-        err_set(&why, ERR_REJECT, "cell_failed",
-                "cell %zu ended with status \"%s\"", number,
-                cell_status_names[cell->status]);
-    return why;
-}
-
-/* With the answer that was asked for. */
-static enum turn end_stopped(struct attempt *attempt)
-{
-    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
     struct err why;
-    if (view_is(conversation->last, "loop"))
-        err_set(&why, ERR_REJECT, "loop",
-                "the model went round in circles: the same, with the same "
-                "outcome, more than %llu times",
-                (unsigned long long)attempt->consumer->settings.repeats);
-    else
-        err_set(&why, ERR_REJECT, "turn_limit",
-                "the model asked for another turn after %llu, the most it has",
-                (unsigned long long)conversation->turn - 1);
-    return end_as(attempt, STATE_INCOMPLETE, &why);
-}
-
-static enum turn decide_end(struct attempt *attempt)
-{
-    static const struct err cut = {
-        ERR_REJECT, "token_limit",
-        "the model's reply reached its maximum length"
-    };
-    const struct conversation *conversation = &attempt->conversation;
-    const struct record *failure = conversation_failure(conversation);
-    if (conversation->last.len > 0)
-        return end_stopped(attempt);
-    if (conversation->cut)
-        return end_as(attempt, STATE_INCOMPLETE, &cut);
-    if (conversation_is_idle(conversation)) {
-        struct err idle;
-        err_set(&idle, ERR_REJECT, "no_action",
-                "%d replies in a row could not be acted on", MAX_IDLE);
-        return end_as(attempt, STATE_INCOMPLETE, &idle);
-    }
-    if (failure == NULL)
-        return end_as(attempt, STATE_COMPLETED, NULL);
-    struct err why = why_of_cell(conversation->result_count, &failure->cell);
-    return end_as(attempt, STATE_FAILED, &why);
+    int status = decide_end(&attempt->conversation, &terms, &why);
+    return end_as(attempt, status, &why);
 }
 
 static enum turn step_deciding(struct attempt *attempt)
@@ -397,11 +363,11 @@ static enum turn step_deciding(struct attempt *attempt)
         return attempt_go(attempt, ACTING);
     if (next == NEXT_CALL)
         return attempt_go(
-            attempt, use_is_of_model(conversation_call(&attempt->conversation))
+            attempt, decide_is_tool(conversation_call(&attempt->conversation))
                          ? GATHERING
                          : PREPARING);
     if (next == NEXT_END)
-        return decide_end(attempt);
+        return end_decided(attempt);
     return attempt_go(attempt, ASKING);
 }
 
@@ -472,6 +438,7 @@ static void on_journaled(void *owner, const redisReply *reply,
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
     } else {
+        buf_finish(&attempt->record); /* thousands wait for a reply then */
         attempt_landed(attempt, reply, why);
     }
 }

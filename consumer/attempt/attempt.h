@@ -33,9 +33,7 @@
 #include "consumer/attempt/progress.h"
 #include "consumer/attempt/result.h"
 #include "consumer/consumer.h"
-#include "consumer/conversation/ask.h"
-#include "consumer/conversation/conversation.h"
-#include "consumer/model/model.h"
+#include "consumer/conversation/decide.h"
 #include "consumer/queue/partition.h"
 #include "consumer/session/session.h"
 
@@ -193,6 +191,8 @@ void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
 
 /* What the job may use of it is for its tools to say. */
 const struct catalog *attempt_catalog(const struct attempt *attempt);
+/* What else its next step depends on, see decide.h. */
+struct terms attempt_terms(const struct attempt *attempt);
 struct holding attempt_holding(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */
 /* Encodes into attempt->record; false: it does not fit, the attempt fails. */
@@ -205,8 +205,6 @@ void attempt_journal(struct attempt *attempt, const char *type,
 struct event_data attempt_started(const struct attempt *attempt);
 /* use.c, use_code.c, use_model.c: tools other than Python. */
 attempt_step step_gathering;
-/* The model calls one of them. */
-bool use_is_of_model(const struct call *call);
 /* The code of a cell asks for one. */
 void use_ask(struct attempt *attempt, struct view call,
              const struct frame *frame, bool past);

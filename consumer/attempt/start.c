@@ -71,11 +71,6 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
 
 /* ---------------------------------------------------------------- loading */
 
-static uint64_t least(uint64_t wish, uint64_t most)
-{
-    return wish == 0 || (most != 0 && wish > most) ? most : wish;
-}
-
 static void open_session(struct attempt *attempt);
 
 /* All that is missing may still come, from servers that are away. */
@@ -117,16 +112,9 @@ static bool offer_tools(struct attempt *attempt, struct err *err)
 static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
-    if (attempt->body.len == 0)
-        return err_set(err, ERR_REJECT, "bad_message",
-                       "the job has no bytes: submit it again");
-    if (!job_decode(job, buf_view(&attempt->body), &attempt->arena, err))
-        return false;
-    if (!view_is(job->id, attempt->id))
-        return err_set(err, ERR_REJECT, "id_mismatch",
-                       "the body is of job %.*s, it was submitted as %s",
-                       VIEW_ARG(job->id), attempt->id);
-    if (!conversation_init(&attempt->conversation, job, err))
+    if (!decide_job(job, view_of(attempt->id), buf_view(&attempt->body),
+                    &attempt->arena, err) ||
+        !conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
     uint64_t own = job->limits.deadline_ms;
@@ -302,11 +290,11 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .store = &attempt->store,
         .names = &consumer->names,
         .job = view_of(attempt->id),
-        .limits = { .memory_bytes =
-                        least(limits->memory_bytes, settings->memory_bytes) },
+        .limits = { .memory_bytes = terms_least(limits->memory_bytes,
+                                                settings->memory_bytes) },
         .files = attempt->job.files,
         .away_ms = settings->away_ms,
-        .cell_ms = least(limits->cell_ms, settings->cell_ms),
+        .cell_ms = terms_least(limits->cell_ms, settings->cell_ms),
         .tools = buf_view(&attempt->offered),
         .key = { tenant, attempt->job.session },
         .holding = attempt_holding(attempt),

@@ -2,10 +2,7 @@
 #include <string.h>
 
 #include "consumer/attempt/attempt.h"
-#include "consumer/conversation/arguments.h"
 #include "consumer/conversation/observation.h"
-#include "consumer/conversation/prompt.h"
-#include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
 enum { EVENT_CODE_BYTES = 32 << 10 };
@@ -40,45 +37,15 @@ static enum turn observe(struct attempt *attempt, const struct call *call,
                                              : AGAIN;
 }
 
+/* why: NULL, the brake has forbidden it. */
 static enum turn refuse(struct attempt *attempt, const struct call *call,
-                        const char *sentence)
+                        const struct err *why)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, 2048);
-    buf_printf(&text, "Error: %s. The call was not run.", sentence);
-    return observe(attempt, call, buf_view(&text), BRAKED_NOT);
-}
-
-/* It was done, and led nowhere, often enough. */
-static bool is_forbidden(const struct attempt *attempt, const struct call *call)
-{
-    const struct conversation *conversation = &attempt->conversation;
-    uint64_t action =
-        brake_action(view_of(call->tool), buf_view(&attempt->code));
-    return attempt->job.kind == JOB_CONVERSATION && !call->intended &&
-           brake_before(conversation->deeds, conversation->result_count, action,
-                        attempt->consumer->settings.repeats) == BRAKE_FORBID;
-}
-
-/* The code of the call, into attempt->code. */
-static bool read_code(struct attempt *attempt, const struct call *call,
-                      struct err *err)
-{
-    buf_finish(&attempt->code);
-    buf_init(&attempt->code, MAX_CODE_BYTES);
-    if (call->is_code) {
-        buf_add(&attempt->code, call->arguments);
-        return true;
-    }
-    if (!arguments_text(call->arguments, TOOL_PYTHON_CODE, true, &attempt->code,
-                        err))
-        return false;
-    if (!buf_ok(&attempt->code))
-        return err_set(err, ERR_REJECT, "too_large",
-                       "the code is larger than %d bytes", MAX_CODE_BYTES);
-    return attempt->code.len > 0 ||
-           err_set(err, ERR_REJECT, "missing_field",
-                   "the argument \"%s\" is empty", TOOL_PYTHON_CODE);
+    decide_refusal(call, why, &text);
+    return observe(attempt, call, buf_view(&text),
+                   why == NULL ? BRAKED_FORBID : BRAKED_NOT);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -111,11 +78,13 @@ enum turn step_preparing(struct attempt *attempt)
     struct err err;
     if (!attempt->begun) {
         attempt->begun = true;
-        if (!read_code(attempt, call, &err))
-            return refuse(attempt, call, err.text);
-        if (is_forbidden(attempt, call))
-            return observe(attempt, call, view_of(prompt_forbidden),
-                           BRAKED_FORBID);
+        struct terms terms = attempt_terms(attempt);
+        buf_finish(&attempt->code);
+        enum verdict verdict = decide_code(&attempt->conversation, &terms, call,
+                                           &attempt->code, &err);
+        if (verdict != VERDICT_RUN)
+            return refuse(attempt, call,
+                          verdict == VERDICT_REFUSE ? &err : NULL);
         attempt->sent_before = call->intended;
         if (call->intended)
             return attempt_go(attempt, RUNNING);
@@ -190,16 +159,6 @@ enum turn step_running(struct attempt *attempt)
 
 /* ------------------------------------------------------------- observing */
 
-static bool leads_nowhere(const struct attempt *attempt,
-                          const struct record *record)
-{
-    const struct conversation *conversation = &attempt->conversation;
-    struct deed deed =
-        brake_deed(brake_action(record->tool, record->cell.code), record);
-    return brake_hints(conversation->deeds, conversation->result_count, &deed,
-                       attempt->consumer->settings.repeats);
-}
-
 static void compose_result(struct attempt *attempt)
 {
     const struct call *call = conversation_call(&attempt->conversation);
@@ -210,8 +169,10 @@ static void compose_result(struct attempt *attempt)
     observation_write(&text, &record);
     if (attempt->job.kind != JOB_CODE)
         record.observation = buf_view(&text);
-    if (attempt->job.kind == JOB_CONVERSATION &&
-        leads_nowhere(attempt, &record))
+    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
+    if (decide_hint(conversation, conversation->result_count, &terms,
+                    record.cell.code, &record))
         record.brake = BRAKED_HINT;
     attempt_compose(attempt, &record);
 }

@@ -99,47 +99,16 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 
 /* ----------------------------------------------------------------- asking */
 
-static uint64_t least(uint64_t wish, uint64_t most)
-{
-    return wish == 0 || (most != 0 && wish > most) ? most : wish;
-}
-
-/* Why this turn is to be an answer; "": it need not be. */
-static const char *last_reason(const struct attempt *attempt)
-{
-    const struct settings *settings = &attempt->consumer->settings;
-    const struct conversation *conversation = &attempt->conversation;
-    uint64_t most = least(attempt->job.limits.max_turns, settings->max_turns);
-    if (conversation->turn >= most)
-        return "turn_limit";
-    if (brake_before(conversation->deeds, conversation->result_count, 0,
-                     settings->repeats) == BRAKE_LAST)
-        return "loop";
-    return "";
-}
-
 static bool make_call(struct attempt *attempt, struct err *err)
 {
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
                                                 .on_done = on_model_done };
-    const struct ask ask = {
-        .prompts = &attempt->consumer->prompts,
-        .functions = buf_view(&attempt->functions),
-        .tools = attempt->tools,
-        .window = attempt->endpoint->window,
-        .last = *last_reason(attempt) != '\0',
-        .squeeze = attempt->squeezing,
-    };
-    if (!ask_write(&attempt->conversation, &ask, &attempt->asked_for, err))
+    struct terms terms = attempt_terms(attempt);
+    struct model_request request;
+    if (!decide_request(&attempt->conversation, &terms, attempt->squeezing,
+                        &attempt->asked_for, &request, err))
         return false;
-    struct model_request request = {
-        .messages = attempt->asked_for.messages,
-        .tools = attempt->tools,
-        .last = ask.last,
-        .max_tokens = least(attempt->job.limits.max_tokens,
-                            attempt->consumer->settings.max_tokens),
-    };
     attempt->call = model_call_new(attempt->consumer->http, attempt->endpoint,
                                    &request, events, attempt, err);
     json_decref(attempt->asked_for.messages);
@@ -194,6 +163,27 @@ static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
     return attempt_wait(attempt, &why, wait_ms, resume);
 }
 
+/* The terms only where they are news: most turns have those of the last. */
+static bool compose_intent(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
+    CLEANUP(buf_finish) struct buf text;
+    struct record intent = {
+        .kind = RECORD_MODEL_INTENT,
+        .attempt = attempt->number,
+        .turn = next_turn(attempt),
+        .last = view_of(decide_last(conversation, &terms)),
+        .kept = attempt->asked_for.kept,
+        .tokens = attempt->asked_for.tokens,
+        .hash = view_of(model_call_hash(attempt->call)),
+    };
+    terms_write(&terms, conversation, &text);
+    if (!view_equal(buf_view(&text), conversation->terms))
+        intent.terms = buf_view(&text);
+    return attempt_compose(attempt, &intent);
+}
+
 enum turn step_asking(struct attempt *attempt)
 {
     struct err err;
@@ -208,14 +198,7 @@ enum turn step_asking(struct attempt *attempt)
     if (!make_call(attempt, &err))
         return attempt_fail(attempt, &err);
     attempt->squeezing = false;
-    struct record intent = { .kind = RECORD_MODEL_INTENT,
-                             .attempt = attempt->number,
-                             .turn = next_turn(attempt),
-                             .last = view_of(last_reason(attempt)),
-                             .kept = attempt->asked_for.kept,
-                             .tokens = attempt->asked_for.tokens,
-                             .hash = view_of(model_call_hash(attempt->call)) };
-    if (!attempt_compose(attempt, &intent))
+    if (!compose_intent(attempt))
         return AGAIN;
     struct event_data data = { .turn = next_turn(attempt) };
     attempt_journal(attempt, "turn.started", &data);

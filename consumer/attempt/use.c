@@ -166,21 +166,6 @@ static void on_done(void *owner, struct view data, const struct err *why)
     write_result(use);
 }
 
-const struct tool *use_find(const struct attempt *attempt, struct view name,
-                            struct err *err)
-{
-    const struct tool *tool = catalog_find(attempt_catalog(attempt), name);
-    const struct view *wanted = attempt->job.tools.items;
-    bool offered = attempt->job.tools.count == 0;
-    for (size_t i = 0; i < attempt->job.tools.count; i++)
-        offered |= view_equal(wanted[i], name);
-    if (tool != NULL && (offered || tool->always))
-        return tool;
-    err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%.*s\"",
-            VIEW_ARG(view_head(name, 64)));
-    return NULL;
-}
-
 bool use_prepare(struct use *use, struct view arguments, struct err *err)
 {
     use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,

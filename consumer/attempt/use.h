@@ -53,10 +53,6 @@ struct use *use_new(struct attempt *attempt, const struct use_side *side,
                     struct view call, uint64_t number);
 void use_free(struct use *use);
 
-/* The tool of that name, if the job may use it. Error: unknown_tool. */
-const struct tool *use_find(const struct attempt *attempt, struct view name,
-                            struct err *err);
-
 /* Makes the call ready, with use->tool. Error: a sentence for whoever asks. */
 bool use_prepare(struct use *use, struct view arguments, struct err *err);
 /* The intent, then the call; or, after a crash, what the tool says. */

@@ -96,7 +96,9 @@ static bool make_call(struct attempt *attempt, struct view call,
                       const struct frame *frame, const char *hash,
                       const struct inner *known, struct err *err)
 {
-    const struct tool *tool = use_find(attempt, frame->name, err);
+    struct terms terms = attempt_terms(attempt);
+    const struct tool *tool =
+        terms_tool(&terms, &attempt->job, frame->name, err);
     if (tool == NULL)
         return false;
     if (is_too_much(attempt))

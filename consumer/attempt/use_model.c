@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "consumer/attempt/use.h"
-#include "consumer/conversation/arguments.h"
 #include "consumer/conversation/observation.h"
-#include "consumer/conversation/prompt.h"
-#include "consumer/conversation/tools.h"
 
 enum { EVENT_ARGUMENTS_BYTES = 4 << 10 };
 
@@ -39,18 +36,16 @@ static void result(const struct use *use, struct record *record,
     const struct attempt *attempt = use->attempt;
     const struct conversation *conversation = &attempt->conversation;
     name_call(use, record);
-    if (record->brake == BRAKED_FORBID)
-        buf_add(observation, view_of(prompt_forbidden));
-    else if (record->failed)
-        buf_printf(observation, "Error: %s.", use->why.text);
+    if (record->failed)
+        decide_refusal(call_of(use),
+                       record->brake == BRAKED_FORBID ? NULL : &use->why,
+                       observation);
     else
         observation_of_value(observation, buf_view(&use->data));
     record->observation = buf_view(observation);
-    struct deed deed =
-        brake_deed(brake_action(record->tool, use->arguments), record);
-    if (record->brake == BRAKED_NOT &&
-        brake_hints(conversation->deeds, conversation->result_count, &deed,
-                    attempt->consumer->settings.repeats))
+    struct terms terms = attempt_terms(attempt);
+    if (decide_hint(conversation, conversation->result_count, &terms,
+                    use->arguments, record))
         record->brake = BRAKED_HINT;
 }
 
@@ -76,68 +71,27 @@ static const struct use_side side = { intend, result, answer };
 
 /* ------------------------------------------------------------------ asking */
 
-/* To the sentence that there is no such tool. False. */
-static bool name_known(const struct attempt *attempt, struct err *err)
-{
-    CLEANUP(buf_finish) struct buf known;
-    struct err said = *err;
-    buf_init(&known, sizeof(said.text));
-    tools_names(attempt->tools, &known);
-    return err_set(err, ERR_REJECT, "unknown_tool", "%s; there is: %.*s",
-                   said.text, VIEW_ARG(buf_view(&known)));
-}
-
-/* The only argument that the tool needs, when it is a text. */
-static const char *only_text(const struct tool *tool)
-{
-    const json_t *parameters = json_object_get(tool->function, "parameters");
-    const json_t *required = json_object_get(parameters, "required");
-    const char *name = json_string_value(json_array_get(required, 0));
-    const json_t *property =
-        json_object_get(json_object_get(parameters, "properties"), name);
-    const char *type = json_string_value(json_object_get(property, "type"));
-    bool is_text = type != NULL && strcmp(type, "string") == 0;
-    return json_array_size(required) == 1 && is_text ? name : NULL;
-}
-
-static bool prepare(struct use *use, const struct call *call, struct err *err)
-{
-    CLEANUP(buf_finish) struct buf arguments;
-    buf_init(&arguments, MAX_RECORD_BYTES);
-    use->tool = use_find(use->attempt, view_of(call->tool), err);
-    if (use->tool == NULL)
-        return name_known(use->attempt, err);
-    return arguments_object(call->arguments, only_text(use->tool), &arguments,
-                            err) &&
-           use_prepare(use, buf_view(&arguments), err);
-}
-
 static void begin_call(struct attempt *attempt, const struct call *call)
 {
-    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
     struct err err = { .kind = ERR_NONE };
+    CLEANUP(buf_finish) struct buf arguments;
     struct use *use = use_new(attempt, &side, view_of(call->id), 0);
     use->arguments = call->arguments;
-    enum brake brake =
-        brake_before(conversation->deeds, conversation->result_count,
-                     brake_action(view_of(call->tool), call->arguments),
-                     attempt->consumer->settings.repeats);
-    if (!prepare(use, call, &err)) {
+    enum verdict verdict = decide_tool(&attempt->conversation, &terms, call,
+                                       &use->tool, &arguments, &err);
+    if (verdict == VERDICT_REFUSE ||
+        !use_prepare(use, buf_view(&arguments), &err)) {
         use_fail(use, &err);
     } else if (call->intended) {
         use_resume(use);
-    } else if (brake == BRAKE_FORBID) {
+    } else if (verdict == VERDICT_FORBID) {
         use->brake = BRAKED_FORBID;
         err_set(&err, ERR_REJECT, "loop", "it was done often enough");
         use_fail(use, &err);
     } else {
         use_begin(use);
     }
-}
-
-bool use_is_of_model(const struct call *call)
-{
-    return !call->is_code && strcmp(call->tool, TOOL_PYTHON) != 0;
 }
 
 enum turn step_gathering(struct attempt *attempt)
@@ -150,7 +104,7 @@ enum turn step_gathering(struct attempt *attempt)
         return WAIT;
     attempt->begun = true;
     for (const struct call *call = conversation_call(conversation);
-         call < end && use_is_of_model(call); call++)
+         call < end && decide_is_tool(call); call++)
         if (!call->answered)
             begin_call(attempt, call);
     return WAIT;

@@ -1,14 +1,11 @@
 /* ask.c - what the model is sent. */
 #include "consumer/conversation/ask.h"
 
-#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
 #include "schemas/message/limits.h"
 
-/* Of the first message of the user, so that the instructions stay as they are:
- * endpoints charge less for a beginning that they know. */
-static enum language language_asked(const struct conversation *conversation)
+enum language ask_language(const struct conversation *conversation)
 {
     size_t i;
     json_t *message;
@@ -35,7 +32,7 @@ static json_t *whole(const struct conversation *conversation,
                json_is_string(json_object_get(first, "content"));
     CLEANUP(buf_finish) struct buf system;
     prompt_write(&system, ask->prompts, conversation->job,
-                 language_asked(conversation), ask->functions,
+                 ask_language(conversation), ask->functions,
                  own ? reply_json_text(first, "content") : VIEW(""));
     add_text(all, "system", buf_view(&system));
     for (size_t i = own; i < json_array_size(conversation->messages); i++)

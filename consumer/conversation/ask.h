@@ -4,6 +4,7 @@
 #define CONSUMER_ASK_H
 
 #include "consumer/conversation/conversation.h"
+#include "consumer/conversation/prompt.h"
 
 struct ask {
     const struct prompts *prompts;
@@ -19,6 +20,11 @@ struct asked_for {
     size_t kept;      /* see window_cut() */
     uint64_t tokens;  /* our estimate, as it is */
 };
+
+/* The instructions' language: that of the first message of the user, so that
+ * they stay as they are: endpoints charge less for a beginning that they know.
+ */
+enum language ask_language(const struct conversation *conversation);
 
 /* Error: model_context, there is nothing more that can be left out. */
 bool ask_write(const struct conversation *conversation, const struct ask *ask,

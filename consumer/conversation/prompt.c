@@ -132,12 +132,21 @@ static void add_files(struct buf *out, const struct job *job)
                    files[i].mime.len > 0 ? ", " : "", VIEW_ARG(files[i].mime));
 }
 
+const char *prompt_text(const struct prompts *prompts, int mode,
+                        enum language language, bool *own)
+{
+    const char *text = prompts->texts[mode][language];
+    *own = text != NULL;
+    return text != NULL ? text : ours[mode][language].text;
+}
+
 void prompt_write(struct buf *out, const struct prompts *prompts,
                   const struct job *job, enum language language,
                   struct view functions, struct view own)
 {
-    const char *text = prompts->texts[job->mode][language];
-    struct view chosen = view_of(text ? text : ours[job->mode][language].text);
+    bool operators;
+    struct view chosen =
+        view_of(prompt_text(prompts, job->mode, language, &operators));
     while (chosen.len > 0 && chosen.data[chosen.len - 1] == '\n')
         chosen.len--;
     buf_init(out, (size_t)MAX_JOB_BYTES * 2);

@@ -25,6 +25,11 @@ void prompts_finish(struct prompts *prompts);
 /* Of a text that a user wrote: most of its letters are Han, none are kana. */
 enum language language_of(struct view text);
 
+/* The instructions without what is added to them. own: they are the operator's.
+ */
+const char *prompt_text(const struct prompts *prompts, int mode,
+                        enum language language, bool *own);
+
 /* Initializes out. functions: stubs of what code may call; own: the system
  * message of the job; each may be empty. */
 void prompt_write(struct buf *out, const struct prompts *prompts,

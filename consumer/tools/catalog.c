@@ -130,13 +130,19 @@ static bool is_wanted(const struct tool *tool, const struct list *names)
     return names->count == 0 || tool->always;
 }
 
+void catalog_functions(const struct catalog *catalog, const struct list *names,
+                       json_t *functions)
+{
+    for (size_t i = 0; i < catalog->count; i++)
+        if (is_wanted(catalog->items[i], names))
+            json_array_append(functions, catalog->items[i]->function);
+}
+
 void catalog_describe(const struct catalog *catalog, const struct list *names,
                       struct buf *out)
 {
     json_t *functions = json_array();
-    for (size_t i = 0; i < catalog->count; i++)
-        if (is_wanted(catalog->items[i], names))
-            json_array_append(functions, catalog->items[i]->function);
+    catalog_functions(catalog, names, functions);
     char *text = json_dumps(functions, JSON_COMPACT);
     if (text != NULL && json_array_size(functions) > 0)
         buf_add(out, view_of(text));

@@ -31,8 +31,11 @@ void catalog_finish(struct catalog *catalog);
 const struct tool *catalog_find(const struct catalog *catalog,
                                 struct view name);
 
-/* As FRAME_RUN has them: a JSON list, "" when there is none. names: of struct
- * view, the ones that a job wants; no names: all. */
+/* Appends to functions what a model is told of them. names: of struct view, the
+ * ones that a job wants; no names: all. */
+void catalog_functions(const struct catalog *catalog, const struct list *names,
+                       json_t *functions);
+/* As FRAME_RUN has them: these as JSON text, "" when there is none. */
 void catalog_describe(const struct catalog *catalog, const struct list *names,
                       struct buf *out);
 

@@ -1,0 +1,231 @@
+/* decide.c - what is done next, from a conversation and its terms alone. */
+#include "consumer/conversation/decide.h"
+
+#include <string.h>
+
+#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/tools.h"
+#include "schemas/message/limits.h"
+
+bool decide_job(struct job *job, struct view id, struct view body,
+                struct arena *arena, struct err *err)
+{
+    if (body.len == 0)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "the job has no bytes: submit it again");
+    if (!job_decode(job, body, arena, err))
+        return false;
+    return view_equal(job->id, id) ||
+           err_set(err, ERR_REJECT, "id_mismatch",
+                   "the body is of job %.*s, it was submitted as %.*s",
+                   VIEW_ARG(job->id), VIEW_ARG(id));
+}
+
+/* ----------------------------------------------------------------- asking */
+
+const char *decide_last(const struct conversation *conversation,
+                        const struct terms *terms)
+{
+    uint64_t wish = conversation->job->limits.max_turns;
+    if (conversation->turn >= terms_least(wish, terms->max_turns))
+        return "turn_limit";
+    if (brake_before(conversation->deeds, conversation->result_count, 0,
+                     terms->repeats) == BRAKE_LAST)
+        return "loop";
+    return "";
+}
+
+bool decide_request(const struct conversation *conversation,
+                    const struct terms *terms, bool squeeze,
+                    struct asked_for *asked, struct model_request *request,
+                    struct err *err)
+{
+    const struct ask ask = {
+        .prompts = terms->prompts,
+        .functions = terms->functions,
+        .tools = terms->tools,
+        .window = terms->endpoint->window,
+        .last = *decide_last(conversation, terms) != '\0',
+        .squeeze = squeeze,
+    };
+    if (!ask_write(conversation, &ask, asked, err))
+        return false;
+    *request = (struct model_request){
+        .messages = asked->messages,
+        .tools = terms->tools,
+        .last = ask.last,
+        .max_tokens = terms_least(conversation->job->limits.max_tokens,
+                                  terms->max_tokens),
+    };
+    return true;
+}
+
+/* ----------------------------------------------------------------- ending */
+
+static void why_of_cell(size_t number, const struct cell *cell, struct err *why)
+{
+    if (cell->reason.len > 0)
+        err_set(why, ERR_REJECT, "cell_failed", "cell %zu: %.*s", number,
+                VIEW_ARG(cell->reason));
+    else if (cell->status == CELL_ERROR)
+        err_set(why, ERR_REJECT, "cell_failed", "cell %zu raised %.*s", number,
+                VIEW_ARG(cell->error.name));
+    else
+        err_set(why, ERR_REJECT, "cell_failed",
+                "cell %zu ended with status \"%s\"", number,
+                cell_status_names[cell->status]);
+}
+
+/* With the answer that was asked for. */
+static void why_of_last(const struct conversation *conversation,
+                        const struct terms *terms, struct err *why)
+{
+    if (view_is(conversation->last, "loop"))
+        err_set(why, ERR_REJECT, "loop",
+                "the model went round in circles: the same, with the same "
+                "outcome, more than %llu times",
+                (unsigned long long)terms->repeats);
+    else
+        err_set(why, ERR_REJECT, "turn_limit",
+                "the model asked for another turn after %llu, the most it has",
+                (unsigned long long)conversation->turn - 1);
+}
+
+int decide_end(const struct conversation *conversation,
+               const struct terms *terms, struct err *why)
+{
+    const struct record *failure = conversation_failure(conversation);
+    *why = (struct err){ 0 };
+    if (failure != NULL) {
+        why_of_cell(conversation->result_count, &failure->cell, why);
+        return STATE_FAILED;
+    }
+    if (conversation->last.len > 0)
+        why_of_last(conversation, terms, why);
+    else if (conversation->cut)
+        err_set(why, ERR_REJECT, "token_limit",
+                "the model's reply reached its maximum length");
+    else if (conversation_is_idle(conversation))
+        err_set(why, ERR_REJECT, "no_action",
+                "%d replies in a row could not be acted on", MAX_IDLE);
+    else
+        return STATE_COMPLETED;
+    return STATE_INCOMPLETE;
+}
+
+/* ---------------------------------------------------------------- calling */
+
+bool decide_is_tool(const struct call *call)
+{
+    return !call->is_code && strcmp(call->tool, TOOL_PYTHON) != 0;
+}
+
+/* It was done, and led nowhere, often enough. */
+static bool is_forbidden(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         struct view what)
+{
+    uint64_t action = brake_action(view_of(call->tool), what);
+    return conversation->job->kind == JOB_CONVERSATION && !call->intended &&
+           brake_before(conversation->deeds, conversation->result_count, action,
+                        terms->repeats) == BRAKE_FORBID;
+}
+
+static bool read_code(const struct call *call, struct buf *code,
+                      struct err *err)
+{
+    buf_init(code, MAX_CODE_BYTES);
+    if (call->is_code) {
+        buf_add(code, call->arguments);
+        return true;
+    }
+    if (!arguments_text(call->arguments, TOOL_PYTHON_CODE, true, code, err))
+        return false;
+    if (!buf_ok(code))
+        return err_set(err, ERR_REJECT, "too_large",
+                       "the code is larger than %d bytes", MAX_CODE_BYTES);
+    return code->len > 0 ||
+           err_set(err, ERR_REJECT, "missing_field",
+                   "the argument \"%s\" is empty", TOOL_PYTHON_CODE);
+}
+
+enum verdict decide_code(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         struct buf *code, struct err *why)
+{
+    if (!read_code(call, code, why))
+        return VERDICT_REFUSE;
+    return is_forbidden(conversation, terms, call, buf_view(code))
+               ? VERDICT_FORBID
+               : VERDICT_RUN;
+}
+
+/* To the sentence that there is no such tool. False. */
+static bool name_known(const struct terms *terms, struct err *err)
+{
+    CLEANUP(buf_finish) struct buf known;
+    struct err said = *err;
+    buf_init(&known, sizeof(said.text));
+    tools_names(terms->tools, &known);
+    return err_set(err, ERR_REJECT, "unknown_tool", "%s; there is: %.*s",
+                   said.text, VIEW_ARG(buf_view(&known)));
+}
+
+/* The only argument that the tool needs, when it is a text. */
+static const char *only_text(const struct tool *tool)
+{
+    const json_t *parameters = json_object_get(tool->function, "parameters");
+    const json_t *required = json_object_get(parameters, "required");
+    const char *name = json_string_value(json_array_get(required, 0));
+    const json_t *property =
+        json_object_get(json_object_get(parameters, "properties"), name);
+    const char *type = json_string_value(json_object_get(property, "type"));
+    bool is_text = type != NULL && strcmp(type, "string") == 0;
+    return json_array_size(required) == 1 && is_text ? name : NULL;
+}
+
+static bool read_arguments(const struct conversation *conversation,
+                           const struct terms *terms, const struct call *call,
+                           const struct tool **tool, struct buf *arguments,
+                           struct err *err)
+{
+    buf_init(arguments, MAX_RECORD_BYTES);
+    *tool = terms_tool(terms, conversation->job, view_of(call->tool), err);
+    if (*tool == NULL)
+        return name_known(terms, err);
+    return arguments_object(call->arguments, only_text(*tool), arguments, err);
+}
+
+enum verdict decide_tool(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         const struct tool **tool, struct buf *arguments,
+                         struct err *why)
+{
+    if (!read_arguments(conversation, terms, call, tool, arguments, why))
+        return VERDICT_REFUSE;
+    return is_forbidden(conversation, terms, call, call->arguments)
+               ? VERDICT_FORBID
+               : VERDICT_RUN;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+void decide_refusal(const struct call *call, const struct err *why,
+                    struct buf *out)
+{
+    if (why == NULL)
+        buf_add(out, view_of(prompt_forbidden));
+    else
+        buf_printf(out, "Error: %s.%s", why->text,
+                   decide_is_tool(call) ? "" : " The call was not run.");
+}
+
+bool decide_hint(const struct conversation *conversation, size_t count,
+                 const struct terms *terms, struct view what,
+                 const struct record *result)
+{
+    struct deed deed = brake_deed(brake_action(result->tool, what), result);
+    return conversation->job->kind == JOB_CONVERSATION &&
+           result->brake == BRAKED_NOT &&
+           brake_hints(conversation->deeds, count, &deed, terms->repeats);
+}

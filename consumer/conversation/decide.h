@@ -1,0 +1,61 @@
+/* decide.h - what is done next, and what the model is told, from a conversation
+ * and its terms alone.
+ *
+ * An attempt does it; a replay compares it with what was done. So nothing here
+ * asks a clock, Redis, or anybody outside. */
+#ifndef CONSUMER_DECIDE_H
+#define CONSUMER_DECIDE_H
+
+#include "consumer/conversation/ask.h"
+#include "consumer/conversation/terms.h"
+#include "consumer/model/model.h"
+
+/* The job that was submitted under that id. Errors: what job_decode() says,
+ * id_mismatch. */
+bool decide_job(struct job *job, struct view id, struct view body,
+                struct arena *arena, struct err *err);
+
+/* Why the next turn is to be an answer, a code; "": it need not be. */
+const char *decide_last(const struct conversation *conversation,
+                        const struct terms *terms);
+
+/* The request of the next turn. asked: what is sent of the conversation;
+ * request borrows its messages, which the caller lets go. squeeze: see
+ * ask.h. Error: model_context. */
+bool decide_request(const struct conversation *conversation,
+                    const struct terms *terms, bool squeeze,
+                    struct asked_for *asked, struct model_request *request,
+                    struct err *err);
+
+/* With conversation_next() at NEXT_END: the state that the job ends in. why:
+ * zeroed when it is completed. */
+int decide_end(const struct conversation *conversation,
+               const struct terms *terms, struct err *why);
+
+/* A tool other than Python is called, by the model itself. */
+bool decide_is_tool(const struct call *call);
+
+enum verdict { VERDICT_RUN, VERDICT_REFUSE, VERDICT_FORBID };
+/* Of a call of Python: its code, into code, which is initialized. why: of
+ * VERDICT_REFUSE. */
+enum verdict decide_code(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         struct buf *code, struct err *why);
+/* Of another one: its arguments, as the tool gets them. */
+enum verdict decide_tool(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         const struct tool **tool, struct buf *arguments,
+                         struct err *why);
+
+/* What the model is told of a call that was not carried out: out is appended
+ * to. why: NULL, the brake has forbidden it. */
+void decide_refusal(const struct call *call, const struct err *why,
+                    struct buf *out);
+
+/* Whether it is told beside a result that this leads nowhere. what: the code or
+ * the arguments; count: so many deeds of the conversation were known. */
+bool decide_hint(const struct conversation *conversation, size_t count,
+                 const struct terms *terms, struct view what,
+                 const struct record *result);
+
+#endif

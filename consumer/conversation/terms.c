@@ -1,0 +1,122 @@
+/* terms.c - what an operator has set that a conversation depends on. */
+#include "consumer/conversation/terms.h"
+
+#include <string.h>
+
+#include "consumer/conversation/ask.h"
+#include "schemas/message/limits.h"
+
+/* Of what is offered, or of what code may call: the functions alone. */
+static json_t *functions_of(const struct terms *terms, const struct job *job)
+{
+    json_t *functions = json_array();
+    size_t i;
+    json_t *tool;
+    if (job->mode == MODE_CODEACT)
+        catalog_functions(terms->catalog, &job->tools, functions);
+    json_array_foreach(terms->tools, i, tool)
+        json_array_append(functions, json_object_get(tool, "function"));
+    return functions;
+}
+
+/* Words that end the names of what must not be told. */
+static bool is_secret(const char *name)
+{
+    static const char *const words[] = { "api_key",       "apikey",
+                                         "token",         "secret",
+                                         "authorization", "password",
+                                         "credentials" };
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t end = strlen(words[i]);
+        if (len >= end && strcasecmp(name + len - end, words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether any was. Depth: as deep as what was read of a file. */
+static bool hide_secrets(json_t *json)
+{
+    const char *name;
+    json_t *value;
+    size_t i;
+    bool hidden = false;
+    json_array_foreach(json, i, value)
+        hidden |= hide_secrets(value);
+    json_object_foreach(json, name, value) {
+        if (json_is_string(value) && is_secret(name)) {
+            json_string_set(value, "***");
+            hidden = true;
+        } else {
+            hidden |= hide_secrets(value);
+        }
+    }
+    return hidden;
+}
+
+static void add_parameters(json_t *json, const json_t *parameters)
+{
+    json_t *copy = json_deep_copy(parameters);
+    if (hide_secrets(copy))
+        json_object_set_new(json, "hidden", json_true());
+    json_object_set_new(json, "parameters", copy);
+}
+
+static void add_endpoint(json_t *json, const struct model_endpoint *endpoint)
+{
+    json_object_set_new(json, "model", json_string(endpoint->name));
+    json_object_set_new(json, "asked_as", json_string(endpoint->model));
+    json_object_set_new(json, "quirks",
+                        json_integer((json_int_t)endpoint->quirks));
+    json_object_set_new(json, "window",
+                        json_integer((json_int_t)endpoint->window));
+    if (endpoint->parameters != NULL)
+        add_parameters(json, endpoint->parameters);
+}
+
+static int write_piece(const char *data, size_t len, void *owner)
+{
+    return buf_append(owner, data, len) ? 0 : -1;
+}
+
+void terms_write(const struct terms *terms,
+                 const struct conversation *conversation, struct buf *out)
+{
+    const struct job *job = conversation->job;
+    bool own;
+    const char *prompt = prompt_text(terms->prompts, job->mode,
+                                     ask_language(conversation), &own);
+    json_t *json =
+        json_pack("{s:I, s:I, s:I, s:s, s:b, s:o}", "max_turns",
+                  (json_int_t)terms->max_turns, "max_tokens",
+                  (json_int_t)terms->max_tokens, "repeats",
+                  (json_int_t)terms->repeats, "prompt", prompt, "own_prompt",
+                  (int)own, "tools", functions_of(terms, job));
+    buf_init(out, MAX_TERMS_BYTES);
+    add_endpoint(json, terms->endpoint);
+    json_dump_callback(json, write_piece, out, JSON_COMPACT);
+    if (!buf_ok(out))
+        buf_clear(out);
+    json_decref(json);
+}
+
+const struct tool *terms_tool(const struct terms *terms, const struct job *job,
+                              struct view name, struct err *err)
+{
+    const struct tool *tool = catalog_find(terms->catalog, name);
+    const struct view *wanted = job->tools.items;
+    bool offered = job->tools.count == 0;
+    for (size_t i = 0; i < job->tools.count; i++)
+        offered |= view_equal(wanted[i], name);
+    if (tool != NULL && (offered || tool->always))
+        return tool;
+    err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%.*s\"",
+            VIEW_ARG(view_head(name, 64)));
+    return NULL;
+}
+
+uint64_t terms_least(uint64_t wish, uint64_t most)
+{
+    return wish == 0 || (most != 0 && wish > most) ? most : wish;
+}

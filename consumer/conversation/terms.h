@@ -1,0 +1,38 @@
+/* terms.h - what an operator has set that a conversation depends on.
+ *
+ * From the job, the journal and its terms alone follows what is done next. So
+ * an intent carries them into the journal where they are not those of the one
+ * before it, and whoever reads that can do it all again. */
+#ifndef CONSUMER_TERMS_H
+#define CONSUMER_TERMS_H
+
+#include "consumer/conversation/conversation.h"
+#include "consumer/conversation/prompt.h"
+#include "consumer/model/endpoint.h"
+#include "consumer/tools/catalog.h"
+
+struct terms {
+    const struct prompts *prompts;
+    const struct catalog *catalog; /* of tools other than Python, by mode */
+    json_t *tools;         /* that the model is offered; NULL: CodeAct mode */
+    struct view functions; /* stubs of what code may call; CodeAct mode */
+    const struct model_endpoint *endpoint; /* NULL: no model is asked */
+    uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
+    uint64_t repeats;
+};
+
+/* As JSON, into out, which it initializes; empty when that would be more than
+ * MAX_TERMS_BYTES. Neither where the endpoint is, nor its key, nor what is
+ * called so among its parameters: "hidden" says that there was some. */
+void terms_write(const struct terms *terms,
+                 const struct conversation *conversation, struct buf *out);
+
+/* The tool of that name, if the job may use it. Error: unknown_tool. */
+const struct tool *terms_tool(const struct terms *terms, const struct job *job,
+                              struct view name, struct err *err);
+
+/* least() of what a job wishes and what it may have at the most; 0: that is not
+ * said. */
+uint64_t terms_least(uint64_t wish, uint64_t most);
+
+#endif
