@@ -1,0 +1,266 @@
+/* recording.c - a job as it ran, in a file that stands alone. */
+#include "schemas/json/recording.h"
+
+#include <string.h>
+
+#include "schemas/json/base64.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/id.h"
+#include "schemas/message/journal.h"
+#include "schemas/message/limits.h"
+
+enum { RECORDING_VERSION = 1 };
+
+/* --- writing -------------------------------------------------------------- */
+
+static int write_piece(const char *data, size_t len, void *owner)
+{
+    return buf_append(owner, data, len) ? 0 : -1;
+}
+
+/* value: a reference that is taken. */
+static void add_line(struct buf *out, const char *name, json_t *value)
+{
+    json_t *line = json_object();
+
+    json_object_set_new(line, name, value);
+    json_dump_callback(line, write_piece, out, JSON_COMPACT);
+    buf_add(out, VIEW("\n"));
+    json_decref(line);
+}
+
+/* room: of the schema's struct. */
+static bool add_message(struct buf *out, const char *name,
+                        const struct schema *schema, struct view bytes,
+                        void *room, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+
+    if (!message_decode(schema, bytes, room, &arena, err))
+        return false;
+    add_line(out, name, json_from_message(schema, room));
+    return true;
+}
+
+static void add_job(struct buf *out, struct view body)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+    struct job job;
+
+    if (add_message(out, "job", &schema_job, body, &job, NULL))
+        return;
+    base64_encode(body, &text);
+    add_line(
+        out, "body",
+        json_pack("{s:s%}", "base64", text.data ? text.data : "", text.len));
+}
+
+bool recording_write(const struct recording *recording, struct buf *out,
+                     struct err *err)
+{
+    const struct view *records = recording->records.items;
+    struct record record;
+    struct result result;
+
+    add_line(out, "recording",
+             json_pack("{s:i, s:s, s:s%}", "v", RECORDING_VERSION, "by",
+                       "quern " QUERN_VERSION, "job",
+                       recording->id.data ? recording->id.data : "",
+                       recording->id.len));
+    add_job(out, recording->body);
+    for (size_t i = 0; i < recording->records.count; i++)
+        if (!add_message(out, "record", &schema_record, records[i], &record,
+                         err))
+            return err_prefix(err, "record %zu of the journal", i);
+    if (recording->result.len > 0 &&
+        !add_message(out, "result", &schema_result, recording->result, &result,
+                     err))
+        return err_prefix(err, "the result");
+    return buf_ok(out) ||
+           err_set(err, ERR_REJECT, "too_large",
+                   "the recording is larger than %zu bytes", out->max);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+struct reader {
+    struct recording *recording;
+    struct arena *arena;
+    size_t room; /* for records */
+    bool begun;  /* it has said what it is */
+};
+
+static bool bad_line(struct err *err, const char *why)
+{
+    return err_set(err, ERR_REJECT, "bad_message", "%s", why);
+}
+
+static bool read_head(struct reader *reader, const json_t *json,
+                      struct err *err)
+{
+    json_int_t v = json_integer_value(json_object_get(json, "v"));
+
+    if (v != RECORDING_VERSION)
+        return err_set(err, ERR_REJECT, "unsupported_version",
+                       "a recording of version %lld, not %d", (long long)v,
+                       RECORDING_VERSION);
+    const json_t *id = json_object_get(json, "job");
+    struct view text = { json_string_value(id), json_string_length(id) };
+
+    if (!id_parse(text, NULL))
+        return bad_line(err, "\"job\" must be the id of a job");
+    reader->recording->id = arena_copy(reader->arena, text);
+    reader->begun = true;
+    return true;
+}
+
+/* room: of the schema's struct. Empty bytes: it is not what its table says. */
+static bool read_message(struct reader *reader, const struct schema *schema,
+                         const json_t *json, void *room, struct view *bytes,
+                         struct err *err)
+{
+    CLEANUP(buf_finish) struct buf out = { .max = MAX_RECORDING_BYTES };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+
+    if (!json_to_message(schema, json, room, &arena, err) ||
+        !message_encode(schema, room, &out, err))
+        return false;
+    *bytes = arena_copy(reader->arena, buf_view(&out));
+    return true;
+}
+
+static bool read_job(struct reader *reader, const json_t *json, struct err *err)
+{
+    struct job job;
+
+    if (reader->recording->body.len > 0)
+        return bad_line(err, "a second job");
+    return read_message(reader, &schema_job, json, &job,
+                        &reader->recording->body, err);
+}
+
+static bool read_body(struct reader *reader, const json_t *json,
+                      struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDING_BYTES };
+    const json_t *text = json_object_get(json, "base64");
+
+    if (reader->recording->body.len > 0)
+        return bad_line(err, "a second job");
+    if (!json_is_string(text) ||
+        !base64_decode(
+            (struct view){ json_string_value(text), json_string_length(text) },
+            &bytes))
+        return bad_line(err, "body must be {\"base64\": \"...\"}");
+    reader->recording->body = arena_copy(reader->arena, buf_view(&bytes));
+    return true;
+}
+
+/* Twice the room each time: what is left behind goes with the arena. */
+static struct view *new_record(struct reader *reader)
+{
+    struct list *list = &reader->recording->records;
+    struct view *items = list->items;
+
+    if (list->count == reader->room) {
+        reader->room = reader->room > 0 ? 2 * reader->room : 16;
+        items = arena_alloc(reader->arena, reader->room * sizeof(*items));
+        if (list->count > 0)
+            memcpy(items, list->items, list->count * sizeof(*items));
+        list->items = items;
+    }
+    return &items[list->count++];
+}
+
+static bool read_record(struct reader *reader, const json_t *json,
+                        struct err *err)
+{
+    struct record record;
+
+    return read_message(reader, &schema_record, json, &record,
+                        new_record(reader), err);
+}
+
+static bool read_result(struct reader *reader, const json_t *json,
+                        struct err *err)
+{
+    struct result result;
+
+    if (reader->recording->result.len > 0)
+        return bad_line(err, "a second result");
+    return read_message(reader, &schema_result, json, &result,
+                        &reader->recording->result, err);
+}
+
+static const struct {
+    const char *name;
+    bool (*read)(struct reader *reader, const json_t *json, struct err *err);
+} kinds[] = {
+    { "recording", read_head }, { "job", read_job },
+    { "body", read_body },      { "record", read_record },
+    { "result", read_result },
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static bool read_member(struct reader *reader, const json_t *line,
+                        struct err *err)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        const json_t *value = json_object_get(line, kinds[i].name);
+
+        if (value == NULL || json_object_size(line) != 1)
+            continue;
+        if (!reader->begun && i > 0)
+            return bad_line(err, "the first line must be {\"recording\": ...}");
+        return kinds[i].read(reader, value, err);
+    }
+    return bad_line(err, "must be an object with one member: recording, job, "
+                         "body, record or result");
+}
+
+static bool read_line(struct reader *reader, struct view text, struct err *err)
+{
+    json_error_t fault;
+    json_t *line = json_loadb(text.data, text.len,
+                              JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
+    bool ok;
+
+    if (line == NULL)
+        return err_set(err, ERR_REJECT, "bad_message", "at byte %d: %.100s",
+                       fault.position, fault.text);
+    ok = read_member(reader, line, err);
+    json_decref(line);
+    return ok;
+}
+
+static struct view next_line(struct view *rest)
+{
+    const char *end = memchr(rest->data, '\n', rest->len);
+    size_t len = end ? (size_t)(end - rest->data) : rest->len;
+    size_t used = end ? len + 1 : len;
+    struct view line = { rest->data, len };
+
+    *rest = (struct view){ rest->data + used, rest->len - used };
+    return line;
+}
+
+bool recording_read(struct recording *recording, struct view text,
+                    struct arena *arena, struct err *err)
+{
+    struct reader reader = { .recording = recording, .arena = arena };
+
+    *recording = (struct recording){ 0 };
+    if (text.len > MAX_RECORDING_BYTES)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "%zu bytes, a recording has at most %d", text.len,
+                       MAX_RECORDING_BYTES);
+    for (size_t number = 1; text.len > 0; number++) {
+        struct view line = view_trimmed(next_line(&text));
+
+        if (line.len > 0 && !read_line(&reader, line, err))
+            return err_prefix(err, "line %zu", number);
+    }
+    return recording->body.len > 0 ||
+           err_set(err, ERR_REJECT, "bad_message",
+                   "no job: a recording has a line {\"job\": {...}}");
+}

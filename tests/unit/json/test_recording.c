@@ -1,0 +1,147 @@
+/* test_recording.c - recordings: what is written is read, what is not one is
+ * refused by its line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schemas/json/recording.h"
+#include "schemas/message/journal.h"
+#include "schemas/message/limits.h"
+
+#define ID "019aa5c8-1b2c-7000-8000-000000000000"
+#define HEAD "{\"recording\": {\"v\": 1, \"job\": \"" ID "\"}}\n"
+#define JOB "{\"job\": {\"id\": \"" ID "\", \"prompt\": \"hi\"}}\n"
+
+static struct view encoded(const struct schema *schema, const void *message,
+                           struct arena *arena)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORD_BYTES };
+    struct err err = { 0 };
+    if (!message_encode(schema, message, &bytes, &err))
+        fail_msg("%s", err.text);
+    return arena_copy(arena, buf_view(&bytes));
+}
+
+static void check_same(struct view a, struct view b)
+{
+    assert_int_equal(a.len, b.len);
+    assert_memory_equal(a.data, b.data, a.len);
+}
+
+static void check_round(const struct recording *recording)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(buf_finish) struct buf text = { .max = 1 << 20 };
+    const struct view *records = recording->records.items;
+    struct recording again;
+    struct err err = { 0 };
+    if (!recording_write(recording, &text, &err) ||
+        !recording_read(&again, buf_view(&text), &arena, &err))
+        fail_msg("%s", err.text);
+    check_same(recording->id, again.id);
+    check_same(recording->body, again.body);
+    assert_int_equal(recording->records.count, again.records.count);
+    for (size_t i = 0; i < again.records.count; i++)
+        check_same(records[i], ((struct view *)again.records.items)[i]);
+    assert_int_equal(recording->result.len, again.result.len);
+}
+
+static void test_all_of_it_is_kept(void **state)
+{
+    (void)state;
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const struct job job = { .id = VIEW(ID), .prompt = VIEW("hi") };
+    const struct record result = {
+        .kind = RECORD_TOOL_RESULT,
+        .turn = 1,
+        .call = VIEW("1.0"),
+        .observation = VIEW("not \xff text, with \0 and\nlines"),
+        .cell = { .code = VIEW("1"), .out = VIEW("\x80") },
+    };
+    const struct result end = { .id = VIEW(ID), .status = STATE_COMPLETED };
+    struct view records[40];
+    for (size_t i = 0; i < 40; i++)
+        records[i] = encoded(&schema_record, &result, &arena);
+    struct recording recording = {
+        .id = VIEW(ID),
+        .body = encoded(&schema_job, &job, &arena),
+        .records = { records, 40 },
+    };
+    check_round(&recording);
+    recording.result = encoded(&schema_result, &end, &arena);
+    check_round(&recording);
+    recording.records.count = 0;
+    recording.body = VIEW("\xc1 no job");
+    check_round(&recording);
+}
+
+static void test_a_journal_that_is_none(void **state)
+{
+    (void)state;
+    CLEANUP(buf_finish) struct buf text = { .max = 1 << 20 };
+    struct view records[] = { VIEW("\xc1") };
+    const struct recording recording = { .id = VIEW(ID),
+                                         .body = VIEW("x"),
+                                         .records = { records, 1 } };
+    struct err err = { 0 };
+    assert_false(recording_write(&recording, &text, &err));
+    assert_string_equal(err.code, "bad_message");
+    assert_non_null(strstr(err.text, "record 0 of the journal"));
+}
+
+static const struct {
+    const char *what, *text, *code, *says;
+} refused[] = {
+    { "nothing", "", "bad_message", "no job" },
+    { "no job", HEAD, "bad_message", "no job" },
+    { "not JSON", HEAD "\n{\n", "bad_message", "line 3" },
+    { "a list", HEAD "[1]\n", "bad_message", "one member" },
+    { "two members", HEAD "{\"job\": {}, \"body\": {}}\n", "bad_message",
+      "one member" },
+    { "another kind", HEAD "{\"blob\": 1}\n", "bad_message", "one member" },
+    { "no beginning", JOB, "bad_message", "line 1: the first line must be" },
+    { "of a later version", "{\"recording\": {\"v\": 2}}\n",
+      "unsupported_version", "version 2, not 1" },
+    { "nobody's", "{\"recording\": {\"v\": 1}}\n", "bad_message",
+      "id of a job" },
+    { "two jobs", HEAD JOB JOB, "bad_message", "line 3: a second job" },
+    { "an unknown member",
+      HEAD JOB "{\"record\": {\"kind\": \"tool_result\", "
+               "\"turn\": 1, \"wings\": 2}}\n",
+      "bad_field", "line 3: wings" },
+    { "of another kind",
+      HEAD JOB "{\"record\": {\"kind\": \"x\", \"turn\": 1}}", "bad_field",
+      "line 3: kind" },
+    { "bytes that are none", HEAD "{\"body\": {\"base64\": \"!\"}}\n",
+      "bad_message", "base64" },
+};
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct recording recording;
+        struct err err = { 0 };
+        print_message("%s\n", refused[i].what);
+        assert_false(
+            recording_read(&recording, view_of(refused[i].text), &arena, &err));
+        assert_string_equal(err.code, refused[i].code);
+        if (strstr(err.text, refused[i].says) == NULL)
+            fail_msg("%s", err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_of_it_is_kept),
+        cmocka_unit_test(test_a_journal_that_is_none),
+        cmocka_unit_test(test_what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
