@@ -1,6 +1,7 @@
 foreach(module arguments blob brake cache catalog codeact conversation decide
-ends fetch_policy fold known mcp observation output python request result
-settings
+    ends fetch_policy fold known mcp observation output python request result
+    settings
     text told window)
   unit_test(consumer/${module} consumer_core)
 endforeach()
+unit_test(consumer/show consumer_replay)

@@ -1,0 +1,191 @@
+/* main.c - quern-replay: recordings done again, and the first difference.
+ *
+ *   quern-replay [--json] [--prompts FOLDER] FILE...     -: standard input
+ *
+ * Ends with 0 when all are equal, 1 when one differs, 64 or 65 when one could
+ * not be replayed. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "consumer/replay/replay.h"
+#include "consumer/replay/show.h"
+#include "schemas/message/id.h"
+#include "schemas/message/limits.h"
+
+enum { DIFFERS = 1, MAX_SHOWN_BYTES = 64 << 20 };
+
+struct asked {
+    bool json;
+    const char *prompts;
+};
+
+/* ---------------------------------------------------------------- reading
+ */
+
+static bool read_file(const char *path, struct buf *text, struct err *err)
+{
+    bool is_input = strcmp(path, "-") == 0;
+    FILE *file = is_input ? stdin : fopen(path, "re");
+    char piece[65536];
+    size_t got;
+    if (file == NULL)
+        return err_set(err, ERR_REJECT, "bad_setting", "%s", strerror(errno));
+    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
+        buf_append(text, piece, got);
+    bool whole = ferror(file) == 0;
+    if (!is_input)
+        fclose(file);
+    if (!whole)
+        return err_set(err, ERR_REJECT, "bad_setting", "it cannot be read");
+    return buf_ok(text) || err_set(err, ERR_REJECT, "too_large",
+                                   "it is larger than %zu bytes", text->max);
+}
+
+/* ---------------------------------------------------------------- telling
+ */
+
+static void diff_of(const struct outcome *outcome, struct buf *out)
+{
+    CLEANUP(buf_finish) struct buf before, after;
+    buf_init(&before, MAX_SHOWN_BYTES);
+    buf_init(&after, MAX_SHOWN_BYTES);
+    show_json(&before, outcome->recorded);
+    show_json(&after, outcome->replayed);
+    buf_init(out, 2 * (size_t)MAX_SHOWN_BYTES);
+    show_diff(out, buf_view(&before), buf_view(&after));
+}
+
+static json_t *difference_of(const struct outcome *outcome)
+{
+    CLEANUP(buf_finish) struct buf diff;
+    diff_of(outcome, &diff);
+    return json_pack("{s:I, s:I, s:s, s:o, s:O, s:O, s:o}", "step",
+                     (json_int_t)outcome->steps + 1, "turn",
+                     (json_int_t)outcome->turn, "what", outcome->what, "call",
+                     replay_text(view_of(outcome->call)), "recorded",
+                     outcome->recorded, "replayed", outcome->replayed, "diff",
+                     replay_text(buf_view(&diff)));
+}
+
+static void tell_json(const char *job, const struct outcome *outcome)
+{
+    json_t *json =
+        json_pack("{s:s, s:I, s:I, s:I, s:b}", "job", job, "steps",
+                  (json_int_t)outcome->steps, "requests",
+                  (json_int_t)outcome->requests, "hidden_requests",
+                  (json_int_t)outcome->hidden, "equal", !outcome->differs);
+    if (outcome->differs)
+        json_object_set_new(json, "first_difference", difference_of(outcome));
+    json_dumpf(json, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(json);
+}
+
+static void tell_people(const char *job, const struct outcome *outcome)
+{
+    if (!outcome->differs) {
+        printf("%s: equal in %zu steps, %zu requests to a model among them",
+               job, outcome->steps, outcome->requests);
+        if (outcome->hidden > 0)
+            printf("; of %zu the bytes cannot be compared: a parameter is "
+                   "secret",
+                   outcome->hidden);
+        putchar('\n');
+        return;
+    }
+    CLEANUP(buf_finish) struct buf diff;
+    printf("%s: step %zu, %s of turn %llu%s%s, differs\n", job,
+           outcome->steps + 1, outcome->what, (unsigned long long)outcome->turn,
+           outcome->call[0] != '\0' ? ", call " : "", outcome->call);
+    diff_of(outcome, &diff);
+    fwrite(diff.data, 1, diff.len, stdout);
+}
+
+static void tell_failure(const struct asked *asked, const char *path,
+                         const struct err *err)
+{
+    if (!asked->json) {
+        fprintf(stderr, "quern-replay: %s: %s\n", path, err->text);
+        return;
+    }
+    json_t *json =
+        json_pack("{s:s, s:{s:s, s:o}}", "file", path, "error", "code",
+                  err->code, "message", replay_text(view_of(err->text)));
+    json_dumpf(json, stderr, JSON_COMPACT);
+    fputc('\n', stderr);
+    json_decref(json);
+}
+
+static int replay_file(const struct asked *asked, const char *path)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = MAX_RECORDING_BYTES };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    CLEANUP(outcome_finish) struct outcome outcome = { 0 };
+    struct recording recording;
+    struct err err;
+    char job[ID_LEN + 1];
+    if (!read_file(path, &text, &err) ||
+        !recording_read(&recording, buf_view(&text), &arena, &err) ||
+        !replay_run(&recording, asked->prompts, &outcome, &err)) {
+        tell_failure(asked, path, &err);
+        return strcmp(err.code, "bad_setting") == 0 ? EX_USAGE : EX_DATAERR;
+    }
+    snprintf(job, sizeof(job), "%.*s", VIEW_ARG(recording.id));
+    if (asked->json)
+        tell_json(job, &outcome);
+    else
+        tell_people(job, &outcome);
+    return outcome.differs ? DIFFERS : EX_OK;
+}
+
+/* ------------------------------------------------------------------- main */
+
+static int usage(FILE *out, int code)
+{
+    fprintf(out,
+            "quern-replay: does recorded jobs again, and shows where one "
+            "differs first\n\n"
+            "  quern-replay [--json] [--prompts FOLDER] FILE...\n\n"
+            "FILE - is standard input. quern replay JOB --save FILE makes a "
+            "recording.\n");
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "prompts", required_argument, NULL, 'p' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },
+        { 0 },
+    };
+    struct asked asked = { .prompts = getenv("QUERN_PROMPTS") };
+    int worst = EX_OK;
+    for (int flag; (flag = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (flag == 'h')
+            return usage(stdout, EX_OK);
+        if (flag == 'v')
+            return printf("quern-replay %s\n", QUERN_VERSION) < 0;
+        if (flag == '?')
+            return usage(stderr, EX_USAGE);
+        asked.json |= flag == 'j';
+        if (flag == 'p')
+            asked.prompts = optarg;
+    }
+    if (asked.prompts != NULL && *asked.prompts == '\0')
+        asked.prompts = NULL;
+    if (optind == argc)
+        return usage(stderr, EX_USAGE);
+    for (int i = optind; i < argc; i++) {
+        int code = replay_file(&asked, argv[i]);
+        worst = code > worst ? code : worst;
+    }
+    if (fflush(stdout) != 0)
+        return EX_IOERR;
+    return worst;
+}

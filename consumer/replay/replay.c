@@ -1,0 +1,226 @@
+/* replay.c - a job done again from its journal, beside what was done. */
+#include "consumer/replay/replay.h"
+
+#include <string.h>
+
+#include "schemas/json/convert.h"
+
+/* ---------------------------------------------------------------- outcome
+ */
+
+void outcome_finish(struct outcome *outcome)
+{
+    json_decref(outcome->recorded);
+    json_decref(outcome->replayed);
+    *outcome = (struct outcome){ 0 };
+}
+
+bool replay_compare(struct replay *replay, const char *what, json_t *recorded,
+                    json_t *replayed)
+{
+    struct outcome *outcome = replay->outcome;
+    if (json_equal(recorded, replayed)) {
+        json_decref(recorded);
+        json_decref(replayed);
+        return true;
+    }
+    outcome->differs = true;
+    outcome->what = what;
+    outcome->recorded = recorded;
+    outcome->replayed = replayed;
+    return false;
+}
+
+json_t *replay_text(struct view text)
+{
+    struct view shown = text.data == NULL ? VIEW("") : text;
+    msgpack_object object = { .type = MSGPACK_OBJECT_BIN };
+    object.via.bin.ptr = shown.data;
+    object.via.bin.size = (uint32_t)shown.len;
+    return json_from_value(&object);
+}
+
+json_t *replay_next(const struct replay *replay)
+{
+    const struct conversation *conversation = &replay->conversation;
+    const struct call *call;
+    struct err why;
+    switch (conversation_next(conversation)) {
+    case NEXT_ASK:
+        return json_pack("{s:s, s:I}", "step", "model_intent", "turn",
+                         (json_int_t)conversation->turn + 1);
+    case NEXT_CALL:
+        call = conversation_call(conversation);
+        return json_pack("{s:s, s:I, s:s, s:o, s:o}", "step", "tool_intent",
+                         "turn", (json_int_t)conversation->turn, "call",
+                         call->id, "tool", replay_text(view_of(call->tool)),
+                         "arguments", replay_text(call->arguments));
+    case NEXT_END:
+        break;
+    }
+    int status = decide_end(conversation, &replay->today.terms, &why);
+    return json_pack("{s:s, s:s, s:s}", "step", "end", "status",
+                     job_state_names[status], "code", why.code);
+}
+
+/* ---------------------------------------------------------------- records
+ */
+
+/* A record that does not belong here, as replay_next() would show it. */
+static bool out_of_place(struct replay *replay, const struct record *record)
+{
+    json_t *recorded =
+        json_pack("{s:s, s:I}", "step", record_kind_names[record->kind], "turn",
+                  (json_int_t)record->turn);
+    if (record->call.len > 0)
+        json_object_set_new(recorded, "call", replay_text(record->call));
+    if (record->tool.len > 0)
+        json_object_set_new(recorded, "tool", replay_text(record->tool));
+    if (record->arguments.len > 0)
+        json_object_set_new(recorded, "arguments",
+                            replay_text(record->arguments));
+    return replay_compare(replay, record_kind_names[record->kind], recorded,
+                          replay_next(replay));
+}
+
+/* The reply is what it was. What is told of one that was cut off is ours. */
+static bool check_reply(struct replay *replay, const struct record *record)
+{
+    struct view told =
+        record->observation.len > 0 ? view_of(prompt_cut) : VIEW("");
+    return replay_compare(replay, "model_reply",
+                          json_pack("{s:I, s:o}", "turn",
+                                    (json_int_t)record->turn, "told",
+                                    replay_text(record->observation)),
+                          json_pack("{s:I, s:o}", "turn",
+                                    (json_int_t)replay->conversation.turn + 1,
+                                    "told", replay_text(told)));
+}
+
+/* Calls that code makes: which are made is up to the code, that ran outside. */
+static bool check_inner(struct replay *replay, const struct record *record)
+{
+    struct err why;
+    if (!replay->has_terms || terms_tool(&replay->today.terms, &replay->job,
+                                         record->tool, &why) != NULL)
+        return true;
+    return replay_compare(
+        replay, record_kind_names[record->kind],
+        json_pack("{s:o, s:s}", "tool", replay_text(record->tool), "error", ""),
+        json_pack("{s:o, s:s}", "tool", replay_text(record->tool), "error",
+                  why.text));
+}
+
+static bool is_placed(const struct replay *replay, const struct record *record)
+{
+    const struct conversation *conversation = &replay->conversation;
+    enum next next = conversation_next(conversation);
+    switch ((enum record_kind)record->kind) {
+    case RECORD_MODEL_INTENT:
+        return next == NEXT_ASK;
+    case RECORD_MODEL_REPLY:
+        return next == NEXT_ASK && conversation->asked;
+    case RECORD_TOOL_INTENT:
+    case RECORD_TOOL_RESULT:
+        return next == NEXT_CALL;
+    }
+    return false;
+}
+
+static bool check(struct replay *replay, const struct record *record,
+                  struct err *err)
+{
+    if (!is_placed(replay, record))
+        return out_of_place(replay, record);
+    if (record->kind == RECORD_MODEL_INTENT)
+        return replay_check_intent(replay, record, err);
+    if (record->kind == RECORD_MODEL_REPLY)
+        return check_reply(replay, record);
+    if (record->number > 0)
+        return check_inner(replay, record);
+    return record->kind == RECORD_TOOL_INTENT
+               ? replay_check_call(replay, record, err)
+               : replay_check_outcome(replay, record, err);
+}
+
+/* What the journal says of itself, when it cannot be ours. */
+static bool broken_journal(struct replay *replay, const struct record *record,
+                           const struct err *why)
+{
+    return replay_compare(replay, "journal",
+                          json_pack("{s:s, s:o}", "step",
+                                    record_kind_names[record->kind], "call",
+                                    replay_text(record->call)),
+                          json_pack("{s:s}", "error", why->text));
+}
+
+/* Whether there is more to do: a difference is in the outcome, and an error in
+ * err. */
+static bool step(struct replay *replay, struct view bytes, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct outcome *outcome = replay->outcome;
+    struct record record;
+    struct err why = { 0 };
+    if (!message_decode(&schema_record, bytes, &record, &arena, err))
+        return err_prefix(err, "record %zu of the journal", outcome->steps);
+    outcome->turn = record.turn;
+    snprintf(outcome->call, sizeof(outcome->call), "%.*s",
+             VIEW_ARG(view_head(record.call, sizeof(outcome->call) - 1)));
+    if (!check(replay, &record, err))
+        return false;
+    if (!conversation_apply(&replay->conversation, bytes, &why))
+        return broken_journal(replay, &record, &why);
+    replay->refused = record.kind == RECORD_MODEL_INTENT && record.failed;
+    outcome->steps++;
+    outcome->call[0] = '\0';
+    return true;
+}
+
+/* -------------------------------------------------------------------- all
+ */
+
+static bool walk(struct replay *replay, struct err *err)
+{
+    const struct view *records = replay->recording->records.items;
+    for (size_t i = 0; i < replay->recording->records.count; i++)
+        if (!step(replay, records[i], err))
+            return false;
+    return true;
+}
+
+static void run(struct replay *replay, struct arena *arena, struct err *err)
+{
+    struct err why;
+    bool known = decide_job(&replay->job, replay->recording->id,
+                            replay->recording->body, arena, &why) &&
+                 conversation_init(&replay->conversation, &replay->job, &why);
+    if (!known) {
+        conversation_finish(&replay->conversation);
+        replay_check_unread(replay, &why, err);
+        return;
+    }
+    replay_read_result(replay);
+    if (walk(replay, err))
+        replay_check_end(replay, err);
+}
+
+bool replay_run(const struct recording *recording, const char *prompts,
+                struct outcome *outcome, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct replay replay = {
+        .recording = recording,
+        .prompts = prompts,
+        .outcome = outcome,
+    };
+    struct err why = { .kind = ERR_NONE };
+    *outcome = (struct outcome){ 0 };
+    run(&replay, &arena, &why);
+    conversation_finish(&replay.conversation);
+    today_finish(&replay.today);
+    json_decref(replay.messages);
+    if (why.kind != ERR_NONE)
+        *err = why;
+    return why.kind == ERR_NONE;
+}

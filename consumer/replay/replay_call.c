@@ -1,0 +1,287 @@
+/* replay_call.c - do the same calls follow, and is the model told the same? */
+#include "consumer/conversation/observation.h"
+#include "consumer/conversation/tools.h"
+#include "consumer/replay/replay.h"
+
+/* Calls of a group are made at once, so each of their records was written when
+ * some of the others' were there already: which of them, nobody knows. Deeds
+ * count from the first moment to the last. */
+struct moments {
+    size_t first, last;
+};
+
+static size_t first_of_group(const struct conversation *conversation)
+{
+    const struct call *call = conversation_call(conversation);
+    while (call > conversation->calls && decide_is_tool(call - 1))
+        call--;
+    return (size_t)(call - conversation->calls);
+}
+
+static struct moments moments_of(struct replay *replay, const struct call *call)
+{
+    const struct conversation *conversation = &replay->conversation;
+    size_t now = conversation->result_count;
+    if (!decide_is_tool(call))
+        return (struct moments){ now, now };
+    size_t group = first_of_group(conversation);
+    if (replay->turn != conversation->turn || replay->group != group)
+        replay->deeds = now;
+    replay->turn = conversation->turn;
+    replay->group = group;
+    return (struct moments){ replay->deeds, now };
+}
+
+/* The call that the record is about, if it is one that follows now. */
+static const struct call *call_of(const struct replay *replay,
+                                  const struct record *record)
+{
+    const struct conversation *conversation = &replay->conversation;
+    const struct call *next = conversation_call(conversation);
+    const struct call *call = conversation_find(conversation, record->call);
+    if (call == NULL || call == next)
+        return call;
+    for (const struct call *at = next; at <= call; at++)
+        if (!decide_is_tool(at))
+            return NULL;
+    return call > next && !call->answered ? call : NULL;
+}
+
+/* ------------------------------------------------------------- the same? */
+
+/* What is to be done with a call, as it looked at one of the moments. */
+struct judged {
+    enum verdict verdict;
+    struct buf bytes; /* code, or arguments */
+    struct err why;
+};
+
+static void judge(struct judged *judged, const struct replay *replay,
+                  const struct call *call, size_t deeds)
+{
+    struct conversation then = replay->conversation; /* borrows all of it */
+    const struct terms *terms = &replay->today.terms;
+    const struct tool *tool = NULL;
+    then.result_count = deeds;
+    *judged = (struct judged){ 0 };
+    if (!decide_is_tool(call)) {
+        judged->verdict =
+            decide_code(&then, terms, call, &judged->bytes, &judged->why);
+        return;
+    }
+    judged->verdict =
+        decide_tool(&then, terms, call, &tool, &judged->bytes, &judged->why);
+    if (judged->verdict == VERDICT_REFUSE)
+        return;
+    json_t *fit = tool_arguments(tool, buf_view(&judged->bytes), &judged->why);
+    if (fit == NULL)
+        judged->verdict = VERDICT_REFUSE;
+    json_decref(fit);
+}
+
+static json_t *named(const char *step, struct view call, struct view call_id,
+                     struct view tool)
+{
+    return json_pack("{s:s, s:o, s:o, s:o}", "step", step, "call",
+                     replay_text(call), "call_id", replay_text(call_id), "tool",
+                     replay_text(tool));
+}
+
+static json_t *named_today(const char *step, const struct call *call)
+{
+    return named(step, view_of(call->id),
+                 view_head(view_of(call->call_id), MAX_NAME_BYTES),
+                 view_head(view_of(call->tool), MAX_NAME_BYTES));
+}
+
+static json_t *named_then(const struct record *record)
+{
+    return named(record_kind_names[record->kind], record->call, record->call_id,
+                 record->tool);
+}
+
+static void put(json_t *json, const char *name, json_t *value)
+{
+    json_object_set_new(json, name, value);
+}
+
+static bool is_elsewhere(struct replay *replay, const struct record *record)
+{
+    return replay_compare(replay, record_kind_names[record->kind],
+                          named_then(record), replay_next(replay));
+}
+
+/* ----------------------------------------------------------------- intent */
+
+static json_t *refusal_of(const struct call *call, const struct judged *judged)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 4096);
+    decide_refusal(
+        call, judged->verdict == VERDICT_FORBID ? NULL : &judged->why, &text);
+    return replay_text(buf_view(&text));
+}
+
+bool replay_check_call(struct replay *replay, const struct record *record,
+                       struct err *err)
+{
+    (void)err;
+    const struct call *call = call_of(replay, record);
+    if (call == NULL || call->intended)
+        return is_elsewhere(replay, record);
+    struct moments moments = moments_of(replay, call);
+    struct judged judged = { .verdict = VERDICT_REFUSE };
+    for (size_t deeds = moments.first;
+         deeds <= moments.last && judged.verdict != VERDICT_RUN; deeds++) {
+        buf_finish(&judged.bytes);
+        judge(&judged, replay, call, deeds);
+    }
+    json_t *recorded = named_then(record);
+    json_t *replayed = named_today("tool_intent", call);
+    if (replay->job.kind != JOB_CODE) {
+        put(recorded, "arguments", replay_text(record->arguments));
+        put(replayed, "arguments", replay_text(call->arguments));
+    }
+    if (judged.verdict != VERDICT_RUN)
+        put(replayed, "refused", refusal_of(call, &judged));
+    buf_finish(&judged.bytes);
+    return replay_compare(replay, "tool_intent", recorded, replayed);
+}
+
+/* ----------------------------------------------------------------- result */
+
+static bool hints_at(const struct replay *replay, const struct call *call,
+                     const struct record *record, size_t deeds)
+{
+    struct record bare = *record;
+    bare.brake = BRAKED_NOT;
+    return decide_hint(
+        &replay->conversation, deeds, &replay->today.terms,
+        record->cell.code.len > 0 ? record->cell.code : call->arguments, &bare);
+}
+
+/* As it was recorded, if it could have been so at one of the moments. */
+static enum record_brake brake_of(const struct replay *replay,
+                                  const struct call *call,
+                                  const struct record *record,
+                                  struct moments moments)
+{
+    enum record_brake brake = BRAKED_NOT;
+    for (size_t deeds = moments.first; deeds <= moments.last; deeds++) {
+        brake =
+            hints_at(replay, call, record, deeds) ? BRAKED_HINT : BRAKED_NOT;
+        if ((int)brake == record->brake)
+            break;
+    }
+    return brake;
+}
+
+static json_t *outcome_then(const struct record *record)
+{
+    json_t *json = named_then(record);
+    put(json, "observation", replay_text(record->observation));
+    put(json, "brake", json_string(record_brake_names[record->brake]));
+    put(json, "failed", json_boolean(record->failed));
+    return json;
+}
+
+static bool check_cell(struct replay *replay, const struct call *call,
+                       const struct record *record)
+{
+    CLEANUP(buf_finish) struct buf text;
+    struct moments now = moments_of(replay, call);
+    struct judged judged;
+    json_t *recorded = outcome_then(record);
+    json_t *replayed = named_today("tool_result", call);
+    judge(&judged, replay, call, now.last);
+    observation_write(&text, record);
+    if (replay->job.kind == JOB_CODE)
+        buf_clear(&text);
+    put(replayed, "observation", replay_text(buf_view(&text)));
+    put(replayed, "brake",
+        json_string(record_brake_names[brake_of(replay, call, record, now)]));
+    put(replayed, "failed", json_false());
+    put(recorded, "code", replay_text(record->cell.code));
+    put(replayed, "code", replay_text(buf_view(&judged.bytes)));
+    buf_finish(&judged.bytes);
+    return replay_compare(replay, "tool_result", recorded, replayed);
+}
+
+/* What a tool gave is not kept, but for what the model was told of it. */
+static bool check_value(struct replay *replay, const struct call *call,
+                        const struct record *record)
+{
+    struct moments moments = moments_of(replay, call);
+    json_t *replayed = named_today("tool_result", call);
+    put(replayed, "observation", replay_text(record->observation));
+    put(replayed, "brake",
+        json_string(
+            record_brake_names[brake_of(replay, call, record, moments)]));
+    put(replayed, "failed", json_boolean(record->failed));
+    return replay_compare(replay, "tool_result", outcome_then(record),
+                          replayed);
+}
+
+/* A tool may refuse, by itself, what its description allows. */
+static bool is_its_own(const struct call *call, const struct judged *judged,
+                       const struct record *record)
+{
+    return decide_is_tool(call) && judged->verdict != VERDICT_REFUSE &&
+           record->failed && record->brake != BRAKED_FORBID;
+}
+
+static json_t *refused_today(const struct replay *replay,
+                             const struct call *call,
+                             const struct judged *judged,
+                             const struct record *record,
+                             struct moments moments)
+{
+    json_t *json = named_today("tool_result", call);
+    bool forbids = judged->verdict == VERDICT_FORBID;
+    if (judged->verdict == VERDICT_RUN)
+        put(json, "step", json_string("tool_intent"));
+    else
+        put(json, "observation", refusal_of(call, judged));
+    put(json, "brake",
+        json_string(record_brake_names[forbids ? BRAKED_FORBID
+                                               : brake_of(replay, call, record,
+                                                          moments)]));
+    put(json, "failed", json_true());
+    return json;
+}
+
+static bool check_refusal(struct replay *replay, const struct call *call,
+                          const struct record *record)
+{
+    struct moments moments = moments_of(replay, call);
+    json_t *recorded = outcome_then(record);
+    json_t *replayed = NULL;
+    bool same = false;
+    for (size_t deeds = moments.first; deeds <= moments.last && !same;
+         deeds++) {
+        struct judged judged;
+        judge(&judged, replay, call, deeds);
+        json_decref(replayed);
+        replayed = refused_today(replay, call, &judged, record, moments);
+        if (is_its_own(call, &judged, record)) {
+            json_decref(replayed);
+            replayed = json_incref(recorded);
+        }
+        same = json_equal(recorded, replayed);
+        buf_finish(&judged.bytes);
+    }
+    return replay_compare(replay, "tool_result", recorded, replayed);
+}
+
+bool replay_check_outcome(struct replay *replay, const struct record *record,
+                          struct err *err)
+{
+    (void)err;
+    const struct call *call = call_of(replay, record);
+    if (call == NULL)
+        return is_elsewhere(replay, record);
+    if (!call->intended)
+        return check_refusal(replay, call, record);
+    return decide_is_tool(call) ? check_value(replay, call, record)
+                                : check_cell(replay, call, record);
+}

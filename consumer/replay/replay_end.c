@@ -1,0 +1,172 @@
+/* replay_end.c - does it end the same, with the same result? */
+#include <string.h>
+
+#include "consumer/attempt/result.h"
+#include "consumer/replay/replay.h"
+#include "schemas/json/convert.h"
+
+static const char unsaved[] = "The session was not saved: ";
+
+/* Ended from outside: not by a decision, but where one was not due or not made
+ * any more. */
+static bool came_from_outside(const struct replay *replay,
+                              const struct result *recorded)
+{
+    bool decided = conversation_next(&replay->conversation) == NEXT_END;
+    bool failed = recorded->status == STATE_FAILED;
+    if (replay->job.kind == JOB_SESSION)
+        return true; /* what is done with it, is done outside */
+    if (recorded->status == STATE_CANCELLED ||
+        (failed && view_is(recorded->error.code, "deadline_exceeded")))
+        return true;
+    return failed && !decided && !view_is(recorded->error.code, "cell_failed");
+}
+
+/* Written by a step of Redis, where no consumer was any more: it has nothing
+ * of the conversation. */
+static bool is_of_redis(const struct result *recorded)
+{
+    return recorded->messages == NULL && recorded->cells.count == 0 &&
+           recorded->timings.total == 0 &&
+           (recorded->status == STATE_CANCELLED ||
+            recorded->status == STATE_FAILED);
+}
+
+static void copy_text(char *to, size_t room, struct view text)
+{
+    text = view_head(text, room - 1);
+    memcpy(to, text.data == NULL ? "" : text.data, text.len);
+    to[text.len] = '\0';
+}
+
+static void why_recorded(const struct result_error *error, struct err *why)
+{
+    *why = (struct err){ 0 };
+    if (error->code.len == 0)
+        return;
+    why->kind = error->retryable ? ERR_RETRY : ERR_REJECT;
+    copy_text(why->code, sizeof(why->code), error->code);
+    copy_text(why->text, sizeof(why->text), error->message);
+}
+
+/* Everything that the conversation does not say is as it was. */
+static struct ending ending_of(const struct result *recorded)
+{
+    struct ending ending = {
+        .id = recorded->id,
+        .status = recorded->status,
+        .attempts = recorded->attempts,
+        .queued_ms = recorded->timings.queued,
+        .total_ms = recorded->timings.total,
+        .model = recorded->model,
+        .isolation = recorded->isolation,
+        .listing = recorded->listing,
+        .record = recorded->record,
+    };
+    why_recorded(&recorded->error, &ending.why);
+    return ending;
+}
+
+/* That the session was not saved, and why, is not ours to know. */
+static void pass_over_unsaved(struct result *recorded,
+                              const struct result *replayed)
+{
+    struct view notes = recorded->notes, own = replayed->notes;
+    if (!view_starts(notes, unsaved) || own.len > notes.len)
+        return;
+    size_t from = notes.len - own.len;
+    if (view_equal((struct view){ notes.data + from, own.len }, own))
+        recorded->notes = own;
+}
+
+static bool compare(struct replay *replay, struct result *recorded,
+                    const struct buf *bytes, struct arena *arena,
+                    struct err *err)
+{
+    struct result replayed;
+    if (!message_decode(&schema_result, buf_view(bytes), &replayed, arena, err))
+        return false;
+    pass_over_unsaved(recorded, &replayed);
+    return replay_compare(replay, "result",
+                          json_from_message(&schema_result, recorded),
+                          json_from_message(&schema_result, &replayed));
+}
+
+static bool check_result(struct replay *replay, struct result *recorded,
+                         const struct ending *ending, struct arena *arena,
+                         struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes;
+    result_write(&bytes, &replay->conversation, ending);
+    return compare(replay, recorded, &bytes, arena, err);
+}
+
+static bool read_result(const struct replay *replay, struct result *result,
+                        struct arena *arena, struct err *err)
+{
+    return message_decode(&schema_result, replay->recording->result, result,
+                          arena, err) ||
+           err_prefix(err, "the result");
+}
+
+void replay_read_result(struct replay *replay)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct result result;
+    struct err err;
+    if (replay->recording->result.len > 0 &&
+        read_result(replay, &result, &arena, &err) && result.messages != NULL)
+        replay->messages = json_from_value(result.messages);
+}
+
+/* It goes on, by the conversation: but it has ended. */
+static bool ended_early(struct replay *replay, const struct result *recorded)
+{
+    return replay_compare(replay, "result",
+                          json_pack("{s:s, s:s, s:o}", "step", "end", "status",
+                                    job_state_names[recorded->status], "code",
+                                    replay_text(recorded->error.code)),
+                          replay_next(replay));
+}
+
+bool replay_check_end(struct replay *replay, struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct result recorded;
+    if (replay->recording->result.len == 0)
+        return true;
+    if (!read_result(replay, &recorded, &arena, err))
+        return false;
+    replay->outcome->turn = replay->conversation.turn;
+    bool outside = came_from_outside(replay, &recorded);
+    if (!outside && conversation_next(&replay->conversation) != NEXT_END)
+        return ended_early(replay, &recorded);
+    struct ending ending = ending_of(&recorded);
+    if (replay->job.kind == JOB_SESSION)
+        ending.files = recorded.files;
+    if (!outside)
+        ending.status = decide_end(&replay->conversation, &replay->today.terms,
+                                   &ending.why);
+    bool same = is_of_redis(&recorded) ||
+                check_result(replay, &recorded, &ending, &arena, err);
+    replay->outcome->steps += same;
+    return same;
+}
+
+bool replay_check_unread(struct replay *replay, const struct err *why,
+                         struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct result recorded;
+    if (replay->recording->result.len == 0)
+        return true;
+    if (!read_result(replay, &recorded, &arena, err))
+        return false;
+    struct ending ending = ending_of(&recorded);
+    ending.status = STATE_FAILED;
+    ending.why = *why;
+    bool same = is_of_redis(&recorded) ||
+                check_result(replay, &recorded, &ending, &arena, err);
+    replay->outcome->steps += same;
+    return same;
+}

@@ -1,0 +1,161 @@
+/* today.c - the terms of a journal, and what they would be today. */
+#include "consumer/replay/today.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/conversation/tools.h"
+#include "consumer/tools/final.h"
+#include "schemas/message/limits.h"
+
+/* ------------------------------------------------------------------- tools
+ */
+
+static void free_tool(struct tool *tool)
+{
+    tool_finish(tool);
+    free(tool);
+}
+
+/* It is described, and never called. */
+static bool add_tool(struct catalog *catalog, const json_t *function,
+                     struct err *err)
+{
+    static const struct tool_kind kind = { .free = free_tool };
+    const char *name = json_string_value(json_object_get(function, "name"));
+    if (name == NULL)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "a tool of the terms has no name");
+    char *text = json_dumps(function, JSON_COMPACT);
+    struct tool *tool = calloc(1, sizeof(*tool));
+    if (tool == NULL || text == NULL)
+        abort();
+    tool_init(tool, &kind, text);
+    tool->builtin = false;
+    tool->always = strcmp(name, TOOL_FINAL) == 0;
+    free(text);
+    return catalog_add(catalog, tool, err);
+}
+
+/* Those of which this program has no description of its own. */
+static bool is_ours(const json_t *function, enum when when)
+{
+    const char *name = json_string_value(json_object_get(function, "name"));
+    return name != NULL &&
+           (strcmp(name, TOOL_PYTHON) == 0 || (when == WHEN_TODAY && //
+                                               strcmp(name, TOOL_FINAL) == 0));
+}
+
+static bool load_catalog(struct today *today, const struct job *job,
+                         enum when when, struct err *err)
+{
+    size_t i;
+    json_t *function;
+    json_array_foreach(json_object_get(today->json, "tools"), i, function)
+        if (!is_ours(function, when) &&
+            !add_tool(&today->catalog, function, err))
+            return false;
+    return job->mode != MODE_CODEACT || when != WHEN_TODAY ||
+           final_add(&today->catalog, err);
+}
+
+static json_t *tools_recorded(const struct today *today)
+{
+    json_t *tools = json_array();
+    size_t i;
+    json_t *function;
+    json_array_foreach(json_object_get(today->json, "tools"), i, function)
+        json_array_append_new(tools, json_pack("{s:s, s:O}", "type", "function",
+                                               "function", function));
+    return tools;
+}
+
+static bool load_tools(struct today *today, const struct job *job,
+                       enum when when, struct err *err)
+{
+    if (!load_catalog(today, job, when, err))
+        return false;
+    if (job->mode == MODE_CODEACT)
+        catalog_stubs(&today->catalog, &job->tools, &today->functions);
+    else if (when == WHEN_RECORDED)
+        today->terms.tools = tools_recorded(today);
+    else
+        today->terms.tools = tools_offer(&today->catalog, &job->tools, err);
+    return job->mode == MODE_CODEACT || today->terms.tools != NULL;
+}
+
+/* -------------------------------------------------------------------- rest
+ */
+
+static const char *text_of(const struct today *today, const char *name)
+{
+    const char *text = json_string_value(json_object_get(today->json, name));
+    return text == NULL ? "" : text;
+}
+
+static uint64_t number_of(const struct today *today, const char *name)
+{
+    json_int_t number = json_integer_value(json_object_get(today->json, name));
+    return number > 0 ? (uint64_t)number : 0;
+}
+
+static bool load_prompts(struct today *today, const struct job *job,
+                         enum when when, const char *folder, struct err *err)
+{
+    bool own = json_is_true(json_object_get(today->json, "own_prompt"));
+    if (when == WHEN_TODAY && folder != NULL)
+        return prompts_load(&today->prompts, folder, err);
+    for (int language = 0; language < LANGUAGES; language++)
+        if (when == WHEN_RECORDED || own)
+            today->prompts.texts[job->mode][language] =
+                view_dup(view_of(text_of(today, "prompt")));
+    return true;
+}
+
+static void load_endpoint(struct today *today)
+{
+    today->endpoint = (struct model_endpoint){
+        .name = view_dup(view_of(text_of(today, "model"))),
+        .model = view_dup(view_of(text_of(today, "asked_as"))),
+        .parameters = json_object_get(today->json, "parameters"),
+        .window = number_of(today, "window"),
+        .quirks = (unsigned)number_of(today, "quirks"),
+    };
+}
+
+bool today_load(struct today *today, struct view terms, const struct job *job,
+                enum when when, const char *prompts, struct err *err)
+{
+    *today = (struct today){ 0 };
+    buf_init(&today->functions, MAX_TERMS_BYTES);
+    today->json = json_loadb(terms.len > 0 ? terms.data : "", terms.len,
+                             JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(today->json))
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "its terms are not a JSON object");
+    load_endpoint(today);
+    if (!load_tools(today, job, when, err) ||
+        !load_prompts(today, job, when, prompts, err))
+        return false;
+    today->hidden = json_is_true(json_object_get(today->json, "hidden"));
+    today->terms.prompts = &today->prompts;
+    today->terms.catalog = &today->catalog;
+    today->terms.functions = buf_view(&today->functions);
+    today->terms.endpoint = &today->endpoint;
+    today->terms.max_turns = number_of(today, "max_turns");
+    today->terms.max_tokens = number_of(today, "max_tokens");
+    today->terms.repeats = number_of(today, "repeats");
+    return true;
+}
+
+void today_finish(struct today *today)
+{
+    catalog_finish(&today->catalog);
+    prompts_finish(&today->prompts);
+    buf_finish(&today->functions);
+    free(today->endpoint.name);
+    free(today->endpoint.model);
+    json_decref(today->terms.tools);
+    json_decref(today->json);
+    *today = (struct today){ 0 };
+}
