@@ -12,7 +12,7 @@
 enum {
     EXIT_DONE = 0,
     EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete;
-                              check has found something */
+                              check has found something, a replay differs */
     EXIT_USAGE = 64,       /* the command line */
     EXIT_INPUT = 65,       /* the job, a file, an id */
     EXIT_UNAVAILABLE = 69, /* no Redis, or it refuses us */
@@ -82,6 +82,7 @@ int verb_schedule_ls(struct app *app);
 int verb_schedule_add(struct app *app);
 int verb_schedule_show(struct app *app);
 int verb_schedule_rm(struct app *app);
+int verb_replay(struct app *app);
 int verb_doctor(struct app *app);
 int verb_check(struct app *app);
 int verb_completion(struct app *app);

@@ -54,6 +54,8 @@ struct options {
     const char *reason;
     bool reject;
 
+    const char *save;
+    const char *prompts;
     const char *zone;
     uint64_t limit;
     uint64_t skip;

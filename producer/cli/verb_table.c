@@ -329,6 +329,25 @@ const struct verb verbs[] = {
           "move meanwhile. Reads every key. Ends with 1 when something is "
           "wrong.\n",
       .run = verb_check },
+    { .name = "replay",
+      .words = "JOB...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .offline = true,
+      .about = "do a job again from its journal, and show where it differs",
+      .details =
+          "Nothing is run and nobody is asked: what models and code gave is as "
+          "it was;\n"
+          "what follows from it is worked out anew, request by request, and "
+          "compared.\n"
+          "Ends with 1 when a step differs, which is shown. JOB may be a file: "
+          "what --save\n"
+          "has written stands alone, and is a test.\n"
+          "\n"
+          "  quern replay 019aa5c8-1b2c-7000-8000-4f0c1f0a9e11 --save "
+          "charts.jsonl\n"
+          "  quern replay tests/jobs/*.jsonl\n",
+      .run = verb_replay },
     { .name = "doctor",
       .offline = true,
       .about = "look for what could be wrong here",

@@ -90,10 +90,16 @@ QUERN_API bool quern_requeue(struct quern *quern, const char *id, bool anew,
 QUERN_API bool quern_forget(struct quern *quern, const char *id,
                             struct quern_error *error);
 
-/* The bytes that were submitted of a dead job, as long as they are kept. Gives
+/* The bytes that were submitted as a job, as long as they are kept. Gives
  * memory: free() it. Error: expired. */
 QUERN_API bool quern_body(struct quern *quern, const char *id, void **bytes,
                           size_t *size, struct quern_error *error);
+
+/* A job as it ran, as JSON lines: what was submitted, each step, its result
+ * when it has ended. They are kept for an hour after the end, a week when it
+ * failed. Gives memory: free() it. Errors: expired, bad_message. */
+QUERN_API bool quern_record(struct quern *quern, const char *id, char **text,
+                            size_t *size, struct quern_error *error);
 
 /* --- jobs that wait for somebody ---------------------------------------- */
 

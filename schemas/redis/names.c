@@ -195,6 +195,11 @@ struct key names_job(const struct names *names, struct view id)
     return of_job(names, "job", id);
 }
 
+struct key names_body(const struct names *names, struct view id)
+{
+    return of_job(names, "body", id);
+}
+
 struct key names_journal(const struct names *names, struct view id)
 {
     return of_job(names, "journal", id);

@@ -123,6 +123,7 @@ struct key names_worker(const struct names *names, unsigned int partition,
                         struct view consumer);
 /* The rest take a job id, which names its partition; id_parse() it first. */
 struct key names_job(const struct names *names, struct view id);
+struct key names_body(const struct names *names, struct view id);
 struct key names_journal(const struct names *names, struct view id);
 struct key names_events(const struct names *names, struct view id);
 struct key names_result(const struct names *names, struct view id);

@@ -1,0 +1,157 @@
+/* verb_replay.c - quern replay: a job, or a recording of one, done again.
+ *
+ * Redis is read here. What a conversation is only the consumer's room knows, so
+ * the rest is quern-replay's, which this process becomes: it is given each job
+ * as a file in memory. */
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "producer/cli/cli.h"
+#include "producer/client/quern_operate.h"
+#include "schemas/message/buf.h"
+#include "schemas/message/id.h"
+
+struct inputs {
+    char paths[MAX_TEXTS][32]; /* of jobs */
+    const char *items[MAX_TEXTS];
+};
+
+static bool write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t wrote = write(fd, text, size);
+
+        if (wrote < 0 && errno != EINTR)
+            return false;
+        text += wrote > 0 ? wrote : 0;
+        size -= wrote > 0 ? (size_t)wrote : 0;
+    }
+    return true;
+}
+
+static bool save(const char *path, const char *text, size_t size,
+                 struct err *err)
+{
+    FILE *file = fopen(path, "we");
+    bool ok = file && fwrite(text, 1, size, file) == size;
+
+    if (file)
+        ok = fclose(file) == 0 && ok;
+    return ok || err_set(err, ERR_RETRY, "not_saved", "%s: %s", path,
+                         strerror(errno));
+}
+
+/* Open over exec, so that its path means the same there. */
+static bool keep_in_memory(const char *text, size_t size, char path[32],
+                           struct err *err)
+{
+    int fd = memfd_create("recording", 0);
+
+    if (fd < 0 || !write_all(fd, text, size) || lseek(fd, 0, SEEK_SET) < 0)
+        return err_set(err, ERR_RETRY, "not_saved",
+                       "no memory for the recording: %s", strerror(errno));
+    snprintf(path, 32, "/dev/fd/%d", fd);
+    return true;
+}
+
+static bool open_redis(struct app *app, struct quern_error *error)
+{
+    const struct quern_options options = {
+        .url = app->options.redis_url,
+        .prefix = app->options.prefix,
+        .role = "cli",
+    };
+
+    if (!app->quern)
+        app->quern = quern_open(&options, error);
+    return app->quern != NULL;
+}
+
+/* 0, or an exit code. */
+static int record(struct app *app, const char *id, char path[32])
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    struct quern_error error;
+    struct err err;
+    size_t size;
+
+    if (!open_redis(app, &error) ||
+        !quern_record(app->quern, id, &text, &size, &error))
+        return app_fail(app, &error);
+    if ((app->options.save && !save(app->options.save, text, size, &err)) ||
+        !keep_in_memory(text, size, path, &err))
+        return app_fail_err(app, &err);
+    return EXIT_DONE;
+}
+
+/* Beside this program, else where the shell would find it. */
+static void find_program(char path[PATH_MAX])
+{
+    static const char name[] = "quern-replay";
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
+    char *slash;
+
+    path[len > 0 ? len : 0] = '\0';
+    slash = strrchr(path, '/');
+    if (slash)
+        memcpy(slash + 1, name, sizeof(name));
+    if (!slash || access(path, X_OK) != 0)
+        memcpy(path, name, sizeof(name));
+}
+
+static int become(struct app *app, const struct inputs *inputs, int count)
+{
+    const char *argv[MAX_TEXTS + 6];
+    char path[PATH_MAX];
+    struct err err;
+    int n = 0;
+
+    find_program(path);
+    argv[n++] = "quern-replay";
+    if (app->options.json)
+        argv[n++] = "--json";
+    if (app->options.prompts) {
+        argv[n++] = "--prompts";
+        argv[n++] = app->options.prompts;
+    }
+    argv[n++] = "--";
+    for (int i = 0; i < count; i++)
+        argv[n++] = inputs->items[i];
+    argv[n] = NULL;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): exec changes none of them */
+    execvp(path, (char *const *)(uintptr_t)argv);
+    err_set(&err, ERR_REJECT, "bad_setting",
+            "%s: %s: it is installed beside quern, with quern-consumer", path,
+            strerror(errno));
+    return app_fail_err(app, &err);
+}
+
+int verb_replay(struct app *app)
+{
+    int count = app->options.word_count;
+    struct inputs inputs;
+    struct err err;
+
+    for (int i = 0; i < count; i++) {
+        const char *word = app->options.words[i];
+        bool is_job = id_parse(view_of(word), NULL);
+
+        inputs.items[i] = is_job ? inputs.paths[i] : word;
+        if (app->options.save && (!is_job || count > 1)) {
+            err_set(&err, ERR_REJECT, "bad_setting",
+                    "--save is for one job, by its id");
+            return app_fail_err(app, &err);
+        }
+        int code = is_job ? record(app, word, inputs.paths[i]) : EXIT_DONE;
+
+        if (code != EXIT_DONE)
+            return code;
+    }
+    return become(app, &inputs, count);
+}

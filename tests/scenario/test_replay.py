@@ -1,0 +1,559 @@
+"""quern replay: jobs that the whole of quern has run are done again from their
+journals; and where something is another than it was, that is what is shown.
+
+With QUERN_UPDATE=1 the recordings become the pack of tests/recordings/jobs."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from command import Command
+from servers import binary, wait_until
+from stack import Stack, call_of, job_id
+from web import Web
+
+PACK = pathlib.Path(__file__).parent.parent / "recordings" / "jobs"
+PARAMETERS = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}},
+    "required": ["query"],
+}
+BLOCK = "I do it.\n```python\n{}\n```"
+LONG = "print('x' * 1500)"
+TOO_LONG = "context_length_exceeded"
+NOWHERE = "redis://127.0.0.1:1"
+
+
+def asks(name, arguments, id="c1"):
+    return {"id": id, "name": name, "arguments": arguments}
+
+
+def searches(*words):
+    return [
+        asks("search", json.dumps({"query": w}), f"s{n}") for n, w in enumerate(words)
+    ]
+
+
+def acts(*codes, **more):
+    calls = [call_of(code, f"c{n}", index=n) for n, code in enumerate(codes)]
+    return {"tool_calls": calls, **more}
+
+
+# What each is good for, what the model says, and what is asked for beside.
+JOBS = {
+    "an-answer": ([{"text": "Two."}], {}),
+    "cells": (
+        [acts("x = 6", "x * 7", text="Let me see."), acts("1 / 0"), {"text": "42"}],
+        {"system": "Be brief."},
+    ),
+    "figure": (
+        [acts("import matplotlib.pyplot as plt; plt.plot([1, 2])"), {"text": "so"}],
+        {},
+    ),
+    "tools": (
+        [
+            {"tool_calls": [*searches("a", "b"), call_of("search(query='c')", "p")]},
+            {"tool_calls": searches("d")},
+            {"text": "found"},
+        ],
+        {},
+    ),
+    "only-some-tools": (
+        [acts("1"), {"text": "so"}],
+        {"tools": ["execute_python_code"]},
+    ),
+    "refused": (
+        [
+            {
+                "tool_calls": [
+                    asks("search", "{}", "r1"),
+                    asks("nobody", "{}", "r2"),
+                    asks("execute_python_code", '{"kode": 1}', "r3"),
+                    asks("execute_python_code", "print(1)\nprint(2)", "r3"),
+                    asks("search", '{"query": "ok"}', ""),
+                    asks("fetch_url", '{"url": "ftp://host/"}', "r4"),
+                ]
+            },
+            {"text": "so"},
+        ],
+        {},
+    ),
+    "circles": ([acts("f()")] * 8 + [{"text": "I give up."}], {}),
+    "circles-of-tools": (
+        [{"tool_calls": searches("same", "same", "same")}] * 6 + [{"text": "enough"}],
+        {},
+    ),
+    "turn-limit": (
+        [acts("1"), acts("2"), {"text": "what I have"}],
+        {"limits": {"max_turns": 2}},
+    ),
+    "cut": ([{"text": "It is", "finish_reason": "length"}], {}),
+    "cut-call": ([acts("1", finish_reason="length"), {"text": "so"}], {}),
+    "codeact": (
+        [
+            {"text": BLOCK.format("n = 2\nsearch(query=str(n))")},
+            {"text": BLOCK.format("n + 1") + "\nObservation:\n7\nFINAL ANSWER: 7"},
+            {"text": "FINAL ANSWER: three"},
+        ],
+        {"mode": "codeact"},
+    ),
+    "codeact-final": (
+        [{"text": BLOCK.format("final_answer({'n': 1})")}],
+        {"mode": "codeact"},
+    ),
+    "codeact-idle": ([{"text": "```python\nx = "}] * 3, {"mode": "codeact"}),
+    "chinese": (
+        [{"text": "四十二"}],
+        {"prompt": "六乘七是多少", "system": "简短回答"},
+    ),
+    "window": (
+        [acts(f"{LONG}; {n}") for n in range(5)] + [{"text": "done"}],
+        {"model": "small"},
+    ),
+    "too-long": (
+        [
+            *(acts(f"{LONG}; {n}") for n in range(5)),
+            [
+                {"status": 400, "error": {"message": "too long", "code": TOO_LONG}},
+                {"text": "done"},
+            ],
+        ],
+        {},
+    ),
+    "fallback": ([{"text": "Two."}], {"model": "gone"}),
+    "rejected": ([{"status": 401, "error": "who are you"}], {}),
+    "code": ([], {"kind": "code", "cells": ["x = 1", "x + 1", "b'\\xff'"]}),
+    "code-failed": ([], {"kind": "code", "cells": ["1", "1 / 0", "3"]}),
+}
+
+
+@pytest.fixture(scope="module")
+def folder():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="quern-replay-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def stack(folder):
+    with Web() as web, Stack() as stack:
+        tools = {
+            "search": {"url": web.url + "/search", "parameters": PARAMETERS},
+        }
+        (folder / "tools.json").write_text(json.dumps(tools))
+        model = {"url": stack.model.url, "model": "m"}
+        models = {
+            "default": {**model, "key": "sk-secret", "parameters": {"seed": 7}},
+            "small": {**model, "window": 2400},
+            "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
+            "signed": {**model, "parameters": {"api_key": "sk-secret"}},
+        }
+        (folder / "models.json").write_text(json.dumps(models))
+        stack.settings = {
+            "tools": folder / "tools.json",
+            "models": folder / "models.json",
+            "tools_builtin": "fetch_url",
+            "max_attempts": 1,
+        }
+        stack.consumer()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def quern(stack, folder):
+    return Command(stack.redis.url, folder)
+
+
+@pytest.fixture(scope="module")
+def recorded(stack, quern, folder):
+    """Of a name the recording, made once."""
+
+    def record(name):
+        path = folder / f"{name}.jsonl"
+        if not path.exists():
+            replies, job = JOBS[name]
+            stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+            words = {} if job.get("kind") == "code" else {"prompt": f"of {name}"}
+            id = stack.submit(**{**words, **job})
+            stack.result(id)
+            [outcome] = quern.json("replay", id, "--save", path)
+            assert outcome["equal"] and outcome["job"] == id, outcome
+        return path
+
+    return record
+
+
+def outcome_of(quern, path, *args, code=0):
+    """Of a replay that could not ask Redis anything."""
+    out, err, ended = quern.run("replay", "--json", path, *args, REDIS_URL=NOWHERE)
+    assert (ended, err) == (code, ""), (out, err)
+    return json.loads(out)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def edited(path, change):
+    """A copy in which change() has had its hands on the lines."""
+    lines = lines_of(path)
+    change(lines)
+    other = path.with_name("edited.jsonl")
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return other
+
+
+def first_difference(quern, path, *args):
+    outcome = outcome_of(quern, path, *args, code=1)
+    assert not outcome["equal"]
+    difference = outcome["first_difference"]
+    assert difference["step"] == outcome["steps"] + 1
+    return difference
+
+
+def records_of(lines, kind, **more):
+    return [
+        line["record"]
+        for line in lines
+        if line.get("record", {}).get("kind") == kind
+        and all(line["record"].get(k) == v for k, v in more.items())
+    ]
+
+
+def step_of(lines, record):
+    [step] = [n for n, line in enumerate(lines[2:], 1) if line.get("record") is record]
+    return step
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_is_done_again(quern, recorded, name):
+    path = recorded(name)
+    lines = lines_of(path)
+    outcome = outcome_of(quern, path)
+    assert outcome["equal"] and outcome["steps"] == len(lines) - 2
+    asked = [r for r in records_of(lines, "model_intent") if not r.get("failed")]
+    assert outcome["requests"] == len(asked), "each is compared, byte for byte"
+    assert "sk-secret" not in path.read_text()
+    if os.environ.get("QUERN_UPDATE"):
+        PACK.mkdir(exist_ok=True)
+        shutil.copy(path, PACK)
+
+
+def test_they_are_what_they_are_called(recorded):
+    """Or some of them would show nothing."""
+
+    def result(name):
+        return lines_of(recorded(name))[-1]["result"]
+
+    def brakes(name):
+        records = records_of(lines_of(recorded(name)), "tool_result")
+        return {record.get("brake", "none") for record in records}
+
+    assert result("circles")["error"]["code"] == "loop"
+    assert brakes("circles") == {"none", "hint", "forbid"}
+    assert brakes("circles-of-tools") == {"none", "hint", "forbid"}
+    assert result("turn-limit")["error"]["code"] == "turn_limit"
+    assert result("cut")["error"]["code"] == "token_limit"
+    assert result("codeact-idle")["error"]["code"] == "no_action"
+    assert result("rejected")["error"]["code"] == "model_rejected"
+    assert result("code-failed")["error"]["code"] == "cell_failed"
+    assert result("fallback")["model"] == "small"
+    kept = [
+        r.get("kept", 0)
+        for r in records_of(lines_of(recorded("window")), "model_intent")
+    ]
+    assert max(kept) > 2
+    refused = [
+        r.get("failed")
+        for r in records_of(lines_of(recorded("refused")), "tool_result")
+    ]
+    assert refused.count(True) == 4 and refused.count(None) == 2
+    inner = records_of(lines_of(recorded("codeact")), "tool_result", number=1)
+    assert [r["tool"] for r in inner] == ["search"]
+    failed = records_of(lines_of(recorded("too-long")), "model_intent", failed=True)
+    assert len(failed) == 1
+
+
+# --- one thing is another than it was
+
+
+def test_other_instructions(quern, recorded, tmp_path):
+    ours = pathlib.Path(__file__).parents[2] / "consumer/conversation/prompts"
+    text = (ours / "tools.en.md").read_text()
+    (tmp_path / "tools.en.md").write_text(text + "Say please.\n")
+    for where in (["--prompts", tmp_path], []):
+        env = {} if where else {"QUERN_PROMPTS": str(tmp_path)}
+        out, err, code = quern.run("replay", recorded("cells"), *where, **env)
+        assert (code, err) == (1, "")
+        head, before, after, hunk, *rest = out.splitlines()
+        assert "step 1, model_intent of turn 1, differs" in head
+        assert (before, after) == ("--- recorded", "+++ replayed")
+        assert hunk.startswith("@@ -")
+    difference = first_difference(quern, recorded("cells"), "--prompts", tmp_path)
+    system = difference["replayed"]["request"]["messages"][0]["content"]
+    assert "Say please." in system
+    assert "Say please." not in json.dumps(difference["recorded"])
+    assert outcome_of(quern, recorded("codeact"), "--prompts", tmp_path)["equal"]
+
+
+def test_what_the_model_was_told_of_a_cell(quern, recorded):
+    def change(lines):
+        [record] = records_of(lines, "tool_result", call="1.1")
+        assert "42" in record["observation"]
+        record["observation"] = record["observation"].replace("42", "43")
+        at.append(step_of(lines, record))
+
+    at = []
+    difference = first_difference(quern, edited(recorded("cells"), change))
+    assert difference["what"] == "tool_result" and difference["call"] == "1.1"
+    assert [difference["step"], difference["turn"]] == [*at, 1]
+    changed = [line for line in difference["diff"].splitlines() if line[0] in "-+"]
+    assert [line[0] for line in changed[2:]] == ["-", "+"], "one line, and no other"
+    assert "43" in changed[2] and "42" in changed[3]
+
+
+def test_a_reply_is_another(quern, recorded):
+    def change(lines):
+        reply = records_of(lines, "model_reply")[0]
+        message = json.loads(reply["message"])
+        message["content"] = "Let me look."
+        reply["message"] = json.dumps(message)
+        at.append(step_of(lines, records_of(lines, "model_intent")[1]))
+
+    at = []
+    difference = first_difference(quern, edited(recorded("cells"), change))
+    assert difference["what"] == "model_intent" and difference["turn"] == 2
+    assert [difference["step"]] == at
+    assert "Let me look." in difference["diff"]
+    assert "Let me see." in difference["diff"], "as the result has it"
+
+
+def change_call(lines):
+    """Of the first reply, the first call."""
+    reply = records_of(lines, "model_reply")[0]
+    message = json.loads(reply["message"])
+    message["tool_calls"][0]["function"]["arguments"] = '{"code": "x = 7"}'
+    reply["message"] = json.dumps(message)
+
+
+def change_answer(lines):
+    reply = records_of(lines, "model_reply")[-1]
+    reply["message"] = reply["message"].replace("42", "43")
+
+
+def change_code(lines):
+    [record] = records_of(lines, "tool_result", call="1.0")
+    record["cell"]["code"] = "x = 8"
+
+
+def drop_result(lines):
+    [record] = records_of(lines, "tool_result", call="1.0")
+    lines[:] = [line for line in lines if line.get("record") is not record]
+
+
+def swap_calls(lines):
+    one = [
+        n for n, line in enumerate(lines) if line.get("record", {}).get("call") == "1.0"
+    ]
+    other = [
+        n for n, line in enumerate(lines) if line.get("record", {}).get("call") == "1.1"
+    ]
+    for a, b in zip(one, other):
+        lines[a], lines[b] = lines[b], lines[a]
+
+
+def change_hash(lines):
+    records_of(lines, "model_intent")[1]["hash"] = "0" * 64
+
+
+def change_kept(lines):
+    records_of(lines, "model_intent")[1]["kept"] = 3
+
+
+def repeat_intent(lines):
+    [record] = records_of(lines, "tool_intent", call="1.0")
+    lines.insert(2 + step_of(lines, record), {"record": record})
+
+
+def drop_intent(lines):
+    record = records_of(lines, "model_intent")[1]
+    del lines[1 + step_of(lines, record)]
+
+
+def drop_end(lines):
+    """It has ended, but its last turn is gone."""
+    del lines[-3:-1]
+
+
+def change_usage(lines):
+    lines[-1]["result"]["usage"]["input_tokens"] += 1
+
+
+def change_status(lines):
+    lines[-1]["result"]["status"] = "incomplete"
+
+
+# What is done to the job "cells", and where that shows first.
+CHANGES = [
+    (change_call, "tool_intent", 1, "x = 7"),
+    (change_answer, "result", 3, "43"),
+    (change_code, "tool_result", 1, "x = 8"),
+    (drop_result, "tool_intent", 1, '"1.1"'),
+    (swap_calls, "tool_intent", 1, '"1.1"'),
+    (repeat_intent, "tool_intent", 1, "arguments"),
+    (drop_intent, "model_reply", 2, "model_intent"),
+    (change_hash, "model_intent", 2, "0" * 64),
+    (change_kept, "model_intent", 2, "kept: 3"),
+    (drop_end, "result", 2, "model_intent"),
+    (change_usage, "result", 3, "input_tokens"),
+    (change_status, "result", 3, "incomplete"),
+]
+
+
+@pytest.mark.parametrize("change, what, turn, shown", CHANGES)
+def test_a_change_shows_where_it_is(quern, recorded, change, what, turn, shown):
+    difference = first_difference(quern, edited(recorded("cells"), change))
+    assert (difference["what"], difference["turn"]) == (what, turn)
+    assert shown in difference["diff"], difference["diff"]
+
+
+def test_what_the_model_was_told_of_its_reply(quern, recorded):
+    def change(lines):
+        reply = records_of(lines, "model_reply")[0]
+        reply["observation"] = "[Once more.]"
+
+    difference = first_difference(quern, edited(recorded("cut-call"), change))
+    assert difference["what"] == "model_reply" and difference["turn"] == 1
+    assert "Once more" in difference["diff"]
+
+
+def test_a_brake_that_was_not_put_on(quern, recorded):
+    def change(lines):
+        hinted = records_of(lines, "tool_result", brake="hint")[0]
+        del hinted["brake"]
+
+    difference = first_difference(quern, edited(recorded("circles"), change))
+    assert difference["what"] == "tool_result"
+    assert 'brake: "none"' in difference["diff"]
+    assert 'brake: "hint"' in difference["diff"]
+
+
+@pytest.mark.parametrize("brake", ["none", "hint", "forbid"])
+def test_calls_that_were_made_at_once(quern, recorded, brake):
+    """The last is the same as the two before it, if they were there already."""
+
+    def change(lines):
+        record = records_of(lines, "tool_result", turn=1)[-1]
+        record["brake"] = brake
+        del lines[step_of(lines, record) + 2 :]
+
+    path = edited(recorded("circles-of-tools"), change)
+    if brake == "forbid":
+        assert first_difference(quern, path)["step"] == 8
+    else:
+        assert outcome_of(quern, path)["equal"]
+
+
+def test_a_refusal_in_other_words(quern, recorded):
+    def change(lines):
+        record = records_of(lines, "tool_result", failed=True)[0]
+        record["observation"] = "Error: no."
+
+    difference = first_difference(quern, edited(recorded("refused"), change))
+    assert difference["what"] == "tool_result" and difference["turn"] == 1
+    assert "+observation: " in difference["diff"]
+
+
+def test_a_tool_of_another_description(quern, recorded):
+    """The terms say what was offered: a change there is one of the request."""
+
+    def change(lines):
+        intent = records_of(lines, "model_intent")[0]
+        terms = json.loads(intent["terms"])
+        terms["tools"][1]["description"] = "Runs code."
+        intent["terms"] = json.dumps(terms)
+
+    difference = first_difference(quern, edited(recorded("tools"), change))
+    assert difference["step"] == 1 and difference["what"] == "model_intent"
+
+
+# --- what takes a while, or goes wrong
+
+
+def test_a_job_that_was_taken_over(stack, quern, folder):
+    """kill -9 while the model thinks, and while a cell runs."""
+    slow = {**acts("import time; time.sleep(1.5); 6 * 7"), "delay_ms": 1500}
+    stack.model.script([slow, {"text": "42"}])
+    id = stack.submit(prompt="taken over")
+    for type in ("turn.started", "tool.started"):
+        stack.wait_event(id, type)
+        stack.consumers[-1].kill()
+        stack.consumer()
+    result = stack.result(id)
+    assert result["usage"]["repeated_calls"] == 1 and result["attempts"] == 3
+    [outcome] = quern.json("replay", id, "--save", folder / "taken-over.jsonl")
+    assert outcome["equal"] and outcome["requests"] == 3
+    if os.environ.get("QUERN_UPDATE"):
+        shutil.copy(folder / "taken-over.jsonl", PACK)
+
+
+def test_a_job_that_runs(stack, quern):
+    stack.model.script([acts("1"), {"text": "so", "delay_ms": 60000}])
+    id = stack.submit(prompt="runs")
+    wait_until(lambda: stack.types(id).count("turn.started") == 2, 20, "turn 2")
+    [outcome] = quern.json("replay", id)
+    assert outcome["equal"] and outcome["steps"] == 5
+    stack.call("cancel", id)
+    assert stack.result(id)["status"] == "cancelled"
+    [outcome] = quern.json("replay", id)
+    assert outcome["equal"] and outcome["steps"] == 6
+
+
+def test_a_secret_parameter(stack, quern, folder):
+    stack.model.script([{"text": "so"}])
+    id = stack.submit(prompt="go", model="signed")
+    stack.result(id)
+    [outcome] = quern.json("replay", id, "--save", folder / "signed.jsonl")
+    assert outcome["equal"] and outcome["requests"] == 0
+    assert outcome["hidden_requests"] == 1
+    assert "sk-secret" not in (folder / "signed.jsonl").read_text()
+
+
+def test_bytes_that_are_no_job(stack, quern, folder):
+    for id, body in ((job_id(), b"\xc1 no job"), (job_id(), None)):
+        job = {"body": body} if body else {"kind": "code", "cells": [], "prompt": "x"}
+        stack.submit(id=id, **job)
+        assert stack.result(id)["status"] == "failed"
+        [outcome] = quern.json("replay", id, "--save", folder / "none.jsonl")
+        assert outcome["equal"] and outcome["steps"] == 1
+
+
+def test_many_at_once(quern, recorded, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    out, err, code = quern.run(
+        "replay", recorded("cells"), edited(recorded("cells"), change_hash), bad
+    )
+    assert code == 65
+    assert "equal in" in out and "differs" in out
+    assert f"{bad}: line 1: must be an object with one member" in err
+
+
+def test_what_cannot_be_replayed(quern, tmp_path):
+    assert "no such file" in quern("replay", "nowhere.jsonl", code=64).lower()
+    assert "is not kept" in quern("replay", job_id(), code=65)
+    told = quern("replay", job_id(), code=69, REDIS_URL=NOWHERE)
+    assert "refused" in told.lower()
+    told = quern("replay", job_id(), job_id(), "--save", "x", code=64)
+    assert "--save is for one job" in told
+
+
+def test_the_program_alone(recorded, folder):
+    command = Command(NOWHERE, folder, binary("quern-replay"))
+    assert "equal in" in command(recorded("an-answer"))
+    assert "equal in" in command("-", stdin=recorded("an-answer").read_text())
+    assert "quern-replay" in command("--help")
+    command(code=64)
