@@ -24,6 +24,11 @@ struct model_endpoint *endpoint_take(struct model_endpoint *endpoint)
     return endpoint;
 }
 
+bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks)
+{
+    return (endpoint->quirks & quirks) != 0;
+}
+
 void endpoint_free(struct model_endpoint *endpoint)
 {
     if (!endpoint || --endpoint->refs > 0)
@@ -49,6 +54,7 @@ static struct model_endpoint *endpoint_new(const char *name)
     if (!endpoint)
         abort();
     endpoint->refs = 1;
+    endpoint->dialect = &dialect_chat;
     endpoint->name = copy(name);
     return endpoint;
 }
@@ -95,6 +101,18 @@ static bool bad_member(struct err *err, const char *name, const char *want)
     return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", name, want);
 }
 
+static bool set_dialect(struct model_endpoint *endpoint, const char *name,
+                        struct err *err)
+{
+    const struct dialect *dialect = dialect_find(name);
+
+    if (!dialect)
+        return bad_member(err, "dialect",
+                          "must be chat, anthropic or responses");
+    endpoint->dialect = dialect;
+    return true;
+}
+
 static bool set_text(struct model_endpoint *endpoint, const char *name,
                      const json_t *value, struct err *err)
 {
@@ -106,6 +124,8 @@ static bool set_text(struct model_endpoint *endpoint, const char *name,
         return set_url(endpoint, text, err);
     if (strcmp(name, "key_file") == 0)
         return read_key(endpoint, text, err);
+    if (strcmp(name, "dialect") == 0)
+        return set_dialect(endpoint, text, err);
     if (strcmp(name, "key") == 0)
         endpoint->key = copy(text);
     else if (strcmp(name, "fallback") == 0)
@@ -141,8 +161,8 @@ static bool set_window(struct model_endpoint *endpoint, const json_t *value,
 static bool set_member(struct model_endpoint *endpoint, const char *name,
                        json_t *value, struct err *err)
 {
-    static const char *const texts[] = { "url", "model", "key", "key_file",
-                                         "fallback" };
+    static const char *const texts[] = { "url",      "model",    "key",
+                                         "key_file", "fallback", "dialect" };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strcmp(name, texts[i]) == 0)
@@ -158,7 +178,7 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
-            "unknown; there are url, model, key, key_file, fallback, "
+            "unknown; there are url, dialect, model, key, key_file, fallback, "
             "parameters, window, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");

@@ -6,10 +6,15 @@
  *                "key_file": "/run/secrets/openai"},
  *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
  *                "parameters": {"temperature": 0}, "window": 32768,
- *                "fallback": "default"}}
+ *                "fallback": "default"},
+ *    "claude":  {"url": "https://api.anthropic.com/v1", "dialect": "anthropic",
+ *                "model": "claude-sonnet-4-5", "key_file": "/run/secrets/a"}}
  *
  * and from base_url, key and model, which make "default" unless the file has
  * one. Without a "default" the file's first entry is it.
+ *
+ * "dialect" is chat (chat-completions, the default), anthropic (Messages) or
+ * responses (OpenAI Responses).
  *
  * Endpoints are counted: a table may be loaded anew while calls still run on
  * an endpoint of the old one. Nothing here ever prints a key. */
@@ -20,6 +25,7 @@
 #include <stdint.h>
 
 #include "consumer/model/breaker.h"
+#include "consumer/model/dialect.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -32,12 +38,15 @@ enum endpoint_quirk {
     QUIRK_NO_NULL_CONTENT = 1 << 4,  /* "" instead of null */
     QUIRK_NO_EMPTY_CONTENT = 1 << 5, /* null instead of "" */
     QUIRK_NO_STREAM = 1 << 6,        /* a plain body only */
+    QUIRK_NO_CACHE = 1 << 7,         /* no cache_control */
+    QUIRK_NO_ENCRYPTED = 1 << 8,     /* no reasoning to be sent back */
 };
 
 struct model_endpoint {
-    char *name;             /* what a job says */
+    char *name; /* what a job says */
+    const struct dialect *dialect;
     char *url;              /* of the API, without the slash at its end */
-    char *key;              /* NULL: no Authorization header */
+    char *key;              /* NULL: none is shown */
     char *model;            /* what the endpoint calls it */
     char *fallback;         /* asked in its place when it fails; NULL: none */
     bool unnamed;           /* nobody has said: it is asked for "default" */
@@ -79,6 +88,7 @@ void endpoints_finish(struct endpoints *endpoints);
 struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err);
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);
+bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks);
 void endpoint_free(struct model_endpoint *endpoint);
 
 #endif

@@ -1,4 +1,4 @@
-/* model.c - one request to a chat-completions endpoint, and what came of it. */
+/* model.c - one request to a model endpoint, and what came of it. */
 #include "consumer/model/model.h"
 
 #include <assert.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/model/model_body.h"
+#include "consumer/model/reply_block.h"
 #include "consumer/model/secret.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_ERROR_BODY = 16 << 10 };
@@ -101,7 +102,7 @@ static struct reply *reply_of(struct model_call *call)
     struct reply_events events = { on_text, on_reasoning };
 
     if (!call->reply) {
-        call->reply = reply_new(events, call);
+        call->reply = reply_new(call->endpoint->dialect, events, call);
         reply_limit(call->reply,
                     model_body_max_tokens(call->endpoint, &call->request));
     }
@@ -148,29 +149,41 @@ static void on_done(void *owner, const struct http_response *response)
     run(call);
 }
 
+/* Gives the line; free() it. NULL: there is no key. */
+static char *key_header(const struct model_endpoint *endpoint)
+{
+    const char *header = endpoint->dialect->key_header;
+    const char *place = strstr(header, "%s");
+    char *line = NULL;
+
+    if (endpoint->key && asprintf(&line, "%.*s%s", (int)(place - header),
+                                  header, endpoint->key) < 0)
+        abort();
+    return line;
+}
+
 static void send_body(struct model_call *call)
 {
     const struct model_endpoint *endpoint = call->endpoint;
+    const struct dialect *dialect = endpoint->dialect;
     CLEANUP(cleanup_free) char *url = NULL;
-    CLEANUP(cleanup_free) char *authorization = NULL;
+    CLEANUP(cleanup_free) char *key = key_header(endpoint);
     const char *headers[] = { "Content-Type: application/json",
                               "Accept: text/event-stream, application/json",
-                              NULL, NULL };
+                              NULL, NULL, NULL };
     struct http_request request = { .headers = headers,
                                     .body = buf_view(&call->body),
                                     .first_byte_ms = endpoint->first_byte_ms,
                                     .idle_ms = endpoint->idle_ms,
                                     .total_ms = endpoint->total_ms,
                                     .max_bytes = MAX_ANSWER };
+    size_t count = 2;
 
-    if (asprintf(&url, "%s/chat/completions", endpoint->url) < 0)
+    if (asprintf(&url, "%s%s", endpoint->url, dialect->path) < 0)
         abort();
-    if (endpoint->key) {
-        if (asprintf(&authorization, "Authorization: Bearer %s",
-                     endpoint->key) < 0)
-            abort();
-        headers[2] = authorization;
-    }
+    if (dialect->header)
+        headers[count++] = dialect->header;
+    headers[count] = key;
     request.url = url;
     call->running = http_start(call->http, &request,
                                (struct http_events){ on_body, on_done }, call);
@@ -271,6 +284,8 @@ static enum turn step_done(struct model_call *call)
 {
     bool failed = call->failure.why.kind != ERR_NONE;
 
+    if (!failed)
+        opaque_sign(call->result.message, call->endpoint->name);
     call->events.on_done(call->owner, failed ? NULL : &call->result,
                          failed ? &call->failure : NULL);
     return WAIT;

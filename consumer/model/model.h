@@ -1,4 +1,4 @@
-/* model.h - one request to a chat-completions endpoint, and what came of it.
+/* model.h - one request to a model endpoint, and what came of it.
  *
  *   READY --> ASKING --> JUDGING --> DONE
  *               ^-----------+  (the endpoint does not take a parameter: once
@@ -12,7 +12,7 @@
  *   code               kind    when
  *   model_unavailable  retry   no connection, time-out, 408, 409, 425, 429, 5xx
  *   model_cut          retry   the reply ended before its end
- *   model_garbage      retry   the reply is not chat-completions
+ *   model_garbage      retry   the reply is not of the endpoint's dialect
  *   model_rejected     reject  other 4xx, quota used up
  *   model_context      reject  the request is longer than the model's window
  *   model_refused      reject  refusal, content filter
@@ -27,7 +27,8 @@
 #include "consumer/model/reply.h"
 
 struct model_request {
-    json_t *messages;    /* array; must stay as it is while the call lives */
+    json_t *messages;    /* of chat-completions, whatever the dialect; must stay
+                          * as it is while the call lives */
     json_t *tools;       /* array of {type, function}; NULL or empty: none */
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
     bool last;           /* the tools are shown, and must not be called */

@@ -1,5 +1,4 @@
-/* model_body.h - the body of a chat-completions request, as that endpoint
- * takes it. */
+/* model_body.h - the body of a request, as that endpoint takes it. */
 #ifndef CONSUMER_MODEL_BODY_H
 #define CONSUMER_MODEL_BODY_H
 

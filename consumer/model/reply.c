@@ -1,51 +1,26 @@
-/* reply.c - the bytes of a chat-completions reply, as one assistant message. */
+/* reply.c - the bytes of a reply, as one assistant message. */
 #include "consumer/model/reply.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "consumer/model/reply_call.h"
-#include "consumer/model/reply_detail.h"
+#include "consumer/model/reply_draft.h"
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
-#include "consumer/model/sse.h"
 
 enum { MAX_REASON = 64, HEAD_BYTES = 160 };
 
-enum form { FORM_UNKNOWN, FORM_STREAM, FORM_PLAIN };
-
-struct reply {
-    struct reply_events events;
-    void *owner;
-    enum form form;
-    struct sse sse;
-    struct buf plain; /* the body when it is not a stream */
-    struct buf head;  /* its first bytes, for the sentence that rejects it */
-    bool payload;     /* the bytes fed last held some */
-    bool has_choice;  /* it is chat-completions */
-    bool done;        /* [DONE] */
-    bool at_end;      /* the transport has ended; an event may be half */
-    bool by_length;   /* the endpoint stopped it for its length */
-    struct err fault; /* the first thing wrong; kind ERR_NONE: nothing */
-    struct buf content, reasoning, refusal, finish_reason;
-    bool has_content; /* a string, even an empty one */
-    const char *reasoning_name;
-    struct reply_details details;
-    struct reply_calls calls;
-    uint64_t max_tokens; /* that the request allowed; 0: not known */
-    struct usage usage;
-    json_t *message; /* made at the end */
-};
-
 static sse_event take_event;
 
-struct reply *reply_new(struct reply_events events, void *owner)
+struct reply *reply_new(const struct dialect *dialect,
+                        struct reply_events events, void *owner)
 {
     struct reply *reply = calloc(1, sizeof(*reply));
 
     if (!reply)
         abort();
+    reply->dialect = dialect;
     reply->events = events;
     reply->owner = owner;
     sse_init(&reply->sse, take_event, reply);
@@ -55,6 +30,8 @@ struct reply *reply_new(struct reply_events events, void *owner)
     buf_init(&reply->reasoning, REPLY_MAX_TEXT);
     buf_init(&reply->refusal, REPLY_MAX_TEXT);
     buf_init(&reply->finish_reason, MAX_REASON);
+    buf_init(&reply->thought.held, REPLY_MAX_TEXT);
+    buf_init(&reply->thought.whole, REPLY_MAX_TEXT);
     return reply;
 }
 
@@ -71,6 +48,10 @@ void reply_free(struct reply *reply)
     buf_finish(&reply->finish_reason);
     reply_details_finish(&reply->details);
     reply_calls_finish(&reply->calls);
+    reply_blocks_finish(&reply->blocks);
+    json_decref(reply->open.block);
+    buf_finish(&reply->thought.held);
+    buf_finish(&reply->thought.whole);
     json_decref(reply->message);
     free(reply);
 }
@@ -102,83 +83,49 @@ static void set_too_long(struct reply *reply)
                 REPLY_MAX_TEXT, REPLY_MAX_CALLS, REPLY_MAX_MESSAGE);
 }
 
-static void add_reasoning(struct reply *reply, struct view text)
+void reply_add_reasoning(struct reply *reply, struct view text)
 {
-    buf_add(&reply->reasoning, text);
+    if (!buf_add(&reply->reasoning, text))
+        set_too_long(reply);
     if (text.len > 0 && reply->events.on_reasoning)
         reply->events.on_reasoning(reply->owner, text);
 }
 
-static void add_text(struct reply *reply, struct view text)
+void reply_add_text(struct reply *reply, struct view text)
 {
     reply->has_content = true;
-    buf_add(&reply->content, text);
+    reply_blocks_text(&reply->blocks, text.len);
+    if (!buf_add(&reply->content, text))
+        set_too_long(reply);
     if (text.len > 0 && reply->events.on_text)
         reply->events.on_text(reply->owner, text);
 }
 
-/* Content comes as a string, or as a list of parts: {type: text, text} and
- * {type: thinking, thinking: [{text}]}. */
-static void add_part(struct reply *reply, const json_t *part)
+void reply_add_refusal(struct reply *reply, struct view text)
 {
-    const json_t *thought, *thinking = json_object_get(part, "thinking");
-    size_t i;
-
-    if (json_is_string(json_object_get(part, "text")))
-        add_text(reply, reply_json_text(part, "text"));
-    json_array_foreach(thinking, i, thought)
-        add_reasoning(reply, reply_json_text(thought, "text"));
-    if (json_is_string(thinking))
-        add_reasoning(reply, reply_json_text(part, "thinking"));
-}
-
-static void take_content(struct reply *reply, const json_t *delta)
-{
-    const json_t *part, *content = json_object_get(delta, "content");
-    size_t i;
-
-    if (json_is_string(content))
-        add_text(reply, reply_json_text(delta, "content"));
-    json_array_foreach(content, i, part)
-        add_part(reply, part);
-}
-
-/* Two names; who sends both says the same twice. */
-static void take_reasoning(struct reply *reply, const json_t *delta)
-{
-    static const char *const names[] = { "reasoning_content", "reasoning" };
-
-    for (size_t i = 0; i < 2; i++) {
-        if (!json_is_string(json_object_get(delta, names[i])))
-            continue;
-        if (!reply->reasoning_name)
-            reply->reasoning_name = names[i];
-        add_reasoning(reply, reply_json_text(delta, names[i]));
-        return;
-    }
-}
-
-static void take_delta(struct reply *reply, const json_t *delta)
-{
-    bool alone = reply->form == FORM_PLAIN;
-    const json_t *function = json_object_get(delta, "function_call");
-    json_t *call;
-    size_t i;
-
-    take_reasoning(reply, delta);
-    reply_details_add(&reply->details,
-                      json_object_get(delta, "reasoning_details"), alone);
-    take_content(reply, delta);
-    buf_add(&reply->refusal, reply_json_text(delta, "refusal"));
-    json_array_foreach(json_object_get(delta, "tool_calls"), i, call)
-        if (json_is_object(call))
-            reply_calls_add(&reply->calls, call, alone);
-    if (json_is_object(function))
-        reply_calls_add_legacy(&reply->calls, function);
-    if (!buf_ok(&reply->content) || !buf_ok(&reply->reasoning) ||
-        !buf_ok(&reply->refusal) || reply->details.overflow ||
-        reply->calls.overflow)
+    if (!buf_add(&reply->refusal, text))
         set_too_long(reply);
+}
+
+void reply_open_block(struct reply *reply, json_t *block, json_int_t index)
+{
+    json_decref(reply->open.block);
+    reply->open = (struct reply_open){ block, index, reply->reasoning.len };
+}
+
+void reply_close_block(struct reply *reply, const char *name)
+{
+    struct reply_open *open = &reply->open;
+    size_t len = reply->reasoning.len - open->start;
+
+    if (!open->block)
+        return;
+    if (name && len > 0)
+        json_object_set_new(
+            open->block, name,
+            json_stringn(reply->reasoning.data + open->start, len));
+    reply_blocks_keep(&reply->blocks, open->block);
+    open->block = NULL;
 }
 
 bool reply_reason_is_length(struct view reason)
@@ -193,7 +140,7 @@ bool reply_reason_is_length(struct view reason)
     return false;
 }
 
-static void take_finish(struct reply *reply, struct view reason)
+void reply_set_finish(struct reply *reply, struct view reason)
 {
     if (reason.len == 0)
         return;
@@ -202,46 +149,14 @@ static void take_finish(struct reply *reply, struct view reason)
     reply->by_length = reply->by_length || reply_reason_is_length(reason);
 }
 
-static uint64_t tokens(const json_t *object, const char *name)
+uint64_t reply_tokens(const json_t *object, const char *name)
 {
     json_int_t value = json_integer_value(json_object_get(object, name));
 
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* The last one counts: where several chunks have one, each holds the whole. */
-static void take_usage(struct reply *reply, const json_t *usage)
-{
-    const json_t *details = json_object_get(usage, "prompt_tokens_details");
-    uint64_t cached = tokens(details, "cached_tokens");
-
-    if (!json_is_object(usage))
-        return;
-    if (cached == 0)
-        cached = tokens(usage, "prompt_cache_hit_tokens");
-    if (cached == 0)
-        cached = tokens(usage, "cached_tokens");
-    reply->usage.input_tokens = tokens(usage, "prompt_tokens");
-    reply->usage.output_tokens = tokens(usage, "completion_tokens");
-    reply->usage.cached_tokens = cached;
-}
-
-/* Only the first of several choices: more than one is never asked for. */
-static void take_choice(struct reply *reply, const json_t *choice)
-{
-    const json_t *delta = json_object_get(choice, "delta");
-
-    if (json_integer_value(json_object_get(choice, "index")) != 0)
-        return;
-    reply->has_choice = true;
-    if (!json_is_object(delta))
-        delta = json_object_get(choice, "message");
-    take_delta(reply, delta);
-    take_finish(reply, reply_json_text(choice, "finish_reason"));
-    take_usage(reply, json_object_get(choice, "usage"));
-}
-
-static void take_error(struct reply *reply, const json_t *json)
+void reply_set_error(struct reply *reply, const json_t *json)
 {
     struct reply_error error;
 
@@ -250,42 +165,41 @@ static void take_error(struct reply *reply, const json_t *json)
         reply_error_judge(&error, 200, 0, &reply->fault);
 }
 
-/* A chunk of a stream, or a plain body: they differ in delta and message. */
-static void take_json(struct reply *reply, const json_t *json)
+/* An event of a stream, or a plain body. False: it is no payload. */
+static bool take_json(struct reply *reply, struct view name, const json_t *json)
 {
-    const json_t *choice, *error = json_object_get(json, "error");
-    size_t i;
+    const json_t *error = json_object_get(json, "error");
+    bool payload = true;
 
-    if (json_is_object(error) || json_is_string(error) || json_is_array(json)) {
-        take_error(reply, json);
-        return;
-    }
-    json_array_foreach(json_object_get(json, "choices"), i, choice)
-        take_choice(reply, choice);
-    take_usage(reply,
-               json_object_get(json_object_get(json, "x_groq"), "usage"));
-    take_usage(reply, json_object_get(json, "usage"));
+    if (json_is_object(error) || json_is_string(error) || json_is_array(json) ||
+        view_is(name, "error"))
+        reply_set_error(reply, json);
+    else
+        payload = reply->dialect->take(reply, name, json);
+    if (reply->details.overflow || reply->calls.overflow ||
+        reply->blocks.overflow)
+        set_too_long(reply);
+    return payload;
 }
 
 static bool take_event(void *owner, struct view name, struct view data)
 {
     struct reply *reply = owner;
+    bool payload = true;
     json_t *json;
 
-    reply->payload = true;
     if (view_starts(data, "[DONE]")) {
-        reply->done = true;
+        reply->payload = reply->done = true;
         return false;
     }
     json = reply_json_parse(data);
-    if (json && view_is(name, "error"))
-        take_error(reply, json);
-    else if (json)
-        take_json(reply, json);
+    if (json)
+        payload = take_json(reply, name, json);
     else if (!reply->at_end)
         set_garbage(reply, "an event that is not JSON: ", data);
+    reply->payload = reply->payload || payload;
     json_decref(json);
-    return !has_fault(reply);
+    return !reply_is_over(reply);
 }
 
 static struct view skip_blanks(struct view bytes)
@@ -334,9 +248,11 @@ static void drain(struct reply *reply)
         sse_end(&reply->sse);
     if (reply->form == FORM_PLAIN && !has_fault(reply)) {
         json = reply_json_parse(buf_view(&reply->plain));
-        take_json(reply, json);
+        take_json(reply, VIEW(""), json);
         json_decref(json);
     }
+    if (reply->dialect->end)
+        reply->dialect->end(reply);
     reply_calls_prune(&reply->calls);
 }
 
@@ -363,8 +279,8 @@ static bool judge(struct reply *reply, bool whole, struct err *err)
                        "text",
                        reply->content.len);
     if (!is_finished(reply))
-        return err_set(err, ERR_RETRY, "model_garbage",
-                       "not a chat-completions reply: %.*s",
+        return err_set(err, ERR_RETRY, "model_garbage", "not %s: %.*s",
+                       reply->dialect->what,
                        reply->head.len > 0 ? (int)reply->head.len : 11,
                        reply->head.len > 0 ? reply->head.data : "it is empty");
     if (refusal.len > 0)
@@ -390,6 +306,7 @@ static json_t *text_json(const struct buf *text)
 static json_t *make_message(const struct reply *reply, bool with_calls)
 {
     json_t *message = json_pack("{s:s}", "role", "assistant");
+    json_t *opaque = reply_blocks_json(&reply->blocks, reply->dialect->name);
 
     json_object_set_new(message, "content",
                         reply->has_content || !with_calls
@@ -401,6 +318,8 @@ static json_t *make_message(const struct reply *reply, bool with_calls)
     if (reply->details.count > 0)
         json_object_set_new(message, "reasoning_details",
                             reply_details_json(&reply->details));
+    if (opaque)
+        json_object_set_new(message, "opaque", opaque);
     if (with_calls)
         json_object_set_new(message, "tool_calls",
                             reply_calls_json(&reply->calls));

@@ -1,4 +1,4 @@
-/* reply.h - the bytes of a chat-completions reply, as one assistant message.
+/* reply.h - the bytes of a reply, as one assistant message.
  *
  * Takes a stream of server-sent chunks or a plain body, however the bytes were
  * cut into pieces, and knows nothing of HTTP. What endpoints get wrong is put
@@ -22,19 +22,22 @@ enum {
     REPLY_MAX_MESSAGE = 960 << 10, /* as JSON: a journal record holds it */
     REPLY_MAX_CALLS = 64,
     REPLY_MAX_DETAILS = 256, /* blocks of reasoning_details */
+    REPLY_MAX_BLOCKS = 512,  /* of text, calls and what is kept, together */
 };
 
 /* What a whole reply says. */
 struct model_reply {
     /* The assistant message, to store and to send back: role, content (string
      * or, beside calls, null), reasoning_content or reasoning as it was named,
-     * reasoning_details if there are any, tool_calls only when there are any,
+     * reasoning_details and "opaque" (reply_block.h) if there are any,
+     * tool_calls only when there are any,
      * each {id, type, function {name, arguments}}. id is the model's own, ""
      * when it gave none; arguments is the model's own text, whatever it is
      * worth as JSON. */
     json_t *message;
     struct view text;          /* the content, "" when null */
-    struct view finish_reason; /* as the endpoint wrote it; may be empty */
+    struct view finish_reason; /* in the words of chat-completions, or as the
+                                * endpoint wrote it; may be empty */
     struct usage usage;        /* no tokens when the endpoint did not say */
     bool truncated;            /* stopped by its length, or calls cut off */
     size_t dropped_calls;      /* cut-off calls, left out of the message */
@@ -47,8 +50,10 @@ struct reply_events {
 };
 
 struct reply;
+struct dialect;
 
-struct reply *reply_new(struct reply_events events, void *owner);
+struct reply *reply_new(const struct dialect *dialect,
+                        struct reply_events events, void *owner);
 void reply_free(struct reply *reply);
 
 /* The request allowed so many tokens; 0: it did not say. Some endpoints say

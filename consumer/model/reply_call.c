@@ -25,8 +25,7 @@ void reply_calls_finish(struct reply_calls *calls)
     *calls = (struct reply_calls){ 0 };
 }
 
-static struct reply_call *open_call(struct reply_calls *calls,
-                                    const json_t *index)
+static struct reply_call *open_call(struct reply_calls *calls)
 {
     struct reply_call *call;
 
@@ -39,11 +38,22 @@ static struct reply_call *open_call(struct reply_calls *calls,
     if (!calls->items)
         abort();
     call = &calls->items[calls->count++];
-    *call = (struct reply_call){ .has_index = json_is_integer(index),
-                                 .index = json_integer_value(index) };
+    *call = (struct reply_call){ 0 };
     buf_init(&call->id, MAX_ID);
     buf_init(&call->name, MAX_ID);
     buf_init(&call->arguments, REPLY_MAX_TEXT);
+    return call;
+}
+
+static struct reply_call *open_indexed(struct reply_calls *calls,
+                                       const json_t *index)
+{
+    struct reply_call *call = open_call(calls);
+
+    if (call) {
+        call->has_index = json_is_integer(index);
+        call->index = json_integer_value(index);
+    }
     return call;
 }
 
@@ -127,14 +137,19 @@ static void add_extra(struct reply_call *call, json_t *delta)
     }
 }
 
+static void check_size(struct reply_calls *calls, const struct reply_call *call)
+{
+    if (!buf_ok(&call->id) || !buf_ok(&call->name) || !buf_ok(&call->arguments))
+        calls->overflow = true;
+}
+
 static void add_function(struct reply_calls *calls, struct reply_call *call,
                          const json_t *function)
 {
     if (call->name.len == 0)
         buf_add(&call->name, reply_json_text(function, "name"));
     add_arguments(call, function);
-    if (!buf_ok(&call->id) || !buf_ok(&call->name) || !buf_ok(&call->arguments))
-        calls->overflow = true;
+    check_size(calls, call);
 }
 
 void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
@@ -149,7 +164,7 @@ void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
     if (!alone)
         call = find_call(calls, index, buf_view(&id));
     if (!call || begins_another(call, buf_view(&id), function))
-        call = open_call(calls, index);
+        call = open_indexed(calls, index);
     if (!call)
         return;
     if (call->id.len == 0)
@@ -160,11 +175,83 @@ void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
 
 void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function)
 {
-    struct reply_call *call = calls->count > 0 ? &calls->items[calls->count - 1]
-                                               : open_call(calls, NULL);
+    struct reply_call *call =
+        calls->count > 0 ? &calls->items[calls->count - 1] : open_call(calls);
 
     add_function(calls, call, function);
 }
+
+/* ----------------------------------------------------- begun and ended
+ */
+
+static struct reply_call *find_begun(const struct reply_calls *calls,
+                                     json_int_t index)
+{
+    for (size_t i = calls->count; i > 0; i--)
+        if (calls->items[i - 1].index == index)
+            return &calls->items[i - 1];
+    return NULL;
+}
+
+void reply_calls_begin(struct reply_calls *calls, json_int_t index,
+                       struct view id, struct view name)
+{
+    struct reply_call *call = open_call(calls);
+
+    if (!call)
+        return;
+    call->index = index;
+    call->open = true;
+    buf_add(&call->id, id);
+    buf_add(&call->name, name);
+    check_size(calls, call);
+}
+
+static void add_text(struct reply_calls *calls, struct reply_call *call,
+                     struct view text)
+{
+    buf_add(&call->arguments, text);
+    json_shape_feed(&call->shape, text);
+    check_size(calls, call);
+}
+
+void reply_calls_given(struct reply_calls *calls, json_int_t index,
+                       struct view arguments)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (!call || call->arguments.len > 0)
+        return;
+    call->given = true;
+    add_text(calls, call, arguments);
+}
+
+void reply_calls_more(struct reply_calls *calls, json_int_t index,
+                      struct view arguments)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (!call || arguments.len == 0)
+        return;
+    if (call->given) {
+        buf_clear(&call->arguments);
+        call->shape = (struct json_shape){ 0 };
+        call->given = false;
+    }
+    add_text(calls, call, arguments);
+}
+
+bool reply_calls_end(struct reply_calls *calls, json_int_t index)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (call)
+        call->open = false;
+    return call != NULL;
+}
+
+/* -------------------------------------------------------------- judged
+ */
 
 void reply_calls_prune(struct reply_calls *calls)
 {
@@ -184,7 +271,8 @@ void reply_calls_prune(struct reply_calls *calls)
 bool reply_calls_are_cut(const struct reply_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
-        if (calls->items[i].shape.is == SHAPE_OPEN)
+        if (calls->items[i].shape.is == SHAPE_OPEN ||
+            (calls->items[i].open && calls->items[i].shape.is != SHAPE_CLOSED))
             return true;
     return false;
 }

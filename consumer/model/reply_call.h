@@ -18,6 +18,8 @@ struct reply_call {
     json_t *extra; /* members that we do not know, to be sent back; or NULL */
     struct buf id, name, arguments;
     struct json_shape shape; /* of the arguments */
+    bool open;               /* it was begun, and has not been ended */
+    bool given;              /* its arguments came with its beginning */
 };
 
 struct reply_calls {
@@ -34,6 +36,17 @@ void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone);
 
 /* The form before tool calls: {name, arguments}, without an id. */
 void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function);
+
+/* For dialects that say where a call begins and ends: the last of its index is
+ * meant. given: all that its arguments may be; pieces take its place. */
+void reply_calls_begin(struct reply_calls *calls, json_int_t index,
+                       struct view id, struct view name);
+void reply_calls_given(struct reply_calls *calls, json_int_t index,
+                       struct view arguments);
+void reply_calls_more(struct reply_calls *calls, json_int_t index,
+                      struct view arguments);
+/* False: there is none of that index. */
+bool reply_calls_end(struct reply_calls *calls, json_int_t index);
 
 /* Drops the calls that say nothing: some endpoints write out every member of
  * every message, with empty values. */

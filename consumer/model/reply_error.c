@@ -106,6 +106,7 @@ static const struct rule {
     { "input token count", ERR_REJECT, "model_context" },
     { "reduce the length of", ERR_REJECT, "model_context" },
     { "token limit reached", ERR_REJECT, "model_context" },
+    { "request_too_large", ERR_REJECT, "model_context" },
 };
 
 static const struct rule *find_rule(const struct reply_error *error)
@@ -125,10 +126,22 @@ static unsigned status_of(const struct reply_error *error, unsigned status)
                                                         : status;
 }
 
+/* Inside an answer: what will be so again. */
+static bool is_final(const struct reply_error *error)
+{
+    static const char *const words[] = { "invalid_", "authentication_error",
+                                         "permission_error", "not_found" };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (says(error, words[i]))
+            return true;
+    return false;
+}
+
 static bool is_transient(const struct reply_error *error, unsigned status)
 {
     if (status == 200)
-        return !says(error, "invalid_request") && !says(error, "invalid_api");
+        return !is_final(error);
     return status == 408 || status == 409 || status == 425 || status == 429 ||
            status >= 500;
 }

@@ -3,6 +3,7 @@
  * is the seed of the pieces, and says how many tokens there may be. */
 #include <string.h>
 
+#include "consumer/model/dialect.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
@@ -47,7 +48,8 @@ static void check_calls(const struct model_reply *result, uint64_t max_tokens)
 static char *read_reply(const char *data, size_t len, unsigned seed,
                         uint64_t max_tokens)
 {
-    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct reply *reply =
+        reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
     struct model_reply result;
     struct err err = { 0 };
     char *made;

@@ -4,6 +4,7 @@ Each is decided by the bytes of the recording, and says what has to come of them
 instead: it is written down here a second time, in another way than in C.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -214,6 +215,20 @@ def content_parts(difference):
         for thought in part.get("thinking") or []
     ]
     return difference.ours == "".join(thoughts)
+
+
+@known(8, "content", "reasoning")
+def thinking_in_the_text(difference):
+    """Reasoning between <think> marks that begins the text: the client leaves it
+    there; ours is told as reasoning, and is no part of the answer. One that does
+    not end was cut off."""
+    told = [delta.get("content") for delta in pack.deltas(difference.found)]
+    text = "".join(content for content in told if isinstance(content, str))
+    thought = re.match(r"\s*<think>(.*?)(?:</think>\s*(.*)|$)", text, re.S)
+    if not thought:
+        return False
+    ours = thought[2 if difference.field == "content" else 1]
+    return difference.ours == (ours or "")
 
 
 def lists_of_objects(found):

@@ -29,10 +29,10 @@ class Frame:
         return f"{head} {seed} {len(self.body)}\n".encode() + self.body
 
 
-def read_ours(frames, seed):
+def read_ours(frames, seed, dialect="chat"):
     """What we make of each; how often bytes were read."""
     done = subprocess.run(
-        [binary("reply_replay")],
+        [binary("reply_replay"), dialect],
         input=b"".join(frame.encode(seed) for frame in frames),
         capture_output=True,
         timeout=READ_S,

@@ -8,11 +8,13 @@
  * WHOLE is 0 when the connection broke behind the last byte. The answer is a
  * line of JSON: what came of them in one piece. They are read again byte by
  * byte and in SPLITS random ways; where something else comes of that, the
- * answer is {"differs": what, "at": the split}. */
+ * answer is {"differs": what, "at": the split}. The argument names a dialect;
+ * without one it is chat. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/model/dialect.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_error.h"
 #include "schemas/message/buf.h"
@@ -92,13 +94,16 @@ static json_t *result_json(const struct model_reply *result,
                      text_json(buf_view(&told->reasoning)));
 }
 
+/* Of all recordings. */
+static const struct dialect *dialect = &dialect_chat;
+
 static json_t *read_reply(const struct recording *recording, unsigned split)
 {
     struct reply_events events = { on_text, on_reasoning };
     struct told told;
     struct model_reply result;
     struct err err = { 0 };
-    struct reply *reply = reply_new(events, &told);
+    struct reply *reply = reply_new(dialect, events, &told);
     json_t *json;
 
     buf_init(&told.text, MAX_BODY);
@@ -160,9 +165,14 @@ static bool read_recording(struct recording *recording)
     return fread(recording->body, 1, recording->len, stdin) == recording->len;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct recording recording;
+
+    if (argc > 1)
+        dialect = dialect_find(argv[1]);
+    if (!dialect)
+        return 64;
 
     while (read_recording(&recording)) {
         json_t *made = replay(&recording);

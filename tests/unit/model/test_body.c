@@ -54,7 +54,8 @@ static void test_lessons(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct model_endpoint endpoint = { .quirks = rows[i].before };
+        struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                           .quirks = rows[i].before };
         struct reply_error error = { 0 };
         bool news;
 
@@ -79,7 +80,9 @@ static json_t *make(struct model_endpoint *endpoint,
 
 static void check_body(unsigned quirks, const char *want)
 {
-    struct model_endpoint endpoint = { .model = name, .quirks = quirks };
+    struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                       .model = name,
+                                       .quirks = quirks };
     json_t *messages = json_loads("[{\"role\":\"a\",\"content\":null},"
                                   "{\"role\":\"b\",\"content\":\"\"}]",
                                   0, NULL);
@@ -123,7 +126,8 @@ static void test_parameters_of_the_operator(void **state)
     json_t *parameters = json_loads("{\"temperature\":0,\"max_tokens\":5,"
                                     "\"model\":\"other\"}",
                                     0, NULL);
-    struct model_endpoint endpoint = { .model = name,
+    struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                       .model = name,
                                        .parameters = parameters };
     json_t *messages = json_array();
     struct model_request request = { messages, NULL, 0, false };
@@ -162,7 +166,8 @@ static void test_a_last_answer_is_asked_for_without_tools(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-        struct model_endpoint endpoint = { .model = name,
+        struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                           .model = name,
                                            .quirks = choices[i].quirks };
         char hash[65];
         json_t *body = make(&endpoint, &request, hash);
@@ -183,7 +188,8 @@ static void test_a_last_answer_is_asked_for_without_tools(void **state)
 static void test_how_many_tokens_a_reply_may_have(void **state)
 {
     json_t *parameters = json_loads("{\"max_completion_tokens\":5}", 0, NULL);
-    struct model_endpoint endpoint = { .model = name };
+    struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                       .model = name };
     struct model_request request = { 0 };
 
     (void)state;
@@ -200,7 +206,8 @@ static void test_how_many_tokens_a_reply_may_have(void **state)
 /* The hash is in the journal: it must not depend on who writes the body. */
 static void test_the_same_request_has_the_same_hash(void **state)
 {
-    struct model_endpoint endpoint = { .model = name };
+    struct model_endpoint endpoint = { .dialect = &dialect_chat,
+                                       .model = name };
     json_t *messages =
         json_loads("[{\"role\":\"user\",\"content\":\"\u00e9\"}]", 0, NULL);
     struct model_request request = { messages, NULL, 0, false };

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "consumer/model/dialect.h"
 #include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
 #include "tests/unit/model/replies.h"
@@ -386,7 +387,8 @@ static void check_message(const struct row *row, size_t size,
 
 static void check_row(const struct row *row, struct view bytes, size_t size)
 {
-    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct reply *reply =
+        reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
     struct model_reply result;
     struct err err = { 0 };
     bool good;
@@ -428,7 +430,8 @@ static void test_every_cut(void **state)
 
     (void)state;
     for (size_t len = 0; len < strlen(bytes); len++) {
-        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct reply *reply =
+            reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
         struct model_reply result;
         struct err err = { 0 };
 
@@ -456,7 +459,8 @@ static void test_pieces_are_told_as_they_come(void **state)
 
     (void)state;
     buf_init(&seen, 64);
-    reply = reply_new((struct reply_events){ note, note }, &seen);
+    reply =
+        reply_new(&dialect_chat, (struct reply_events){ note, note }, &seen);
     reply_feed(reply, view_of(bytes));
     assert_true(view_is(buf_view(&seen), "hm|a|b|"));
     reply_free(reply);
@@ -465,7 +469,8 @@ static void test_pieces_are_told_as_they_come(void **state)
 static void test_only_payload_is_progress(void **state)
 {
     CLEANUP(cleanup_free) char *event = json_of(DELTA("'content':'a'"));
-    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct reply *reply =
+        reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
 
     (void)state;
     assert_false(reply_feed(reply, VIEW("\n\n")));

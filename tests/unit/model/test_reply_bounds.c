@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "consumer/model/dialect.h"
 #include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
 #include "tests/unit/model/replies.h"
@@ -60,7 +61,8 @@ static void test_usage(void **state)
     for (size_t i = 0; i < sizeof(usage_rows) / sizeof(*usage_rows); i++) {
         const struct usage_row *row = &usage_rows[i];
         CLEANUP(cleanup_free) char *bytes = json_of(row->bytes);
-        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct reply *reply =
+            reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
         struct model_reply result;
         struct err err = { 0 };
 
@@ -103,7 +105,8 @@ static void test_a_reply_that_used_up_its_tokens(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(spent) / sizeof(*spent); i++) {
         CLEANUP(cleanup_free) char *bytes = json_of(spent[i].bytes);
-        struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+        struct reply *reply =
+            reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
         struct model_reply result;
         struct err err = { 0 };
 
@@ -124,7 +127,8 @@ static void flood(const char *text, size_t times, char code[32])
 {
     CLEANUP(cleanup_free) char *event = json_of(text);
     CLEANUP(cleanup_free) char *finish = json_of(FINISH("stop"));
-    struct reply *reply = reply_new((struct reply_events){ 0 }, NULL);
+    struct reply *reply =
+        reply_new(&dialect_chat, (struct reply_events){ 0 }, NULL);
     struct model_reply result;
     struct err err = { 0 };
 

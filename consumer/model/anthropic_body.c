@@ -1,0 +1,343 @@
+/* anthropic_body.c - what an endpoint of Anthropic Messages is sent.
+ *
+ * Instructions are no message here. User and assistant take turns: what
+ * follows each other of the same side is one message, and of the results of
+ * calls all come in the one message behind the calls, first in it. No text may
+ * be blank. What does not change from request to request is marked to be
+ * cached: tools and instructions, and the conversation so far. */
+#include <string.h>
+
+#include "consumer/model/anthropic.h"
+#include "consumer/model/dialect_part.h"
+#include "consumer/model/reply_block.h"
+#include "consumer/model/reply_json.h"
+
+/* It has to be said: enough for long code, and no model of today has less. */
+enum { DEFAULT_MAX_TOKENS = 8192 };
+
+struct writer {
+    const struct model_endpoint *endpoint;
+    json_t *system;   /* text blocks */
+    json_t *messages; /* [{role, content: [block, ...]}, ...] */
+    json_t *results;  /* of the user's message that is being written, */
+    json_t *said;     /* and what comes behind them */
+};
+
+/* -------------------------------------------------------------- blocks
+ */
+
+/* Takes the block; nothing when it is NULL. */
+static void append(json_t *blocks, json_t *block)
+{
+    if (block)
+        json_array_append_new(blocks, block);
+}
+
+/* NULL: a blank one, which is refused. */
+static json_t *text_block(struct view text)
+{
+    if (view_trimmed(text).len == 0)
+        return NULL;
+    return json_pack("{s:s, s:o}", "type", "text", "text",
+                     json_stringn(text.data, text.len));
+}
+
+static json_t *image_block(struct view url)
+{
+    struct data_url data;
+
+    if (!data_url_read(url, &data))
+        return json_pack("{s:s, s:{s:s, s:o}}", "type", "image", "source",
+                         "type", "url", "url", json_stringn(url.data, url.len));
+    return json_pack("{s:s, s:{s:s, s:o, s:o}}", "type", "image", "source",
+                     "type", "base64", "media_type",
+                     json_stringn(data.mime.data, data.mime.len), "data",
+                     json_stringn(data.data.data, data.data.len));
+}
+
+/* What is not known here goes as it is: the endpoint says what it is about. */
+static json_t *part_block(json_t *part)
+{
+    struct view image = part_image(part);
+
+    if (image.len > 0)
+        return image_block(image);
+    if (view_is(reply_json_text(part, "type"), "text"))
+        return text_block(reply_json_text(part, "text"));
+    return json_incref(part);
+}
+
+/* A string, or a list of parts. */
+static void append_content(json_t *blocks, const json_t *message)
+{
+    json_t *part;
+    size_t i;
+
+    append(blocks, text_block(reply_json_text(message, "content")));
+    json_array_foreach(json_object_get(message, "content"), i, part)
+        append(blocks, part_block(part));
+}
+
+/* ------------------------------------------------------------ messages
+ */
+
+/* The content of the last message when it is of that side, else of a new one.
+ */
+static json_t *content_of(struct writer *writer, const char *role)
+{
+    json_t *last =
+        json_array_get(writer->messages, json_array_size(writer->messages) - 1);
+
+    if (!view_is(reply_json_text(last, "role"), role)) {
+        last = json_pack("{s:s, s:[]}", "role", role, "content");
+        json_array_append_new(writer->messages, last);
+    }
+    return json_object_get(last, "content");
+}
+
+/* The user's message ends here: results first. */
+static void end_user(struct writer *writer)
+{
+    if (json_array_size(writer->results) + json_array_size(writer->said) > 0) {
+        json_array_extend(writer->results, writer->said);
+        json_array_extend(content_of(writer, "user"), writer->results);
+    }
+    json_array_clear(writer->results);
+    json_array_clear(writer->said);
+}
+
+static void write_result(struct writer *writer, const json_t *message)
+{
+    json_t *content = json_array();
+    json_t *result =
+        json_pack("{s:s, s:o}", "type", "tool_result", "tool_use_id",
+                  call_id_json(reply_json_text(message, "tool_call_id")));
+
+    append_content(content, message);
+    if (json_array_size(content) > 0)
+        json_object_set(result, "content", content);
+    json_decref(content);
+    json_array_append_new(writer->results, result);
+}
+
+static void on_kept(void *owner, json_t *kept)
+{
+    json_array_append(owner, kept);
+}
+
+static void on_text(void *owner, struct view text, const json_t *mark)
+{
+    (void)mark;
+    append(owner, text_block(text));
+}
+
+static void on_call(void *owner, const json_t *call)
+{
+    const json_t *function = json_object_get(call, "function");
+    json_t *input = reply_json_parse(reply_json_text(function, "arguments"));
+
+    if (!json_is_object(input)) {
+        json_decref(input);
+        input = json_object();
+    }
+    json_array_append_new(
+        owner, json_pack("{s:s, s:o, s:O?, s:o}", "type", "tool_use", "id",
+                         call_id_json(reply_json_text(call, "id")), "name",
+                         json_object_get(function, "name"), "input", input));
+}
+
+static bool is_thinking(const json_t *block)
+{
+    struct view type = reply_json_text(block, "type");
+
+    return view_is(type, "thinking") || view_is(type, "redacted_thinking");
+}
+
+static void write_assistant(struct writer *writer, const json_t *message)
+{
+    static const struct block_events events = { on_kept, on_text, on_call };
+    json_t *blocks = json_array();
+    size_t count;
+
+    opaque_walk(message, dialect_anthropic.name, writer->endpoint->name,
+                &events, blocks);
+    while ((count = json_array_size(blocks)) > 0 &&
+           is_thinking(json_array_get(blocks, count - 1)))
+        json_array_remove(blocks, count - 1);
+    if (count > 0) {
+        end_user(writer);
+        json_array_extend(content_of(writer, "assistant"), blocks);
+    }
+    json_decref(blocks);
+}
+
+static void write_message(struct writer *writer, const json_t *message)
+{
+    struct view role = reply_json_text(message, "role");
+
+    if (view_is(role, "system") || view_is(role, "developer"))
+        append_content(writer->system, message);
+    else if (view_is(role, "assistant"))
+        write_assistant(writer, message);
+    else if (view_is(role, "tool"))
+        write_result(writer, message);
+    else
+        append_content(writer->said, message);
+}
+
+/* ---------------------------------------------------------------- body
+ */
+
+static json_t *tools_json(const json_t *tools)
+{
+    json_t *list = json_array();
+    const json_t *tool, *function;
+    size_t i;
+
+    json_array_foreach(tools, i, tool) {
+        function = json_object_get(tool, "function");
+        json_array_append_new(
+            list, json_pack("{s:O?, s:O*, s:o}", "name",
+                            json_object_get(function, "name"), "description",
+                            json_object_get(function, "description"),
+                            "input_schema", tool_schema(function)));
+    }
+    return list;
+}
+
+static void set_tools(json_t *body, const struct model_endpoint *endpoint,
+                      const struct model_request *request)
+{
+    bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
+
+    if (json_array_size(request->tools) == 0 || (request->last && !chooses))
+        return;
+    json_object_set_new(body, "tools", tools_json(request->tools));
+    if (chooses)
+        json_object_set_new(
+            body, "tool_choice",
+            json_pack("{s:s}", "type", request->last ? "none" : "auto"));
+}
+
+/* The last block of the list; nothing when it may not be marked. */
+static void mark_cached(const struct model_endpoint *endpoint, json_t *blocks)
+{
+    size_t count = json_array_size(blocks);
+    json_t *last = count > 0 ? json_array_get(blocks, count - 1) : NULL;
+
+    if (!last || is_thinking(last) || endpoint_has(endpoint, QUIRK_NO_CACHE))
+        return;
+    last = json_copy(last); /* it may be the conversation's own */
+    json_object_set_new(last, "cache_control",
+                        json_pack("{s:s}", "type", "ephemeral"));
+    json_array_set_new(blocks, count - 1, last);
+}
+
+/* Tools come before the instructions, and are cached with them. What nobody
+ * will go on with is not worth its price. */
+static void mark_all(json_t *body, const struct model_endpoint *endpoint,
+                     bool last)
+{
+    json_t *system = json_object_get(body, "system");
+    json_t *messages = json_object_get(body, "messages");
+    json_t *message = json_array_get(messages, json_array_size(messages) - 1);
+
+    mark_cached(endpoint, system ? system : json_object_get(body, "tools"));
+    if (!last)
+        mark_cached(endpoint, json_object_get(message, "content"));
+}
+
+static uint64_t thinking_budget(const struct model_endpoint *endpoint)
+{
+    json_int_t budget = json_integer_value(json_object_get(
+        json_object_get(endpoint->parameters, "thinking"), "budget_tokens"));
+
+    return budget > 0 ? (uint64_t)budget : 0;
+}
+
+static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
+                              const struct model_request *request)
+{
+    uint64_t most = parameter_tokens(endpoint, "max_tokens");
+
+    if (request->max_tokens > 0)
+        return request->max_tokens;
+    return most > 0 ? most : DEFAULT_MAX_TOKENS + thinking_budget(endpoint);
+}
+
+/* A chain of calls that has begun without thinking cannot be gone on with in
+ * thinking: another endpoint began it. */
+static bool chain_thinks(const json_t *messages)
+{
+    size_t count = json_array_size(messages);
+    const json_t *message = json_array_get(messages, count - 1);
+    const json_t *content = json_object_get(message, "content");
+    const json_t *first = json_array_get(content, 0);
+
+    if (count < 2 || !view_is(reply_json_text(first, "type"), "tool_result"))
+        return true;
+    message = json_array_get(messages, count - 2);
+    content = json_object_get(message, "content");
+    return is_thinking(json_array_get(content, 0));
+}
+
+static void fit_thinking(json_t *body, const struct model_endpoint *endpoint,
+                         uint64_t max_tokens)
+{
+    uint64_t budget = thinking_budget(endpoint);
+
+    if (budget > 0 && (budget >= max_tokens ||
+                       !chain_thinks(json_object_get(body, "messages"))))
+        json_object_del(body, "thinking");
+}
+
+static json_t *write_body(const struct model_endpoint *endpoint,
+                          const struct model_request *request)
+{
+    struct writer writer = { .endpoint = endpoint,
+                             .system = json_array(),
+                             .messages = json_array(),
+                             .results = json_array(),
+                             .said = json_array() };
+    uint64_t max_tokens = max_tokens_of(endpoint, request);
+    json_t *body, *message;
+    size_t i;
+
+    json_array_foreach(request->messages, i, message)
+        write_message(&writer, message);
+    end_user(&writer);
+    json_decref(writer.results);
+    json_decref(writer.said);
+    body = json_pack("{s:s, s:I, s:o}", "model", endpoint->model, "max_tokens",
+                     (json_int_t)max_tokens, "messages", writer.messages);
+    if (json_array_size(writer.system) > 0)
+        json_object_set(body, "system", writer.system);
+    json_decref(writer.system);
+    json_object_update_missing(body, endpoint->parameters);
+    set_tools(body, endpoint, request);
+    fit_thinking(body, endpoint, max_tokens);
+    mark_all(body, endpoint, request->last);
+    if (!endpoint_has(endpoint, QUIRK_NO_STREAM))
+        json_object_set_new(body, "stream", json_true());
+    return body;
+}
+
+static const struct dialect_lesson lessons[] = {
+    { "stream", QUIRK_NO_STREAM },
+    { "tool_choice", QUIRK_NO_TOOL_CHOICE },
+    { "cache_control", QUIRK_NO_CACHE },
+    { NULL, 0 },
+};
+
+const struct dialect dialect_anthropic = {
+    .name = "anthropic",
+    .what = "a reply of Anthropic Messages",
+    .path = "/messages",
+    .key_header = "x-api-key: %s",
+    .header = "anthropic-version: 2023-06-01",
+    .lessons = lessons,
+    .write = write_body,
+    .max_tokens = max_tokens_of,
+    .take = anthropic_take,
+    .end = anthropic_end,
+};

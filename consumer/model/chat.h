@@ -1,0 +1,10 @@
+/* chat.h - the chat-completions dialect: its two halves. */
+#ifndef CONSUMER_CHAT_H
+#define CONSUMER_CHAT_H
+
+#include "consumer/model/dialect.h"
+
+bool chat_take(struct reply *reply, struct view event, const json_t *json);
+void chat_end(struct reply *reply);
+
+#endif

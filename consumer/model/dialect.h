@@ -1,0 +1,58 @@
+/* dialect.h - the languages that model endpoints speak.
+ *
+ * The conversation and the journal hold chat-completions messages. A dialect
+ * writes them as its endpoint wants them, and makes an assistant message of
+ * what comes back; nobody else knows that there is more than one.
+ *
+ *   messages --write--> body --> HTTP --> bytes --take, end--> message
+ *
+ * What only the endpoint that said it understands (signed or encrypted
+ * reasoning) is in the message's member "opaque": see reply_block.h. */
+#ifndef CONSUMER_DIALECT_H
+#define CONSUMER_DIALECT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "schemas/message/view.h"
+
+struct model_endpoint;
+struct model_request;
+struct reply;
+
+/* A parameter that an endpoint may refuse, and what is done without it. */
+struct dialect_lesson {
+    const char *parameter; /* NULL ends */
+    unsigned quirk;
+};
+
+struct dialect {
+    const char *name;       /* in QUERN_MODELS */
+    const char *what;       /* "a chat-completions reply" */
+    const char *path;       /* behind the endpoint's URL */
+    const char *key_header; /* "Name: %s", of the key */
+    const char *header;     /* one more; NULL: none */
+    const struct dialect_lesson *lessons;
+
+    /* The body of the request: a new reference. */
+    json_t *(*write)(const struct model_endpoint *endpoint,
+                     const struct model_request *request);
+    /* How many tokens that body allows the reply; 0: it does not say. */
+    uint64_t (*max_tokens)(const struct model_endpoint *endpoint,
+                           const struct model_request *request);
+
+    /* One event of a stream, or a plain body (event: ""; json: NULL when it is
+     * none). False: it does not show that the model still works on it. */
+    bool (*take)(struct reply *reply, struct view event, const json_t *json);
+    /* All has come. May be NULL. */
+    void (*end)(struct reply *reply);
+};
+
+extern const struct dialect dialect_chat;
+extern const struct dialect dialect_anthropic; /* Messages */
+extern const struct dialect dialect_responses; /* OpenAI Responses */
+
+/* NULL: there is none of that name. */
+const struct dialect *dialect_find(const char *name);
+
+#endif

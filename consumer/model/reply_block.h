@@ -1,0 +1,69 @@
+/* reply_block.h - the blocks of one message, in the order in which they came.
+ *
+ * Signed and encrypted reasoning has to go back as it was, where it was, to
+ * the endpoint that said it, and to no other: nobody else takes it. The
+ * message keeps it in
+ *
+ *   "opaque": {"dialect": NAME, "endpoint": NAME, "blocks": [BLOCK, ...]}
+ *
+ * A BLOCK is a kept one as it goes back, or marks what the message has in its
+ * chat form: {"text_bytes": N}, the next so many of the content, {"call": N},
+ * a tool call. Without a kept block there is no such member. */
+#ifndef CONSUMER_REPLY_BLOCK_H
+#define CONSUMER_REPLY_BLOCK_H
+
+#include <jansson.h>
+
+#include "schemas/message/view.h"
+
+enum block_kind { BLOCK_TEXT, BLOCK_CALL, BLOCK_KEPT };
+
+struct reply_block {
+    enum block_kind kind;
+    size_t bytes;  /* of a text */
+    json_t *kept;  /* of a kept one, whole */
+    json_t *about; /* of a text: more members of its mark; or NULL */
+};
+
+struct reply_blocks {
+    struct reply_block *items;
+    size_t count;
+    size_t bytes;  /* of what is kept */
+    bool has_kept; /* some are, or marks say more */
+    bool overflow; /* too many, or too long together */
+};
+
+void reply_blocks_finish(struct reply_blocks *blocks);
+
+/* So many bytes more of the content: of the text that is the last block, else
+ * of a new one. */
+void reply_blocks_text(struct reply_blocks *blocks, size_t bytes);
+void reply_blocks_call(struct reply_blocks *blocks);
+/* Takes the block, or what there is to be said of the text that begins. */
+void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept);
+void reply_blocks_begin(struct reply_blocks *blocks, json_t *about);
+
+/* The member "opaque" without its endpoint; NULL: nothing is kept. */
+json_t *reply_blocks_json(const struct reply_blocks *blocks,
+                          const char *dialect);
+
+/* Puts its endpoint into what a message keeps. */
+void opaque_sign(json_t *message, const char *endpoint);
+
+/* A message block by block, each told to one of these. What it keeps is told
+ * to the endpoint that said it only, and only before a text or a call: nobody
+ * takes reasoning that leads to nothing. */
+struct block_events {
+    void (*on_kept)(void *owner, json_t *kept);
+    void (*on_text)(void *owner, struct view text, const json_t *mark);
+    void (*on_call)(void *owner, const json_t *call);
+};
+void opaque_walk(const json_t *message, const char *dialect,
+                 const char *endpoint, const struct block_events *events,
+                 void *owner);
+
+/* Whether a walk would tell of something kept. */
+bool opaque_is_for(const json_t *message, const char *dialect,
+                   const char *endpoint);
+
+#endif

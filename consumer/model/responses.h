@@ -1,0 +1,9 @@
+/* responses.h - the dialect of OpenAI Responses: its other half. */
+#ifndef CONSUMER_RESPONSES_H
+#define CONSUMER_RESPONSES_H
+
+#include "consumer/model/dialect.h"
+
+bool responses_take(struct reply *reply, struct view event, const json_t *json);
+
+#endif
