@@ -67,6 +67,7 @@ void exchange_free(struct exchange *exchange)
     }
     json_decref(exchange->reply);
     json_decref(exchange->request);
+    json_decref(exchange->heard);
     free(exchange->body);
     free(exchange);
 }
@@ -156,11 +157,13 @@ static json_t *refusal(unsigned status, const char *message)
 static bool is_authorized(const struct exchange *exchange)
 {
     const char *key = exchange->server->key;
+    const struct speech *speech = exchange->speech;
+    size_t prefix = strlen(speech->key_prefix);
     const char *given = MHD_lookup_connection_value(
-        exchange->connection, MHD_HEADER_KIND, "Authorization");
+        exchange->connection, MHD_HEADER_KIND, speech->key_header);
 
-    return !key || (given && strncmp(given, "Bearer ", 7) == 0 &&
-                    strcmp(given + 7, key) == 0);
+    return !key || (given && strncmp(given, speech->key_prefix, prefix) == 0 &&
+                    strcmp(given + prefix, key) == 0);
 }
 
 /* "refuse": members that this endpoint does not take. */
@@ -186,20 +189,23 @@ static json_t *choose_reply(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     json_t *scripted, *refused;
+    const char *why;
     size_t seen;
 
     if (!is_authorized(exchange))
         return refusal(401, "Incorrect API key provided.");
     exchange->request = json_loadb(exchange->body ? exchange->body : "",
                                    exchange->len, JSON_ALLOW_NUL, NULL);
-    if (!json_is_array(json_object_get(exchange->request, "messages")))
-        return refusal(400, "messages: a list is required.");
+    why = exchange->speech->refuse(exchange->request);
+    if (why)
+        return refusal(400, why);
+    exchange->heard = exchange->speech->read(exchange->request);
     seen = counts_add(&server->counts, exchange->request);
-    scripted = script_reply(server->script, exchange->request, seen);
+    scripted = script_reply(server->script, exchange->heard, seen);
     refused = refused_member(exchange, scripted);
     if (refused)
         return refused;
-    return scripted ? json_incref(scripted) : practice_reply(exchange->request);
+    return scripted ? json_incref(scripted) : practice_reply(exchange->heard);
 }
 
 static void make_plan(struct exchange *exchange)
@@ -207,7 +213,8 @@ static void make_plan(struct exchange *exchange)
     struct counts *counts = &exchange->server->counts;
 
     exchange->reply = choose_reply(exchange);
-    plan_make(&exchange->plan, exchange->reply, exchange->request);
+    plan_make(&exchange->plan, exchange->speech, exchange->reply,
+              exchange->request);
     exchange->planned = true;
     if (++counts->open > counts->peak)
         counts->peak = counts->open;

@@ -9,13 +9,16 @@
 
 #include "plan.h"
 #include "server.h"
+#include "speech.h"
 
 struct exchange {
     struct server *server;
     struct MHD_Connection *connection;
     char *body; /* of the request, as it comes */
     size_t len;
-    json_t *request;
+    const struct speech *speech;
+    json_t *request; /* as it came, */
+    json_t *heard;   /* and as scripts and rules know it */
     json_t *reply;
     struct plan plan;
     bool planned;
@@ -36,7 +39,8 @@ bool exchange_feed(struct exchange *exchange, const char *data, size_t len);
 /* Ends the wait. */
 void exchange_resume(struct exchange *exchange);
 
-/* The whole of POST /v1/chat/completions, called again after a delay. */
+/* The whole of a POST to where a speech is spoken, called again after a delay.
+ */
 enum MHD_Result exchange_complete(struct exchange *exchange);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct speech;
+
 struct plan {
     unsigned status;
     json_t *headers; /* object of strings; borrowed from the reply */
@@ -26,7 +28,11 @@ struct plan {
 };
 
 /* reply and request must outlive the plan. */
-void plan_make(struct plan *plan, const json_t *reply, const json_t *request);
+void plan_make(struct plan *plan, const struct speech *speech,
+               const json_t *reply, const json_t *request);
 void plan_finish(struct plan *plan);
+
+/* A piece of the body ends at that offset. */
+void plan_piece(struct plan *plan, size_t end);
 
 #endif

@@ -84,11 +84,8 @@ static const struct route {
     const char *method, *path;
     enum MHD_Result (*handle)(struct exchange *exchange);
 } routes[] = {
-    { "POST", "/v1/chat/completions", exchange_complete },
-    { "GET", "/v1/models", get_models },
-    { "GET", "/counts", get_counts },
-    { "DELETE", "/counts", delete_counts },
-    { "PUT", "/script", put_script },
+    { "GET", "/v1/models", get_models },    { "GET", "/counts", get_counts },
+    { "DELETE", "/counts", delete_counts }, { "PUT", "/script", put_script },
     { "DELETE", "/script", delete_script },
 };
 
@@ -97,6 +94,9 @@ static enum MHD_Result handle(struct exchange *exchange, const char *method,
 {
     static const char requests[] = "/requests/";
 
+    exchange->speech = speech_at(path);
+    if (exchange->speech && strcmp(method, "POST") == 0)
+        return exchange_complete(exchange);
     for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++)
         if (strcmp(method, routes[i].method) == 0 &&
             strcmp(path, routes[i].path) == 0)
