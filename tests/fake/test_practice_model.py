@@ -134,7 +134,7 @@ def test_refused_member(model):
 
 
 def test_raw_body_and_sizes(model):
-    model.script([{"body": 'data: {"x": 1}\n\n', "chunk": 1, "chunk_ms": 1}])
+    model.script([{"body": "data: {\"x\": 1}\n\n", "chunk": 1, "chunk_ms": 1}])
     assert stream(model) == [{"x": 1}]
 
 

@@ -97,23 +97,30 @@ static const char *refuse_block(const json_t *block)
     return NULL;
 }
 
-/* Whether each call has its result among the first blocks of what follows. */
+/* Results stand before all else. */
+static bool has_result(const json_t *message, const json_t *id)
+{
+    const json_t *block;
+    size_t i;
+
+    json_array_foreach(json_object_get(message, "content"), i, block) {
+        if (!is(block, "type", "tool_result"))
+            return false;
+        if (json_equal(json_object_get(block, "tool_use_id"), id))
+            return true;
+    }
+    return false;
+}
+
 static bool is_answered(const json_t *message, const json_t *next)
 {
     const json_t *block;
-    size_t i, calls = 0;
+    size_t i;
 
-    json_array_foreach(json_object_get(message, "content"), i, block) {
-        const json_t *result;
-
-        if (!is(block, "type", "tool_use"))
-            continue;
-        result = json_array_get(json_object_get(next, "content"), calls++);
-        if (!is(result, "type", "tool_result") ||
-            !json_equal(json_object_get(result, "tool_use_id"),
-                        json_object_get(block, "id")))
+    json_array_foreach(json_object_get(message, "content"), i, block)
+        if (is(block, "type", "tool_use") &&
+            !has_result(next, json_object_get(block, "id")))
             return false;
-    }
     return true;
 }
 
