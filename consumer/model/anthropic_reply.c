@@ -11,26 +11,22 @@ static json_int_t index_of(const json_t *json)
 /* --------------------------------------------------------------- usage
  */
 
-static void set_tokens(uint64_t *tokens, const json_t *usage, const char *name)
-{
-    uint64_t told = reply_tokens(usage, name);
-
-    if (told > 0)
-        *tokens = told;
-}
-
-/* At the start and at the end, each the whole of what it names: not summed.
- * What was read from the cache, and written to it, was sent all the same. */
+/* At the start and at the end, each the whole of what was sent: not summed.
+ * Some say 0 for what they have told before. What was read from the cache, and
+ * written to it, was sent all the same. */
 static void take_usage(struct reply *reply, const json_t *usage)
 {
-    struct reply_input *input = &reply->input;
+    uint64_t read = reply_tokens(usage, "cache_read_input_tokens");
+    uint64_t input = reply_tokens(usage, "input_tokens") + read +
+                     reply_tokens(usage, "cache_creation_input_tokens");
+    uint64_t output = reply_tokens(usage, "output_tokens");
 
-    set_tokens(&input->fresh, usage, "input_tokens");
-    set_tokens(&input->written, usage, "cache_creation_input_tokens");
-    set_tokens(&input->read, usage, "cache_read_input_tokens");
-    set_tokens(&reply->usage.output_tokens, usage, "output_tokens");
-    reply->usage.input_tokens = input->fresh + input->written + input->read;
-    reply->usage.cached_tokens = input->read;
+    if (input > 0) {
+        reply->usage.input_tokens = input;
+        reply->usage.cached_tokens = read;
+    }
+    if (output > 0)
+        reply->usage.output_tokens = output;
 }
 
 /* -------------------------------------------------------------- blocks

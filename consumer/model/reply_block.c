@@ -70,6 +70,31 @@ void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept)
     json_decref(kept);
 }
 
+void reply_blocks_place(struct reply_blocks *blocks, json_int_t index)
+{
+    struct reply_block *block = add(blocks, BLOCK_KEPT);
+
+    if (block)
+        block->index = index;
+}
+
+void reply_blocks_fill(struct reply_blocks *blocks, json_int_t index,
+                       json_t *kept)
+{
+    for (size_t i = blocks->count; i > 0; i--) {
+        struct reply_block *block = &blocks->items[i - 1];
+
+        if (block->kind != BLOCK_KEPT || block->kept || block->index != index)
+            continue;
+        blocks->has_kept = true;
+        if (has_room(blocks, kept))
+            block->kept = json_incref(kept);
+        json_decref(kept);
+        return;
+    }
+    reply_blocks_keep(blocks, kept);
+}
+
 void reply_blocks_begin(struct reply_blocks *blocks, json_t *about)
 {
     struct reply_block *block =
@@ -104,7 +129,8 @@ json_t *reply_blocks_json(const struct reply_blocks *blocks,
         return NULL;
     list = json_array();
     for (size_t i = 0; i < blocks->count; i++)
-        json_array_append_new(list, mark_json(&blocks->items[i]));
+        if (blocks->items[i].kind != BLOCK_KEPT || blocks->items[i].kept)
+            json_array_append_new(list, mark_json(&blocks->items[i]));
     return json_pack("{s:s, s:o}", "dialect", dialect, "blocks", list);
 }
 

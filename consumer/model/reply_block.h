@@ -20,9 +20,10 @@ enum block_kind { BLOCK_TEXT, BLOCK_CALL, BLOCK_KEPT };
 
 struct reply_block {
     enum block_kind kind;
-    size_t bytes;  /* of a text */
-    json_t *kept;  /* of a kept one, whole */
-    json_t *about; /* of a text: more members of its mark; or NULL */
+    size_t bytes;     /* of a text */
+    json_t *kept;     /* of a kept one, whole; NULL: its place only */
+    json_int_t index; /* of a place */
+    json_t *about;    /* of a text: more members of its mark; or NULL */
 };
 
 struct reply_blocks {
@@ -39,6 +40,12 @@ void reply_blocks_finish(struct reply_blocks *blocks);
  * of a new one. */
 void reply_blocks_text(struct reply_blocks *blocks, size_t bytes);
 void reply_blocks_call(struct reply_blocks *blocks);
+/* A place for what will be kept under that index: it may come whole only after
+ * what follows it. */
+void reply_blocks_place(struct reply_blocks *blocks, json_int_t index);
+/* Takes what comes there, or at the end if it has no place. */
+void reply_blocks_fill(struct reply_blocks *blocks, json_int_t index,
+                       json_t *kept);
 /* Takes the block, or what there is to be said of the text that begins. */
 void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept);
 void reply_blocks_begin(struct reply_blocks *blocks, json_t *about);

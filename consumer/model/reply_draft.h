@@ -26,11 +26,6 @@ struct reply_open {
     size_t start;
 };
 
-/* Tokens of the request, as Anthropic counts them. */
-struct reply_input {
-    uint64_t fresh, written, read; /* neither; to the cache; from it */
-};
-
 struct reply {
     const struct dialect *dialect;
     struct reply_events events;
@@ -55,7 +50,6 @@ struct reply {
     struct reply_thought thought;
     uint64_t max_tokens; /* that the request allowed; 0: not known */
     struct usage usage;
-    struct reply_input input;
     /* Responses: how much has been said in items that are whole. */
     size_t items, text_settled, reasoning_settled;
     json_t *message; /* made at the end */

@@ -63,7 +63,8 @@ static void settle_message(struct reply *reply, const json_t *item)
 
 /* Its summary, or all of it where that is shown, is for people; the whole item
  * goes back. */
-static void settle_reasoning(struct reply *reply, const json_t *item)
+static void settle_reasoning(struct reply *reply, const json_t *item,
+                             json_int_t index)
 {
     json_t *kept = json_deep_copy(item), *value;
     CLEANUP(buf_finish) struct buf text;
@@ -82,7 +83,7 @@ static void settle_reasoning(struct reply *reply, const json_t *item)
     json_object_del(kept, "status");
     json_object_foreach_safe(kept, next, name, value) if (json_is_null(value))
         json_object_del(kept, name);
-    reply_blocks_keep(&reply->blocks, kept);
+    reply_blocks_fill(&reply->blocks, index, kept);
 }
 
 static void begin_call(struct reply *reply, const json_t *item,
@@ -112,7 +113,7 @@ static void settle_item(struct reply *reply, const json_t *item,
     if (view_is(type, "message"))
         settle_message(reply, item);
     else if (view_is(type, "reasoning"))
-        settle_reasoning(reply, item);
+        settle_reasoning(reply, item, index);
     else if (view_is(type, "function_call"))
         settle_call(reply, item, index);
 }
@@ -125,6 +126,8 @@ static void begin_item(struct reply *reply, const json_t *item,
 
     if (view_is(reply_json_text(item, "type"), "function_call"))
         begin_call(reply, item, index);
+    else if (view_is(reply_json_text(item, "type"), "reasoning"))
+        reply_blocks_place(&reply->blocks, index);
     else if (json_is_string(phase))
         reply_blocks_begin(&reply->blocks, json_pack("{s:O}", "phase", phase));
 }

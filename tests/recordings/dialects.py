@@ -226,7 +226,12 @@ def ends(body):
         yield at
 
 
-SAYS_THE_END = (b'"stop_reason":"', b'"stop_reason": "', b'"response.completed"')
+def says_the_end(chunk):
+    """Of a reply: why it has ended."""
+    delta = chunk.get("delta")
+    return chunk.get("type") == "response.completed" or (
+        isinstance(delta, dict) and delta.get("stop_reason")
+    )
 
 
 def cuts_of(recording, chance):
@@ -235,8 +240,7 @@ def cuts_of(recording, chance):
     places = [*ends(body), *(chance.randrange(len(body)) for _ in range(CUTS))]
     for place in places if is_stream(recording) else []:
         head = body[:place]
-        whole = head[: head.rfind(b"\n\n") + 2]
-        said = any(mark in whole for mark in SAYS_THE_END)
+        said = any(map(says_the_end, pack.chunks(head.decode(errors="ignore"))))
         yield Frame(head, whole=False, splits=1, about=said)
 
 

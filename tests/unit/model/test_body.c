@@ -68,6 +68,38 @@ static void test_lessons(void **state)
     }
 }
 
+static void test_lessons_of_other_dialects(void **state)
+{
+    static const struct {
+        const struct dialect *dialect;
+        const char *message, *param;
+        unsigned quirk;
+    } lessons[] = {
+        { &dialect_anthropic,
+          "system.0.cache_control: Extra inputs are not permitted", "",
+          QUIRK_NO_CACHE },
+        { &dialect_anthropic, "max_tokens: Unknown parameter", "", 0 },
+        { &dialect_responses,
+          "Encrypted content is not supported with this model.", "include",
+          QUIRK_NO_ENCRYPTED },
+        { &dialect_responses, "Unsupported parameter: max_output_tokens", "",
+          QUIRK_NO_MAX_TOKENS },
+        { &dialect_responses, "Unknown parameter: 'stream_options'", "", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lessons) / sizeof(lessons[0]); i++) {
+        struct model_endpoint endpoint = { .dialect = lessons[i].dialect };
+        struct reply_error error = { 0 };
+
+        strcpy(error.message, lessons[i].message);
+        strcpy(error.param, lessons[i].param);
+        model_body_learn(&endpoint, &error);
+        if (endpoint.quirks != lessons[i].quirk)
+            fail_msg("%s: %x", lessons[i].message, endpoint.quirks);
+    }
+}
+
 static json_t *make(struct model_endpoint *endpoint,
                     const struct model_request *request, char hash[65])
 {
@@ -225,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lessons),
+        cmocka_unit_test(test_lessons_of_other_dialects),
         cmocka_unit_test(test_bodies),
         cmocka_unit_test(test_parameters_of_the_operator),
         cmocka_unit_test(test_a_last_answer_is_asked_for_without_tools),

@@ -53,6 +53,9 @@ static const struct row {
     { "a url that is no text", "{\"a\":{\"url\":1}}", "url: must be a text" },
     { "an unknown member", "{\"a\":{\"url\":\"http://x\",\"ur1\":\"y\"}}",
       "ur1: unknown" },
+    { "a dialect that is none",
+      "{\"a\":{\"url\":\"http://x\",\"dialect\":\"latin\"}}",
+      "dialect: must be chat, anthropic or responses" },
     { "a name twice", "{\"a\":{\"url\":\"http://x\"},\"a\":{}}",
       "duplicate object key" },
     { "a wait of nothing", "{\"a\":{\"url\":\"http://x\",\"idle_ms\":0}}",
@@ -64,6 +67,23 @@ static const struct row {
       "{\"a\":{\"url\":\"http://x\",\"key_file\":\"/nowhere/key\"}}",
       "/nowhere/key: No such file" },
 };
+
+static void test_dialects(void **state)
+{
+    struct endpoints endpoints = { 0 };
+    struct err err;
+
+    (void)state;
+    assert_true(load(&endpoints,
+                     "{\"a\":{\"url\":\"http://a\"},\"b\":{\"url\":"
+                     "\"http://b\",\"dialect\":\"anthropic\"},\"c\":{"
+                     "\"url\":\"http://c\",\"dialect\":\"responses\"}}",
+                     &err));
+    assert_ptr_equal(endpoints.items[0]->dialect, &dialect_chat);
+    assert_ptr_equal(endpoints.items[1]->dialect, &dialect_anthropic);
+    assert_ptr_equal(endpoints.items[2]->dialect, &dialect_responses);
+    endpoints_finish(&endpoints);
+}
 
 static void test_bad_files(void **state)
 {
@@ -216,6 +236,7 @@ static void test_nothing_set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dialects),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_a_file_that_is_missing),
         cmocka_unit_test(test_a_good_file),

@@ -339,6 +339,53 @@ static const struct row {
       PLAIN("'content':'a','refusal':null", "'stop'"), TEXT("a"), "stop",
       false },
 
+    /* reasoning in the text */
+    { "a thought that begins the text is none of it",
+      DELTA("'content':'\\n<th'") DELTA("'content':'ink>h'") DELTA(
+          "'content':'m</thi'") DELTA("'content':'nk>\\n\\na'") FINISH("stop"),
+      "{'role':'assistant','content':'a','opaque':{'dialect':'chat','blocks':["
+      "{'type':'inline','text':'\\n<think>hm</think>\\n\\n'},{"
+      "'text_bytes':1}]}}",
+      "stop", false },
+    { "what only looks like one is text",
+      DELTA("'content':'<thin'") DELTA("'content':' air>'") FINISH("stop"),
+      TEXT("<thin air>"), "stop", false },
+    { "behind the beginning it is spoken of",
+      DELTA("'content':'say <think>a</think>b'") FINISH("stop"),
+      TEXT("say <think>a</think>b"), "stop", false },
+    { "a thought and a call",
+      DELTA("'content':'<think>h</think>'")
+          CALL("'index':0,'id':'a','function':{'name':'f','arguments':'{}'}")
+              FINISH("tool_calls"),
+      "{'role':'assistant','content':'','opaque':{'dialect':'chat','blocks':["
+      "{'type':'inline','text':'<think>h</think>'}]},'tool_calls':[" ONE(
+          "a", "f", "{}") "]}",
+      "tool_calls", false },
+    { "a thought without an end is the answer",
+      DELTA("'content':'<think>a'") FINISH("stop"), TEXT("<think>a"), "stop",
+      false },
+    { "... unless it was cut off",
+      DELTA("'content':'<think>a'") FINISH("length"),
+      "{'role':'assistant','content':'','opaque':{'dialect':'chat','blocks':["
+      "{'type':'inline','text':'<think>a'}]}}",
+      "length", true },
+    { "a mark that only closes, on a line of its own",
+      DELTA("'content':'hm\\n</think>\\n\\na'") FINISH("stop"),
+      "{'role':'assistant','content':'a','opaque':{'dialect':'chat','blocks':["
+      "{'type':'inline','text':'hm\\n</think>\\n\\n'},{'text_bytes':1}]}}",
+      "stop", false },
+    { "in a sentence, or behind code, it is left alone",
+      DELTA("'content':'a </think> b\\n```\\n</think>\\n```'") FINISH("stop"),
+      TEXT("a </think> b\\n```\\n</think>\\n```"), "stop", false },
+    { "thoughts that are parts go back as parts",
+      DELTA("'content':[{'type':'thinking','thinking':[{'type':'text','text':"
+            "'h'}]}]") DELTA("'content':[{'type':'thinking','thinking':[{"
+                             "'type':'text','text':'m'}]}]")
+          DELTA("'content':'a'") FINISH("stop"),
+      "{'role':'assistant','content':'a','opaque':{'dialect':'chat','blocks':["
+      "{'type':'thinking','thinking':'hm'},{'text_bytes':1}]}}",
+      "stop", false },
+
     /* garbage */
     { "an empty body", "", "model_garbage", NULL, false },
     { "a page", "<html><body>502</body></html>", "model_garbage", NULL, false },

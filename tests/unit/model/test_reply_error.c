@@ -46,6 +46,14 @@ static const struct row {
       "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
       "\"message\":\"Overloaded\"}}",
       529, 0, "model_unavailable", ERR_RETRY, "Overloaded" },
+    { "an errand of too many bytes",
+      "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\","
+      "\"message\":\"Request exceeds the maximum size\"}}",
+      413, 0, "model_context", ERR_REJECT, "Request exceeds the maximum size" },
+    { "inside a 200, a key that is wrong",
+      "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\","
+      "\"message\":\"no\"}}",
+      200, 0, "model_rejected", ERR_REJECT, "no" },
     { "the endpoint says: again", "{\"error\":\"busy\"}", 400, 1,
       "model_unavailable", ERR_RETRY, "busy" },
     { "the endpoint says: never", "{\"error\":\"no\"}", 503, -1,
