@@ -64,7 +64,8 @@ static json_t *content_as_said(const struct model_endpoint *endpoint,
     opaque_walk(message, dialect_chat.name, endpoint->name, &events, &content);
     json = content.has_parts
                ? json_incref(content.parts)
-               : json_stringn(content.text.data, content.text.len);
+               : json_stringn(content.text.len > 0 ? content.text.data : "",
+                              content.text.len);
     json_decref(content.parts);
     buf_finish(&content.text);
     return json;

@@ -61,7 +61,10 @@ json_t *call_id_json(struct view id)
     if (plain)
         return json_stringn(id.data, id.len);
     for (size_t i = 0; i < id.len && len < MAX_CALL_ID - HASH_DIGITS - 1; i++)
-        fit[len++] = is_plain(id.data[i]) ? id.data[i] : '_';
+        fit[len++] = id.data[i];
+    for (size_t i = 0; i < len; i++)
+        if (!is_plain(fit[i]))
+            fit[i] = '_';
     return json_sprintf("%.*s_%016llx", (int)len, fit, hash_of(id));
 }
 

@@ -39,8 +39,9 @@ static struct view rest_of(struct view whole, const struct buf *so_far,
 {
     size_t len = so_far->len - settled;
 
-    if (len > whole.len ||
-        (len > 0 && memcmp(whole.data, so_far->data + settled, len) != 0))
+    if (len == 0)
+        return whole;
+    if (len > whole.len || memcmp(whole.data, so_far->data + settled, len) != 0)
         return VIEW("");
     return (struct view){ whole.data + len, whole.len - len };
 }
