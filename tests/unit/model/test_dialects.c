@@ -419,6 +419,10 @@ static void flood(const struct dialect *dialect, const char *text, size_t times,
 }
 
 #define FORTY "0123456789012345678901234567890123456789"
+#define PAGE                                                                   \
+    FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY    \
+        FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY      \
+            FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY FORTY
 
 static void test_endless_replies_are_given_up(void **state)
 {
@@ -432,6 +436,7 @@ static void test_endless_replies_are_given_up(void **state)
           14000 },
         { A, BEGIN("0", "'type':'redacted_thinking','data':'" FORTY "'"),
           14000 },
+        { A, BEGIN("0", "'type':'redacted_thinking','data':'" PAGE "'"), 400 },
         { A, BEGIN("0", "'type':'thinking','thinking':''"), 600 },
         { A, USE("0", "x") END("0"), 65 },
         { A, USE("0", "x") INPUT("0", FORTY), 65 },
