@@ -67,6 +67,9 @@ static void add_endpoint(json_t *json, const struct model_endpoint *endpoint)
 {
     json_object_set_new(json, "model", json_string(endpoint->name));
     json_object_set_new(json, "asked_as", json_string(endpoint->model));
+    if (endpoint->dialect != &dialect_chat)
+        json_object_set_new(json, "dialect",
+                            json_string(endpoint->dialect->name));
     json_object_set_new(json, "quirks",
                         json_integer((json_int_t)endpoint->quirks));
     json_object_set_new(json, "window",

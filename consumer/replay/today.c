@@ -112,15 +112,23 @@ static bool load_prompts(struct today *today, const struct job *job,
     return true;
 }
 
-static void load_endpoint(struct today *today)
+static bool load_endpoint(struct today *today, struct err *err)
 {
+    const char *name = text_of(today, "dialect");
+    const struct dialect *dialect =
+        *name == '\0' ? &dialect_chat : dialect_find(name);
+    if (dialect == NULL)
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "its terms: no dialect is called \"%.64s\"", name);
     today->endpoint = (struct model_endpoint){
         .name = view_dup(view_of(text_of(today, "model"))),
         .model = view_dup(view_of(text_of(today, "asked_as"))),
         .parameters = json_object_get(today->json, "parameters"),
         .window = number_of(today, "window"),
         .quirks = (unsigned)number_of(today, "quirks"),
+        .dialect = dialect,
     };
+    return true;
 }
 
 bool today_load(struct today *today, struct view terms, const struct job *job,
@@ -133,8 +141,7 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     if (!json_is_object(today->json))
         return err_set(err, ERR_REJECT, "bad_message",
                        "its terms are not a JSON object");
-    load_endpoint(today);
-    if (!load_tools(today, job, when, err) ||
+    if (!load_endpoint(today, err) || !load_tools(today, job, when, err) ||
         !load_prompts(today, job, when, prompts, err))
         return false;
     today->hidden = json_is_true(json_object_get(today->json, "hidden"));

@@ -124,6 +124,20 @@ JOBS = {
         {},
     ),
     "fallback": ([{"text": "Two."}], {"model": "gone"}),
+    "messages": (
+        [
+            acts("6 * 7", text="Let me see.", reasoning="Six times seven."),
+            {"text": "42"},
+        ],
+        {"model": "claude"},
+    ),
+    "responses": (
+        [
+            acts("6 * 7", text="Let me see.", reasoning="Six times seven."),
+            {"text": "42"},
+        ],
+        {"model": "o"},
+    ),
     "rejected": ([{"status": 401, "error": "who are you"}], {}),
     "code": ([], {"kind": "code", "cells": ["x = 1", "x + 1", "b'\\xff'"]}),
     "code-failed": ([], {"kind": "code", "cells": ["1", "1 / 0", "3"]}),
@@ -149,6 +163,8 @@ def stack(folder):
             "default": {**model, "key": "sk-secret", "parameters": {"seed": 7}},
             "small": {**model, "window": 2400},
             "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
+            "claude": {**model, "dialect": "anthropic"},
+            "o": {**model, "dialect": "responses"},
             "signed": {**model, "parameters": {"api_key": "sk-secret"}},
         }
         (folder / "models.json").write_text(json.dumps(models))
