@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 import urllib.error
 
 import pytest
@@ -134,8 +135,19 @@ def test_refused_member(model):
 
 
 def test_raw_body_and_sizes(model):
-    model.script([{"body": "data: {\"x\": 1}\n\n", "chunk": 1, "chunk_ms": 1}])
+    model.script([{"body": 'data: {"x": 1}\n\n', "chunk": 1, "chunk_ms": 1}])
     assert stream(model) == [{"x": 1}]
+
+
+def test_a_stamp_is_the_time_at_which_its_delta_goes(model):
+    model.script([{"text": "time-of-send" * 3, "stamp": True, "chunk_ms": 20}])
+    before = time.monotonic_ns() // 1000 % 10**12
+    events = stream(model)
+    took = time.monotonic_ns() // 1000 % 10**12 - before
+    deltas = [e["choices"][0]["delta"] for e in events if e != "[DONE]"]
+    sent = [int(d["content"]) - before for d in deltas if d.get("content")]
+    assert len(sent) == 3
+    assert 0 <= sent[0] < sent[1] - 19000 < sent[2] - 2 * 19000 < took
 
 
 def test_counts(model):

@@ -115,6 +115,8 @@ static ssize_t on_read(void *owner, uint64_t at, char *room, size_t size)
     if (left > size)
         left = size;
     memcpy(room, plan->body + at, left);
+    if (plan->stamped)
+        plan_stamp(room, left);
     return (ssize_t)left;
 }
 

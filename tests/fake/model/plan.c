@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "speech.h"
 
@@ -146,6 +147,7 @@ void plan_make(struct plan *plan, const struct speech *speech,
         .first_ms = milliseconds(reply, "first_ms"),
         .chunk_ms = milliseconds(reply, "chunk_ms"),
         .apart = json_object_get(reply, "chunk_ms") != NULL,
+        .stamped = json_is_true(json_object_get(reply, "stamp")),
         .drop = json_is_true(json_object_get(reply, "drop")),
     };
     writer.model = text(request, "model");
@@ -158,6 +160,19 @@ void plan_make(struct plan *plan, const struct speech *speech,
     fclose(writer.out);
     recut(plan, reply);
     cut(plan, reply);
+    plan->apart = plan->apart || plan->stamped;
+}
+
+void plan_stamp(char *data, size_t len)
+{
+    char *stamp = memmem(data, len, PLAN_STAMP, sizeof(PLAN_STAMP) - 1);
+    char digits[21];
+
+    if (!stamp)
+        return;
+    snprintf(digits, sizeof(digits), "%012llu",
+             (unsigned long long)(uv_hrtime() / 1000 % 1000000000000));
+    memcpy(stamp, digits, sizeof(PLAN_STAMP) - 1);
 }
 
 void plan_finish(struct plan *plan)

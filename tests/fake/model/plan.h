@@ -22,7 +22,8 @@ struct plan {
     uint64_t delay_ms; /* before the status line */
     uint64_t first_ms; /* between the headers and the first piece */
     uint64_t chunk_ms; /* between two pieces */
-    bool apart;        /* each piece is written by itself */
+    bool apart;        /* each piece is written by itself, */
+    bool stamped;      /* and tells when: see plan_stamp() */
     bool broken;       /* ends by closing the connection */
     bool drop;         /* no answer at all */
 };
@@ -34,5 +35,10 @@ void plan_finish(struct plan *plan);
 
 /* A piece of the body ends at that offset. */
 void plan_piece(struct plan *plan, size_t end);
+
+/* A PLAN_STAMP in these bytes becomes the time: 12 digits, microseconds of the
+ * monotonic clock, of which 10^12 are a round. */
+#define PLAN_STAMP "time-of-send"
+void plan_stamp(char *data, size_t len);
 
 #endif
