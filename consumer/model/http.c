@@ -21,8 +21,9 @@ enum {
     TOTAL_MS = 600 * 1000,
     LINGER_MS = 200, /* for the end of a body whose rest is not wanted */
     SWEEP_MS = 100,
-    STEP_BYTES = 128 << 10, /* of a body, before others have their turn */
-    BUFFER_BYTES = 2 << 10, /* one per running call: thousands of them */
+    STEP_BYTES = 128 << 10,  /* of a body, before others have their turn */
+    BUFFER_BYTES = 2 << 10,  /* one per running call: thousands of them */
+    UPLOAD_BYTES = 16 << 10, /* the same; the least that curl takes */
     MAX_RETRY_AFTER_S = 7 * 24 * 3600,
 };
 
@@ -32,6 +33,7 @@ struct http_call {
     CURL *easy;
     struct curl_slist *headers;
     struct http_events events;
+    void (*on_sent)(void *owner);
     http_guard *guard;
     const char *keep; /* a header, a literal */
     void *owner;
@@ -200,6 +202,8 @@ static size_t on_read(char *room, size_t one, size_t len, void *owner)
     memcpy(room, call->unsent.data, len);
     call->unsent.data += len;
     call->unsent.len -= len;
+    if (call->unsent.len == 0 && call->on_sent && !call->cancelled)
+        call->on_sent(call->owner);
     return len;
 }
 
@@ -419,6 +423,7 @@ static void set_transport(CURL *easy, const struct http_request *request)
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "quern/" QUERN_VERSION);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)or_default(request->connect_ms, CONNECT_MS));
@@ -471,6 +476,7 @@ static void set_content(struct http_call *call,
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
     if (request->body.len > 0) {
         call->unsent = request->body;
+        call->on_sent = request->on_sent;
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                          (curl_off_t)request->body.len);

@@ -33,9 +33,10 @@ struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value" lines, NULL ends; or NULL */
     struct view body;           /* borrowed to the end; empty: GET, else POST */
-    uint64_t connect_ms;        /* these four: 0 means the default */
-    uint64_t first_byte_ms;     /* from the start to the first payload */
-    uint64_t idle_ms;           /* between two payloads */
+    void (*on_sent)(void *owner); /* it need not stay from here; or NULL */
+    uint64_t connect_ms;          /* these four: 0 means the default */
+    uint64_t first_byte_ms;       /* from the start to the first payload */
+    uint64_t idle_ms;             /* between two payloads */
     uint64_t total_ms;
     size_t max_bytes; /* of the body that comes back, unpacked */
     bool packed;      /* it may come compressed, and is unpacked */

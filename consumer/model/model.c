@@ -22,10 +22,10 @@ struct model_call {
     struct model_request request;
     struct model_events events;
     void *owner;
-    struct buf body;
+    struct buf body; /* until it is sent */
     char hash[65];
     struct http_call *running;
-    struct http_response response; /* of the request that ended */
+    const struct http_response *response; /* JUDGING: of what has ended */
     struct reply *reply;
     struct buf error_body;
     struct model_reply result;
@@ -143,10 +143,21 @@ static void on_done(void *owner, const struct http_response *response)
 {
     struct model_call *call = owner;
 
+    hold(call);
     call->running = NULL;
-    call->response = *response;
+    call->response = response;
     enter(call, JUDGING);
     run(call);
+    call->response = NULL;
+    release(call);
+}
+
+/* Thousands wait for an answer, each with a request that may be long. */
+static void on_sent(void *owner)
+{
+    struct model_call *call = owner;
+
+    buf_finish(&call->body);
 }
 
 /* Gives the line; free() it. NULL: there is no key. */
@@ -173,6 +184,7 @@ static void send_body(struct model_call *call)
                               NULL, NULL, NULL };
     struct http_request request = { .headers = headers,
                                     .body = buf_view(&call->body),
+                                    .on_sent = on_sent,
                                     .first_byte_ms = endpoint->first_byte_ms,
                                     .idle_ms = endpoint->idle_ms,
                                     .total_ms = endpoint->total_ms,
@@ -203,14 +215,14 @@ static enum turn step_asking(struct model_call *call)
 static bool judge_error(struct model_call *call)
 {
     struct err *why = &call->failure.why;
-    unsigned status = call->response.status;
+    unsigned status = call->response->status;
     struct reply_error error;
 
     reply_error_parse(&error, buf_view(&call->error_body));
     if ((status == 400 || status == 422) &&
         model_body_learn(call->endpoint, &error))
         return false;
-    reply_error_judge(&error, status, call->response.should_retry, why);
+    reply_error_judge(&error, status, call->response->should_retry, why);
     if (call->endpoint->window == 0)
         call->endpoint->window = reply_error_window(&error);
     if (call->endpoint->unnamed && why->kind == ERR_REJECT &&
@@ -223,7 +235,7 @@ static bool judge_error(struct model_call *call)
 /* No answer, or half of one; what came may still be all that matters. */
 static void judge_break(struct model_call *call)
 {
-    const struct http_response *response = &call->response;
+    const struct http_response *response = call->response;
     struct err *why = &call->failure.why;
     bool late = response->end == HTTP_TIMEOUT;
 
@@ -254,7 +266,7 @@ static void name_endpoint(struct model_call *call)
 
 static enum turn step_judging(struct model_call *call)
 {
-    const struct http_response *response = &call->response;
+    const struct http_response *response = call->response;
 
     call->failure = (struct model_failure){
         .http_status = response->status,
