@@ -5,7 +5,7 @@
 #include "schemas/message/field.h"
 
 /* A chunk holds a usual event whole, and wastes little of ten thousand. */
-enum { ARENA_CHUNK = 2048 };
+enum { ARENA_CHUNK = 1024 };
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
