@@ -496,9 +496,7 @@ static void attempt_free(struct attempt *attempt)
     json_decref(attempt->tools);
     toolset_drop(attempt->toolset);
     endpoint_free(attempt->endpoint);
-    for (size_t i = 0; i < attempt->record_count; i++)
-        buf_finish(&attempt->records[i]);
-    free(attempt->records);
+    attempt_drop_records(attempt);
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
     buf_finish(&attempt->offered);

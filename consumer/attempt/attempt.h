@@ -160,6 +160,8 @@ attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;
 /* start.c: attempt_begin() keeps what the start has told. finish.c */
 void attempt_begin(struct attempt *attempt, const struct started *started);
+/* The conversation has them. */
+void attempt_drop_records(struct attempt *attempt);
 attempt_step step_loading, step_saving, step_finishing, step_releasing,
     step_parking;
 /* action.c: what is done with a session itself. */

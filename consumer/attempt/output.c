@@ -2,6 +2,7 @@
 #include "consumer/attempt/output.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer/blob.h"
@@ -31,11 +32,12 @@ static void forget_whole(struct output *output, struct output_stream *stream)
 
 static void clear(struct output *output)
 {
-    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
+    for (size_t i = 0; output->streams != NULL && i < OUTPUT_STREAMS; i++) {
         forget_whole(output, &output->streams[i]);
         fold_finish(&output->streams[i].fold);
     }
-    memset(output->streams, 0, sizeof(output->streams));
+    free(output->streams);
+    output->streams = NULL;
     arena_finish(&output->arena);
     buf_finish(&output->notes);
     output->arena = (struct arena){ 0 };
@@ -86,6 +88,9 @@ static void prepare(struct output *output)
 {
     clear(output);
     count_past(output);
+    output->streams = calloc(OUTPUT_STREAMS, sizeof(*output->streams));
+    if (output->streams == NULL)
+        abort();
     for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
         fold_init(&output->streams[i].fold, KEPT_BYTES);
         buf_init(&output->streams[i].whole, WHOLE_BYTES);
@@ -110,13 +115,14 @@ void output_begin(struct output *output, struct view call,
 
 bool output_any(const struct output *output)
 {
-    return output->streams[0].seen > 0 || output->streams[1].seen > 0 ||
-           output->displays_seen > 0;
+    const struct output_stream *streams = output->streams;
+    return streams != NULL && (streams[0].seen > 0 || streams[1].seen > 0 ||
+                               output->displays_seen > 0);
 }
 
 void output_start(struct output *output, bool again)
 {
-    if (!again) {
+    if (!again || output->streams == NULL) {
         prepare(output);
         return;
     }

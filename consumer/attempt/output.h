@@ -50,7 +50,7 @@ struct output {
     size_t images_left, parts_left, files_left; /* of the job's share */
     uint64_t bytes_left;                        /* of its displays */
     struct arena arena;                         /* all below */
-    struct output_stream streams[OUTPUT_STREAMS];
+    struct output_stream *streams; /* OUTPUT_STREAMS, while there is a call */
     uint64_t display_at, displays_seen; /* as at and seen of a stream */
     struct list images;                 /* of struct image_ref */
     struct list displays;               /* of struct display */
@@ -66,7 +66,7 @@ struct output {
 void output_init(struct output *output, const struct output_setup *setup);
 void output_finish(struct output *output);
 
-/* A new call. */
+/* A new call; output_finish() forgets it, for those that come. */
 void output_begin(struct output *output, struct view call,
                   struct output_past past);
 /* All that the cell gives comes from its first byte on. again: the same run,

@@ -27,6 +27,15 @@ static void keep_journal(struct attempt *attempt, const struct started *started)
     attempt->record_count = started->records;
 }
 
+void attempt_drop_records(struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->record_count; i++)
+        buf_finish(&attempt->records[i]);
+    free(attempt->records);
+    attempt->records = NULL;
+    attempt->record_count = 0;
+}
+
 static uint64_t since(uint64_t now, uint64_t then)
 {
     return then != 0 && now > then ? now - then : 0;
@@ -140,6 +149,7 @@ static bool read_journal(struct attempt *attempt, struct err *err)
                                 buf_view(&attempt->records[i]), err))
             return false;
     attempt->journaled = attempt->conversation.records;
+    attempt_drop_records(attempt);
     return true;
 }
 

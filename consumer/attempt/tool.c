@@ -203,6 +203,7 @@ enum turn step_observed(struct attempt *attempt)
     if (attempt->landed) {
         if (attempt->output.ended)
             session_forget(&attempt->session, attempt->output.call);
+        output_finish(&attempt->output);
         attempt_renew_blobs(attempt, attempt->consumer->settings.result_ttl_ms);
         attempt->tries = 0;
         return attempt_go(attempt, DECIDING);
