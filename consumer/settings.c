@@ -142,7 +142,7 @@ static const struct setting table[] = {
     NUMBER("memory-bytes", "QUERN_MEMORY_BYTES", memory_bytes, 0, 1ULL << 40,
            "0", "of a session; 0: the executor's bound"),
     NUMBER("delta-ms", "QUERN_DELTA_MS", delta_ms, 0, 10000, "50",
-           "pieces of text are gathered for so long before they are sent"),
+           "between two events with text: pieces are gathered meanwhile"),
     NUMBER("result-ttl-ms", "QUERN_RESULT_TTL_MS", result_ttl_ms, 1000,
            365ULL * DAY_MS, "86400000", "how long a result is kept"),
     NUMBER("dead-ttl-ms", "QUERN_DEAD_TTL_MS", dead_ttl_ms, 1000,

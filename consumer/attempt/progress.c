@@ -48,6 +48,7 @@ static void send_text(struct progress *progress, size_t stay)
         send_event(progress, progress->type, &progress->about);
     buf_drop(&progress->text, raw.len);
     alarm_stop(progress->alarm);
+    progress->sent_ms = uv_now(progress->loop);
 }
 
 void progress_flush(struct progress *progress)
@@ -69,7 +70,7 @@ static void on_alarm(void *owner)
 void progress_init(struct progress *progress, uv_loop_t *loop,
                    const struct progress_setup *setup)
 {
-    *progress = (struct progress){ .setup = *setup };
+    *progress = (struct progress){ .setup = *setup, .loop = loop };
     progress->alarm = alarm_new(loop, on_alarm, progress);
     buf_init(&progress->text, MOST_BYTES);
 }
@@ -81,6 +82,14 @@ void progress_finish(struct progress *progress)
     alarm_free(progress->alarm);
     buf_finish(&progress->text);
     *progress = (struct progress){ 0 };
+}
+
+/* What comes after a pause waits for nothing but what comes with it. */
+static uint64_t wait_ms(const struct progress *progress)
+{
+    uint64_t due_ms = progress->sent_ms + progress->setup.delta_ms;
+    uint64_t now_ms = uv_now(progress->loop);
+    return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
 static bool is_same(const struct progress *progress, const char *type,
@@ -113,7 +122,7 @@ void progress_text(struct progress *progress, const char *type,
         store_is_empty(progress->setup.store))
         send_text(progress, text_unfinished(buf_view(&progress->text)));
     else if (progress->text.len > 0 && !alarm_is_set(progress->alarm))
-        alarm_set(progress->alarm, progress->setup.delta_ms);
+        alarm_set(progress->alarm, wait_ms(progress));
 }
 
 void progress_event(struct progress *progress, const char *type,

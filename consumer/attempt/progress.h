@@ -1,8 +1,8 @@
 /* progress.h - the events of an attempt, with pieces of text gathered.
  *
  * Deltas of a model and output of a cell come in crumbs; they are put together
- * until delta_ms have passed, enough is there, or something else happens.
- * While Redis is away they wait, in one piece. */
+ * until delta_ms have passed since the last ones were sent, enough is there, or
+ * something else happens. While Redis is away they wait, in one piece. */
 #ifndef CONSUMER_PROGRESS_H
 #define CONSUMER_PROGRESS_H
 
@@ -23,7 +23,9 @@ struct progress_setup {
 struct progress {
     struct progress_setup setup;
     struct alarm *alarm;
-    uint64_t writes; /* so far: a write that comes again is known by it */
+    uv_loop_t *loop;
+    uint64_t sent_ms; /* the loop's clock; when text was last */
+    uint64_t writes;  /* so far: a write that comes again is known by it */
     struct buf text;
     const char *type; /* of the text that waits */
     struct event_data about;

@@ -135,8 +135,17 @@ def test_deltas_add_up(stack):
     deltas = [e["data"]["text"] for e in events if e["type"] == "message.delta"]
     assert "".join(deltas) == text
     assert len(deltas) < 200, "they are gathered"
-    whole = [e for e in events if e["type"] == "message.completed"]
-    assert whole[0]["data"]["text"] == text
+
+
+def test_the_first_delta_does_not_wait():
+    text = "".join(f"piece {n:06}" for n in range(4))
+    with Stack(executor=False, script=[{"text": text, "chunk_ms": 300}]) as stack:
+        stack.consumer(delta_ms=10000)
+        id = stack.submit(prompt="x")
+        assert stack.result(id)["answer"] == text
+        deltas = [e for e in stack.events(id) if e["type"] == "message.delta"]
+        assert len(deltas) == 2, "one at once, the others gathered"
+        assert "".join(e["data"]["text"] for e in deltas) == text
 
 
 def test_reasoning_is_told_apart_and_sent_back(stack):
