@@ -58,7 +58,8 @@ struct http {
     uv_timer_t sweep;
     uv_idle_t resume; /* while there are calls that are paused */
     struct http_call *calls;
-    bool unsettled; /* calls were started or cancelled inside curl */
+    uint64_t due_ms; /* none of theirs is before: there may be thousands */
+    bool unsettled;  /* calls were started or cancelled inside curl */
     void (*closed)(void *owner);
     void *owner;
 };
@@ -209,8 +210,12 @@ static size_t on_read(char *room, size_t one, size_t len, void *owner)
 
 static void await(struct http_call *call, uint64_t wait_ms)
 {
+    struct http *http = call->http;
+
     call->wait_ms = wait_ms;
     call->due_ms = now_ms(call) + wait_ms;
+    if (call->due_ms < http->due_ms)
+        http->due_ms = call->due_ms;
 }
 
 /* Goes on with those that were paused, in the loop's next turn. */
@@ -282,10 +287,15 @@ static void on_sweep(uv_timer_t *timer)
 
     if (!call)
         uv_timer_stop(timer);
+    if (uv_now(http->multi.loop) < http->due_ms)
+        return;
+    http->due_ms = UINT64_MAX;
     while (call) {
         bool late = call->added && now_ms(call) >= call->due_ms;
 
         if (!late) {
+            if (call->due_ms < http->due_ms)
+                http->due_ms = call->due_ms;
             call = call->next;
             continue;
         }
@@ -346,6 +356,7 @@ struct http *http_new(uv_loop_t *loop)
         free(http);
         return NULL;
     }
+    http->due_ms = UINT64_MAX;
     uv_timer_init(loop, &http->sweep);
     http->sweep.data = http;
     uv_idle_init(loop, &http->resume);

@@ -69,6 +69,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         elif page == "flood":
             self.answer(body=b"x" * (64 << 20))
+        elif page == "tire":
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(30):
+                    self.wfile.write(b".")
+                    time.sleep(0.02)
+            time.sleep(6)
+            self.close_connection = True
         elif page == "drip":
             self.send_response(200)
             self.end_headers()
@@ -168,7 +177,15 @@ def test_bounds(server):
     (result,) = attempt(server.url + "/drip", idle=150, first=5000, total=700)
     assert "nothing new" not in result["text"]
     (result,) = attempt(server.url + "/drip", first=150, noise=1)
-    assert (result["end"], result["text"]) == ("timeout", "nothing new came within 150 ms")
+    assert (result["end"], result["text"]) == (
+        "timeout",
+        "nothing new came within 150 ms",
+    )
+    (result,) = attempt(server.url + "/tire", first=200, idle=400, total=5000)
+    assert (result["end"], result["text"]) == (
+        "timeout",
+        "nothing new came within 400 ms",
+    )
     (result,) = attempt(server.url + "/drip", stop=3)
     assert (result["end"], result["status"]) == ("stopped", 200)
 
