@@ -52,8 +52,7 @@ static bool make_place(struct catalog *catalog, const struct tool *tool,
     buf_init(&own, MAX_NAME_BYTES);
     python_name(tool->name, &own);
     size_t at = place_of(catalog, buf_view(&own));
-    if (at < catalog->count &&
-        (!catalog->items[at]->builtin || tool->foreign))
+    if (at < catalog->count && (!catalog->items[at]->builtin || tool->foreign))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a tool before it is %.*s to code, too",
                        VIEW_ARG(buf_view(&own)));

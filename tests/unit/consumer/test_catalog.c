@@ -234,18 +234,21 @@ static void what_a_file_says_is_there(void **state)
         fail_msg("%s", err.text);
     assert_int_equal(catalog.count, 3);
     const struct http_tool *search = find(&catalog, "search-web");
-    assert_string_equal(search->headers.lines[0], "Authorization: Bearer s3cret, "
-                                            "s3cret");
+    assert_string_equal(search->headers.lines[0],
+                        "Authorization: Bearer s3cret, "
+                        "s3cret");
     assert_null(search->headers.lines[1]);
     assert_true(search->tool.repeat && !search->post);
     assert_int_equal(search->total_ms, 5);
     assert_int_equal(search->max_bytes, 6);
     const struct http_tool *order = find(&catalog, "order");
     assert_true(order->post && order->tool.repeat);
-    assert_string_equal(order->headers.lines[0], "Content-Type: application/json");
+    assert_string_equal(order->headers.lines[0],
+                        "Content-Type: application/json");
     const struct http_tool *form = find(&catalog, "form");
     assert_false(form->tool.repeat);
-    assert_string_equal(form->headers.lines[0], "content-type: application/x-form");
+    assert_string_equal(form->headers.lines[0],
+                        "content-type: application/x-form");
     assert_null(form->headers.lines[1]); /* the operator's own, and no other */
     assert_null(catalog_find(&catalog, VIEW("search_web")));
     assert_null(catalog_find(&catalog, VIEW("")));

@@ -460,7 +460,7 @@ static void test_long(void **state)
         "\0",
         ">>> ",
     };
-    enum { LONG = 1 << 20 };
+    enum { LONG = 256 << 10 };
 
     (void)state;
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
