@@ -121,7 +121,7 @@ struct session {
     bool opened;            /* OPENED was said */
 
     /* The interpreter died between two cells: told with the next one. */
-    char loss[320];
+    char loss[352];
     enum cell_state loss_state;
     bool emptied;      /* its files are gone as well */
     const char *blame; /* why it is killed, when it has not died by itself */
