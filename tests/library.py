@@ -175,11 +175,12 @@ class Library(Invariants):
         )
         return cursor.decode(), jobs
 
-    def wait(self, id, epoch, delay_ms=1, reason="retry", errors=1, data=b""):
-        return self.call("wait", id, epoch, delay_ms, reason, errors, data).decode()
+    def wait(self, id, epoch, delay_ms=1, reason="retry", errors=1, data=b"", *more):
+        args = (id, epoch, delay_ms, reason, errors, data, *more)
+        return self.call("wait", *args).decode()
 
-    def approve(self, id, verdict="yes", note=""):
-        return self.call("approve", id, verdict, note).decode()
+    def approve(self, id, verdict="yes", note="", *more):
+        return self.call("approve", id, verdict, note, *more).decode()
 
     def promote(self, count=100):
         """(moved, ms until the next, schedules that are due)"""

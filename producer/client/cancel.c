@@ -28,29 +28,53 @@ bool quern_cancel(struct quern *quern, const char *id_text, const char *reason,
     return true;
 }
 
-static bool approve(struct quern *quern, struct view id, bool yes,
-                    struct view note, bool *late, struct err *err)
+static bool approve(struct quern *quern, const struct approval *approval,
+                    bool *late, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
-    transition_approve(&command, &quern->fleet->names, id, yes, note);
-    reply = handle_write_job(quern, id, &command, err);
+    transition_approve(&command, &quern->fleet->names, approval);
+    reply = handle_write_job(quern, approval->id, &command, err);
     command_finish(&command);
     return reply && transition_approved(reply, late, err);
+}
+
+_Static_assert((int)QUERN_YES == (int)VERDICT_YES &&
+                   (int)QUERN_ABORT == (int)VERDICT_ABORT,
+               "they are the same");
+
+bool quern_decide(struct quern *quern, const char *id_text,
+                  const struct quern_decision *decision, bool *late,
+                  struct quern_error *error)
+{
+    struct approval approval = {
+        .verdict = (int)decision->verdict,
+        .note = view_of(decision->note),
+        .call = view_of(decision->call),
+        .text = view_of(decision->text),
+    };
+    struct err err = { 0 };
+    bool was_late;
+
+    if (decision->verdict < QUERN_YES || decision->verdict > QUERN_ABORT)
+        err_set(&err, ERR_REJECT, "bad_argument", "%d is no verdict",
+                (int)decision->verdict);
+    if (err.kind != ERR_NONE || !handle_id(&approval.id, id_text, &err) ||
+        !approve(quern, &approval, &was_late, &err))
+        return handle_fail(error, &err);
+    if (late)
+        *late = was_late;
+    return true;
 }
 
 bool quern_approve(struct quern *quern, const char *id_text, bool yes,
                    const char *note, bool *late, struct quern_error *error)
 {
-    struct err err = { 0 };
-    struct view id;
-    bool was_late;
+    const struct quern_decision decision = {
+        .verdict = yes ? QUERN_YES : QUERN_NO,
+        .note = note,
+    };
 
-    if (!handle_id(&id, id_text, &err) ||
-        !approve(quern, id, yes, view_of(note), &was_late, &err))
-        return handle_fail(error, &err);
-    if (late)
-        *late = was_late;
-    return true;
+    return quern_decide(quern, id_text, &decision, late, error);
 }

@@ -103,8 +103,30 @@ QUERN_API bool quern_record(struct quern *quern, const char *id, char **text,
 
 /* --- jobs that wait for somebody ---------------------------------------- */
 
-/* Lets a job go on that waits for an approval; or with approve false tells it
- * that there is none. *late (may be NULL): it did not wait any more. */
+enum quern_verdict {
+    QUERN_YES = 1,    /* the call is made */
+    QUERN_NO,         /* it is not, and the model is told that it may not be */
+    QUERN_EDIT,       /* text is run in its place: code, or arguments as JSON */
+    QUERN_SKIP,       /* it is not made, the model goes on without */
+    QUERN_REGENERATE, /* the reply is thrown away, the model is asked again */
+    QUERN_ASK,        /* it is not made, and the model is told text */
+    QUERN_ABORT,      /* the job ends */
+};
+
+struct quern_decision {
+    enum quern_verdict verdict;
+    const char *call; /* that job.waiting has named; NULL: whichever it is */
+    const char *text; /* QUERN_EDIT, QUERN_ASK: at most 48 KiB; else NULL */
+    const char *note; /* told to the model; at most 256 bytes, or NULL */
+};
+
+/* Of a job that waits for an approval: it goes on. *late (may be NULL): it did
+ * not wait any more, or not with that call. */
+QUERN_API bool quern_decide(struct quern *quern, const char *id,
+                            const struct quern_decision *decision, bool *late,
+                            struct quern_error *error);
+
+/* QUERN_YES, or with approve false QUERN_NO, of whichever call. */
 QUERN_API bool quern_approve(struct quern *quern, const char *id, bool approve,
                              const char *note, bool *late,
                              struct quern_error *error);

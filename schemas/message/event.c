@@ -28,6 +28,8 @@ static const struct field event_data_fields[] = {
     STRUCT(event_data, error, 0, result_error, "Why"),
     TEXT(event_data, reason, FIELD_RAW, MAX_SENTENCE_BYTES, "Why"),
     UINT(event_data, wait_ms, 0, MAX_NUMBER, "Milliseconds until it goes on"),
+    UINT(event_data, until, 0, MAX_NUMBER,
+         "Milliseconds since 1970: it waits no longer"),
     TEXT(event_data, consumer, FIELD_RAW, MAX_NAME_BYTES, "Who has the job"),
     TEXT(event_data, queue, 0, MAX_NAME_BYTES, "Where the job waits"),
     TEXT(event_data, answer, FIELD_RAW, MAX_EVENT_BYTES,

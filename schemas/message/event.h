@@ -29,6 +29,7 @@ struct event_data {
     struct result_error error; /* job.failed, job.retrying */
     struct view reason;        /* job.lost, job.queued again, job.waiting */
     uint64_t wait_ms;          /* job.retrying, job.waiting */
+    uint64_t until;            /* job.waiting: ms since 1970 */
     struct view consumer;      /* job.started, job.lost: who */
     struct view queue;         /* job.queued */
     struct view answer;        /* job.completed, incomplete: its first 4 KiB */

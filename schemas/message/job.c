@@ -14,6 +14,8 @@ static const char *const kind_names[] = { "conversation", "code", "session",
 static const char *const action_names[] = { "show",  "files", "get", "put",
                                             "close", "fork",  NULL };
 static const char *const mode_names[] = { "tools", "codeact", NULL };
+const char *const approval_default_names[] = { "operator", "abort", "skip",
+                                               NULL };
 
 /* One cell is the longest text that any list holds; the rest is shorter. */
 static const struct field text_fields[] = {
@@ -117,6 +119,14 @@ static const struct field job_fields[] = {
     TEXT(job, model, 0, MAX_NAME_BYTES,
          "A name of the operator's configuration; absent: its default"),
     LIST(job, tools, 0, text, MAX_TOOLS, "Names of tools; absent: all"),
+    LIST(job, approve, 0, text, MAX_TOOLS,
+         "Names of tools, execute_python_code among them, that a person must "
+         "approve before each call, beside those of the operator"),
+    UINT(job, approval_ms, 0, MAX_DEADLINE_MS,
+         "Milliseconds to wait for a person; 0: default"),
+    ENUM(job, approval_default, 0, approval_default_names,
+         "When nobody has said anything by then. abort: the job fails. skip: "
+         "the call is not made. operator, absent: as the operator has set it"),
     LIST(job, files, 0, file_ref, MAX_FILES,
          "Files for the session; blobs are written before submit"),
     LIST(job, cells, 0, text, MAX_CELLS,
@@ -185,6 +195,21 @@ static bool check_name(const struct place *place, struct view name,
                  VIEW_ARG(name), MAX_NAME_BYTES);
 }
 
+static bool check_tools(const char *member, const struct list *names,
+                        struct err *err)
+{
+    const struct place list = { .name = member };
+    const struct view *tools = names->items;
+
+    for (size_t i = 0; i < names->count; i++) {
+        const struct place place = { .outer = &list, .index = i };
+
+        if (!check_name(&place, tools[i], err))
+            return false;
+    }
+    return true;
+}
+
 static bool check_names(const struct job *job, struct err *err)
 {
     const struct {
@@ -196,7 +221,6 @@ static bool check_names(const struct job *job, struct err *err)
         { "session", job->session },
         { "action.to", job->action.to },
     };
-    const struct view *tools = job->tools.items;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct place place = { .name = rows[i].member };
@@ -204,14 +228,8 @@ static bool check_names(const struct job *job, struct err *err)
         if (rows[i].name.len > 0 && !check_name(&place, rows[i].name, err))
             return false;
     }
-    for (size_t i = 0; i < job->tools.count; i++) {
-        const struct place list = { .name = "tools" };
-        const struct place place = { .outer = &list, .index = i };
-
-        if (!check_name(&place, tools[i], err))
-            return false;
-    }
-    return true;
+    return check_tools("tools", &job->tools, err) &&
+           check_tools("approve", &job->approve, err);
 }
 
 static bool check_file(const struct place *place, const struct file_ref *file,
@@ -360,7 +378,13 @@ static bool check_paths(const struct job *job, struct err *err)
 static bool check_kind(const struct job *job, struct err *err)
 {
     bool talks = job->messages != NULL || job->prompt.len > 0;
+    bool asks = job->approve.count > 0 || job->approval_ms > 0 ||
+                job->approval_default != APPROVAL_UNSAID;
 
+    if (job->kind != JOB_CONVERSATION && asks)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "approve, approval_ms and approval_default are for a "
+                       "conversation: only what a model wants is approved");
     if (job->kind == JOB_SESSION && (talks || job->cells.count > 0))
         return err_set(err, ERR_REJECT, "bad_field",
                        "kind session takes an action, not messages, prompt or "

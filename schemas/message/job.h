@@ -33,6 +33,10 @@ struct job_limits {
     uint64_t memory_bytes; /* of the session */
 };
 
+/* When a person has to be asked before a call, and for how long. */
+enum approval_default { APPROVAL_UNSAID, APPROVAL_ABORT, APPROVAL_SKIP };
+extern const char *const approval_default_names[];
+
 struct job_retry {
     uint64_t max_attempts; /* errors, not crashes; zero: default */
     uint64_t backoff_ms;   /* first delay, doubled each time; zero: default */
@@ -65,9 +69,13 @@ struct job {
     struct view system;
     int mode; /* enum job_mode */
     struct view model;
-    struct list tools; /* of struct view; empty: every tool of the consumer */
-    struct list files; /* of struct file_ref */
-    struct list cells; /* of struct view; kind code */
+    struct list tools;   /* of struct view; empty: every tool of the consumer */
+    struct list approve; /* of struct view: tools that a person must approve,
+                            beside the operator's */
+    uint64_t approval_ms;     /* for so long; zero: default */
+    int approval_default;     /* enum approval_default: what happens then */
+    struct list files;        /* of struct file_ref */
+    struct list cells;        /* of struct view; kind code */
     struct job_action action; /* kind session */
     struct job_limits limits;
     struct job_retry retry;

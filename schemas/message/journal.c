@@ -5,7 +5,12 @@
 #include "schemas/message/table.h"
 
 const char *const record_kind_names[] = {
-    "model_intent", "model_reply", "tool_intent", "tool_result", NULL,
+    "model_intent", "model_reply", "tool_intent",
+    "tool_result",  "approval",    NULL,
+};
+
+const char *const verdict_names[] = {
+    "none", "yes", "no", "edit", "skip", "regenerate", "ask", "abort", NULL,
 };
 
 const char *const record_brake_names[] = { "none", "hint", "forbid", NULL };
@@ -44,9 +49,11 @@ static const struct field record_fields[] = {
     TEXT(record, tool, FIELD_RAW, MAX_SENTENCE_BYTES,
          "Name, as the model wrote it"),
     TEXT(record, arguments, FIELD_RAW, MAX_RECORD_BYTES,
-         "tool_intent: as the model wrote them"),
+         "tool_intent: as the model wrote them; approval: text of edit, ask"),
     TEXT(record, observation, FIELD_RAW, MAX_RECORD_BYTES,
-         "tool_result: what the model is shown"),
+         "tool_result: what the model is shown; approval: a note"),
+    ENUM(record, verdict, 0, verdict_names,
+         "approval: what was said of the call"),
     STRUCT(record, cell, 0, cell, "tool_result of execute_python_code"),
     BOOL(record, emptied, 0,
          "tool_result: the files that cells had written were gone by its end"),

@@ -8,6 +8,8 @@
  *   model_reply   its reply, whole
  *   tool_intent   that call is about to be run
  *   tool_result   what the model is shown of it, and what it left
+ *   approval      what a person has said of a call before it is run; written by
+ *                 approve of the library, not by a consumer
  *
  * Between the two of a call stand those of the calls that its code makes.
  *
@@ -24,12 +26,26 @@ enum record_kind {
     RECORD_MODEL_REPLY,
     RECORD_TOOL_INTENT,
     RECORD_TOOL_RESULT,
+    RECORD_APPROVAL,
 };
 extern const char *const record_kind_names[];
 
 /* What was done about a model that goes round in circles. */
 enum record_brake { BRAKED_NOT, BRAKED_HINT, BRAKED_FORBID };
 extern const char *const record_brake_names[];
+
+/* Of a person, on a call. */
+enum verdict {
+    VERDICT_NONE,
+    VERDICT_YES,
+    VERDICT_NO,         /* it is not run; the model is told that it may not */
+    VERDICT_EDIT,       /* something else is run in its place */
+    VERDICT_SKIP,       /* it is not run, the model goes on */
+    VERDICT_REGENERATE, /* the reply is void, the model is asked again */
+    VERDICT_ASK,        /* it is not run, the model is told something */
+    VERDICT_ABORT,      /* the job ends */
+};
+extern const char *const verdict_names[];
 
 struct record {
     int kind; /* enum record_kind */
@@ -45,7 +61,8 @@ struct record {
                                 makes, from 1; 0: the call itself */
     bool failed;             /* model_intent: see above. tool_result: it was
                                 not carried out, observation says why; of a
-                                call of code it is the value else, JSON */
+                                call of code it is the value else, JSON.
+                                approval: nobody has said it in time */
     struct view last;        /* model_intent: why no tools were offered, but an
                                 answer asked for: a code */
     uint64_t kept;           /* model_intent: where what is sent of the
@@ -56,9 +73,11 @@ struct record {
     int brake;               /* tool_result: enum record_brake */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */
-    struct view arguments;   /* tool_intent: as the model wrote them */
+    struct view arguments;   /* tool_intent: as the model wrote them; approval:
+                                text of edit and ask */
     struct view observation; /* what the model is shown: of a call, or that its
-                                reply was cut off */
+                                reply was cut off; approval: a note */
+    int verdict;             /* approval: enum verdict */
     struct cell cell;        /* tool_result of execute_python_code */
     bool emptied; /* the files that cells had written were gone by its end */
     struct list images; /* of struct image_ref */

@@ -39,14 +39,16 @@ enum {
     MAX_SESSION_FILES = 512,       /* of its workspace, in there */
     MAX_MISSING = 128,             /* names that were not saved */
     MAX_PACKAGES = 128,            /* installed in one session */
-    MAX_TOOLS_BYTES = 64 << 10,  /* the functions a cell may call, described */
-    MAX_TERMS_BYTES = 256 << 10, /* prompt, tools, parameters, in a journal */
-    MAX_TOOL_BYTES = 1 << 20,    /* a tool's arguments or its result, JSON */
-    MAX_OPEN_QUESTIONS = 16,     /* calls of tools of a cell, at once */
-    MAX_CELL_QUESTIONS = 256,    /* ... and in all */
-    QUESTION_BURST = 64,         /* ... and as fast as they like */
-    QUESTIONS_PER_S = 20,        /* ... and after those */
-    MAX_PIXELS = 64 << 20,       /* width times height of an image */
+    MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */
+    MAX_TERMS_BYTES = 256 << 10,  /* prompt, tools, parameters, in a journal */
+    MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */
+    MAX_VERDICT_BYTES = 48 << 10, /* a call as a person is shown it, whole, or
+                                     changes it: fits an event */
+    MAX_OPEN_QUESTIONS = 16,      /* calls of tools of a cell, at once */
+    MAX_CELL_QUESTIONS = 256,     /* ... and in all */
+    QUESTION_BURST = 64,          /* ... and as fast as they like */
+    QUESTIONS_PER_S = 20,         /* ... and after those */
+    MAX_PIXELS = 64 << 20,        /* width times height of an image */
 };
 
 #endif

@@ -278,6 +278,10 @@ void transition_wait(struct command *command, const struct names *names,
     command_add(command, wait->reason);
     command_add_uint(command, wait->errors);
     command_add(command, wait->event_data);
+    if (wait->call.len == 0)
+        return;
+    command_add(command, wait->call);
+    command_add(command, wait->fallback);
 }
 
 bool transition_moved(const redisReply *reply, int *state, struct err *err)
@@ -293,11 +297,13 @@ bool transition_moved(const redisReply *reply, int *state, struct err *err)
 }
 
 void transition_approve(struct command *command, const struct names *names,
-                        struct view id, bool yes, struct view note)
+                        const struct approval *approval)
 {
-    step_begin_job(command, "quern_v1_approve", names, id);
-    command_add_text(command, yes ? "yes" : "no");
-    command_add(command, note);
+    step_begin_job(command, "quern_v1_approve", names, approval->id);
+    command_add_text(command, verdict_names[approval->verdict]);
+    command_add(command, approval->note);
+    command_add(command, approval->call);
+    command_add(command, approval->text);
 }
 
 bool transition_approved(const redisReply *reply, bool *late, struct err *err)

@@ -27,6 +27,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "schemas/message/journal.h"
 #include "schemas/redis/command.h"
 #include "schemas/redis/names.h"
 
@@ -182,7 +183,12 @@ struct wait {
     uint64_t errors;   /* in a row, the one that it waits for included; zero: it
                           waits for something else, the attempt is not counted */
     struct view reason;     /* retry, backoff, approval */
-    struct view event_data; /* of job.waiting; empty: reason and until */
+    struct view event_data; /* of job.waiting; empty: reason and until. until is
+                               added when there is a call */
+    struct view call;       /* that approve is about: a verdict becomes a record
+                               of the journal. Empty: started has it */
+    struct view fallback;   /* when there is none in time: abort, skip; empty:
+                               abort */
 };
 void transition_wait(struct command *command, const struct names *names,
                      const struct wait *wait);
@@ -190,9 +196,17 @@ void transition_wait(struct command *command, const struct names *names,
 bool transition_moved(const redisReply *reply, int *state, struct err *err);
 
 /* Of a job that waits for approval: it goes on and is told. */
+struct approval {
+    struct view id;
+    int verdict;      /* enum verdict */
+    struct view note; /* at most 256 bytes */
+    struct view call; /* it is meant for; empty: whichever it waits for */
+    struct view text; /* edit: what is run instead; ask: what the model is told;
+                         else empty. At most MAX_VERDICT_BYTES */
+};
 void transition_approve(struct command *command, const struct names *names,
-                        struct view id, bool yes, struct view note);
-/* late: it does not wait for one, or was told otherwise. */
+                        const struct approval *approval);
+/* late: it does not wait for one, not for that one, or was told otherwise. */
 bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
 enum cancelled { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };

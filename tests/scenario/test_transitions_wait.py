@@ -94,6 +94,9 @@ def test_the_caller_says_what_its_event_tells(queue):
         (1, "retry", "many"),
         (1, "retry", 1, b"\x90"),
         (1, "retry", 1, b"\x81" + b"x" * 65536),
+        (1, "retry", 1, b"", "1.0"),
+        (0, "approval", 0, b"", "1.0 "),
+        (0, "approval", 0, b"", "1.0", "yes"),
     ],
 )
 def test_waits_that_are_none_are_refused(queue, args):
@@ -183,6 +186,114 @@ def test_what_does_not_wait_for_approval_cannot_be_approved(queue):
     assert queue.approve(A) == "late"
     for args in (("x",), (A, "maybe"), (A, "yes", "x" * 257)):
         refused("BADARG", queue.approve, *args)
+
+
+# ------------------------------------------------- approval of a certain call
+
+
+def asking(queue, call="1.0", fallback="", delay_ms=0, **told):
+    """Waits before that call of its model, with a journal of one record."""
+    if queue.records(A) == []:
+        epoch = begun(queue)
+        queue.journal(A, epoch, 0, pack(v=1))
+    else:
+        epoch = queue.take_jobs()[0].epoch
+    return queue.wait(A, epoch, delay_ms, "approval", 0, pack(**told), call, fallback)
+
+
+def records(queue):
+    return [msgpack.unpackb(record) for record in queue.records(A)]
+
+
+WORDS = {
+    "yes": "approved",
+    "no": "rejected",
+    "edit": "edited",
+    "skip": "skipped",
+    "regenerate": "regenerated",
+    "ask": "asked",
+    "abort": "aborted",
+}
+
+
+@pytest.mark.parametrize("verdict", WORDS)
+def test_a_verdict_is_a_record_of_the_journal(queue, verdict):
+    text = "text" if verdict in ("edit", "ask") else ""
+    assert asking(queue, tool="pay") == "waiting"
+    told = queue.events(A)[-1]["data"]
+    assert told["tool"] == "pay" and told["until"] > time.time() * 1000 + 6 * DAY_MS
+    assert queue.approve(A, verdict, "note", "1.0", text) == "queued"
+    assert queue.approve(A, verdict, "note", "1.0", text) == "queued", "sent again"
+    assert queue.events(A)[-1]["data"]["reason"] == WORDS[verdict]
+    (job,) = queue.take_jobs()
+    _, record = records(queue)
+    assert record == {
+        "v": 1,
+        "kind": "approval",
+        "attempt": 0,
+        "turn": 1,
+        "call": "1.0",
+        "verdict": verdict,
+        "observation": "note",
+        "arguments": text,
+    }
+    assert len(job.journal) == 2 and job.attempt == 1
+
+
+def test_a_verdict_is_for_its_call_only(queue):
+    asking(queue, "1.0")
+    assert queue.approve(A, "yes", "", "1.1") == "late"
+    assert queue.approve(A, "edit", "", "1.0", "new") == "queued"
+    assert queue.approve(A, "edit", "", "1.0", "newer") == "late"
+    asking(queue, "1.1")
+    assert queue.approve(A, "edit", "", "1.0", "new") == "late", "of the one before"
+    assert queue.approve(A, "yes") == "queued", "of whoever does not name it"
+    assert [r.get("call") for r in records(queue)] == [None, "1.0", "1.1"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("yes", "", "1.0", "text"),
+        ("edit", "", "1.0", ""),
+        ("ask", "", "1.0", b"\xff"),
+        ("ask", "", "1.0", "x" * 49153),
+        ("maybe", "", "1.0", ""),
+    ],
+)
+def test_verdicts_that_are_none_are_refused(queue, args):
+    asking(queue)
+    refused("BADARG", queue.approve, A, *args)
+    assert queue.state(A) == "waiting" and len(queue.records(A)) == 1
+
+
+def test_nobody_has_said_anything_and_it_goes_on(queue):
+    asking(queue, fallback="skip", delay_ms=5)
+    queue.wait_idle(10)
+    queue.promote()
+    assert queue.state(A) == "queued"
+    record = records(queue)[-1]
+    assert (record["verdict"], record["failed"]) == ("skip", True)
+    assert queue.approve(A) == "late"
+
+
+def test_a_wait_that_was_lost_is_until_the_same_time(queue):
+    asking(queue, delay_ms=60000)
+    queue.client.delete(f"{queue.root}scheduled:default")
+    queue.mend()
+    assert 0 < queue.promote()[1] <= 60000
+
+
+def test_who_waits_for_a_person_has_not_failed(queue):
+    epoch = begun(queue)
+    queue.wait(A, epoch, 1)
+    queue.wait_idle(5)
+    queue.promote()
+    (job,) = queue.take_jobs()
+    assert job.errors == 1
+    queue.wait(A, job.epoch, 0, "approval", 0)
+    queue.approve(A)
+    assert queue.take_jobs()[0].errors == 0
 
 
 # ------------------------------------------------------------- not before

@@ -25,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 21 -- raise with every change; transition.c reads it from here
+local BUILD = 22 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -99,11 +99,14 @@ local UTF8 = {
     "[\194-\223][\128-\191]",
 }
 
--- May stand in an event as text.
-local function is_reason(text)
-    if #text > MAX_REASON_BYTES then return false end
+local function is_utf8(text)
     for _, sequence in ipairs(UTF8) do text = text:gsub(sequence, " ") end
     return not text:find("[\128-\255]")
+end
+
+-- May stand in an event as text.
+local function is_reason(text)
+    return #text <= MAX_REASON_BYTES and is_utf8(text)
 end
 
 local ID_BYTES = 36

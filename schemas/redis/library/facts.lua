@@ -4,6 +4,7 @@ local NUMBERS = {
     epoch = true, attempts = true, errors = true, crashes = true, seq = true,
     told = true, submitted_at = true, started_at = true, deadline_at = true,
     not_before = true, lease_ms = true, cancel = true, limited = true,
+    approval_until = true,
 }
 -- What a fact is while it is not there, which keeps a waiting job small.
 local ABSENT = {
@@ -13,6 +14,8 @@ local ABSENT = {
     priority = "normal", tenant = "default", session = "", claims = "",
     entry = "", place = "", owner = "", cancel_reason = "", blobs = "",
     unique = "", reason = "", approval = "", approval_note = "",
+    approval_mark = "", approval_call = "", approval_default = "",
+    approval_until = 0,
 }
 local OF_JOB = { __index = ABSENT }
 -- What is asked for while it runs, most often by far.

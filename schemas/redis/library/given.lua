@@ -114,3 +114,4 @@ end
 
 -- {id, "created" or "exists"}, or the refusal, of a job given as pairs.
 local submit_one -- submit.lua
+local await_verdict, goes_on_unasked -- approval.lua

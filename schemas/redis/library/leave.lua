@@ -83,12 +83,13 @@ end
 
 local WAITS = { retry = true, backoff = true, approval = true }
 
--- id epoch delay_ms reason errors event_data. For delay_ms, or until approve.
--- errors: in a row, the one that it waits for included; zero: it waits for
--- something else, which is no attempt.
+-- id epoch delay_ms reason errors event_data [call [fallback]]. For delay_ms, or
+-- until approve. errors: in a row, the one that it waits for included; zero: it
+-- waits for something else, which is no attempt. call: that approve is about;
+-- fallback: the verdict when there is none in time.
 local function wait(keys, args)
     local delay_ms, reason, errors = number(args[3]), args[4], number(args[5])
-    local data = args[6] or ""
+    local data, call_id, fallback = args[6] or "", args[7] or "", args[8] or ""
     if not (delay_ms and WAITS[reason] and errors
         and (delay_ms > 0 or reason == "approval")) then
         return refuse("BADARG", "wait: delay '%s', reason '%s', errors '%s'",
@@ -97,6 +98,11 @@ local function wait(keys, args)
     if #data > MAX_EVENT_BYTES or data ~= "" and not is_map(data) then
         return refuse("BADARG", "wait: data of %d bytes, at most %d, a map",
             #data, MAX_EVENT_BYTES)
+    end
+    if call_id ~= "" and (reason ~= "approval" or not is_name(call_id))
+        or fallback ~= "" and fallback ~= "abort" and fallback ~= "skip" then
+        return refuse("BADARG", "wait: call '%s', fallback '%s'", call_id,
+            fallback)
     end
     local job, refusal, other = held(keys[1], args[1], args[2])
     if not job then return left_before(other, args[2]) or refusal end
@@ -107,13 +113,13 @@ local function wait(keys, args)
         set(job, "errors", errors)
     else
         set(job, "attempts", job.attempts - 1)
+        if reason == "approval" then reset(job, "errors") end
     end
     if ends_here(job, now) then return job.state end
     local made_room = pull(job)
     schedule(job, at, "waiting", reason)
     if reason == "approval" then
-        reset(job, "approval")
-        reset(job, "approval_note")
+        data = await_verdict(job, at, call_id, fallback, data)
     end
     if data == "" then
         data = cmsgpack.pack({ reason = reason, ["until"] = at })
@@ -122,28 +128,6 @@ local function wait(keys, args)
     save(job)
     if made_room then refill(job.root, job.queue, job.tenant, now) end
     return job.state
-end
-
--- id verdict [note]: yes or no. Either way the job goes on, and is told.
-local function approve(keys, args)
-    local root, id, verdict, note = keys[1], args[1], args[2], args[3] or ""
-    if not is_id(root, id) or verdict ~= "yes" and verdict ~= "no"
-        or not is_reason(note) then
-        return refuse("BADARG",
-            "approve: job id '%s', verdict '%s', note of %d bytes",
-            id or "", verdict or "", #note)
-    end
-    local job = load(root, id)
-    if not job then return refuse("GONE", "no job %s", id) end
-    if job.state ~= "waiting" or job.reason ~= "approval" then
-        -- Sent again: it was told this, and went on.
-        local again = not TERMINAL[job.state] and job.approval == verdict
-        return again and "queued" or "late"
-    end
-    set(job, "approval", verdict)
-    set(job, "approval_note", note)
-    put_back(job, now_ms(), verdict == "yes" and "approved" or "rejected")
-    return TERMINAL[job.state] and "late" or "queued"
 end
 
 -- id [reason]
@@ -172,5 +156,4 @@ register("finish", finish, ALWAYS)
 register("finish_many", finish_many, ALWAYS)
 register("release", release, ALWAYS)
 register("wait", wait, ALWAYS)
-register("approve", approve, ALWAYS)
 register("cancel", cancel, ALWAYS)

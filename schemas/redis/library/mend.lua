@@ -83,6 +83,8 @@ local function mend_scheduled(job, now)
     local scheduled = job.root .. "scheduled:" .. job.queue
     if call("ZSCORE", scheduled, job.id) then return 0 end
     local at = job.state == "scheduled" and job.not_before
+        or job.reason == "approval" and job.approval_until > 0
+        and job.approval_until
         or job.reason == "approval" and now + WEEK_MS or now
     call("ZADD", scheduled, at, job.id)
     return 1

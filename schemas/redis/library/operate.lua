@@ -23,7 +23,8 @@ local function revive(job, now, anew, ticket)
     redis.call("HDEL", job.key, "finished_at", "error_code", "started_at")
     for _, name in ipairs({
         "attempts", "errors", "crashes", "told", "claims", "cancel",
-        "cancel_reason", "reason", "approval", "approval_note", "not_before",
+        "cancel_reason", "reason", "approval", "approval_note", "approval_mark",
+        "approval_call", "approval_default", "approval_until", "not_before",
     }) do
         reset(job, name)
     end

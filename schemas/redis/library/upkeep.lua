@@ -10,6 +10,7 @@ local function promote_job(root, queue, id, now)
         return redis.call("ZREM", scheduled, id)
     end
     if job.state == "waiting" and job.reason == "approval" then
+        if goes_on_unasked(job) then return put_back(job, now, "skipped") end
         return end_job(job, now, "failed", "not_approved",
             "nobody has approved it, or refused to, in time")
     end

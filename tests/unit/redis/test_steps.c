@@ -125,11 +125,15 @@ static void approval_is_waited_for_and_told(void **state)
     assert_true(promoted.mend);
     assert_false(promote(due).mend);
 
-    transition_approve(&command, &names, VIEW(ID), true, VIEW("fine"));
+    struct approval approval = { .id = VIEW(ID),
+                                 .verdict = VERDICT_YES,
+                                 .note = VIEW("fine") };
+    transition_approve(&command, &names, &approval);
     reply = call(&command);
     assert_true(transition_approved(reply, &late, NULL) && !late);
     freeReplyObject(reply);
-    transition_approve(&command, &names, VIEW(ID), false, EMPTY);
+    approval = (struct approval){ .id = VIEW(ID), .verdict = VERDICT_NO };
+    transition_approve(&command, &names, &approval);
     reply = call(&command);
     assert_true(transition_approved(reply, &late, NULL) && late);
     freeReplyObject(reply);
