@@ -109,7 +109,8 @@ static bool equip(struct consumer *consumer, struct err *err)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
-    return true;
+    return toolset_approve(toolset, consumer->settings.approve, consumer->mcp,
+                           err);
 }
 
 static void on_tools_changed(void *owner)
@@ -141,6 +142,15 @@ static void open_parts(struct consumer *consumer)
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
+static bool check_approval(const struct settings *settings, struct err *err)
+{
+    const char *word = settings->approval_default;
+    return strcmp(word, "abort") == 0 || strcmp(word, "skip") == 0 ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "QUERN_APPROVAL_DEFAULT is \"%.40s\", must be abort or skip",
+                   word);
+}
+
 static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
@@ -159,7 +169,8 @@ static bool prepare(struct consumer *consumer, struct err *err)
         !builtin_load(&consumer->catalog, settings,
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err) ||
-        !mcp_load(consumer->mcp, settings->tools, err) || !equip(consumer, err))
+        !mcp_load(consumer->mcp, settings->tools, err) ||
+        !equip(consumer, err) || !check_approval(settings, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);

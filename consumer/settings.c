@@ -80,6 +80,13 @@ static const struct setting table[] = {
     TEXT("tools-builtin", "QUERN_TOOLS_BUILTIN", tools_builtin, "",
          "tools of our own, comma-separated: search_web, fetch_url, "
          "calculate_math_expression"),
+    TEXT("approve", "QUERN_APPROVE", approve, "",
+         "tools that a model calls only when a person approves, "
+         "comma-separated; execute_python_code: code"),
+    NUMBER("approval-ms", "QUERN_APPROVAL_MS", approval_ms, 1000,
+           MAX_DEADLINE_MS, "604800000", "how long a job waits for that"),
+    TEXT("approval-default", "QUERN_APPROVAL_DEFAULT", approval_default,
+         "abort", "what happens then: abort, skip"),
     TEXT("fetch-allow", "QUERN_FETCH_ALLOW", fetch_allow, "",
          "hosts, addresses, networks: fetch_url may go there, too"),
     TEXT("fetch-deny", "QUERN_FETCH_DENY", fetch_deny, "",

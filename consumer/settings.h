@@ -20,10 +20,13 @@ struct settings {
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;
-    char *models;        /* JSON file, see endpoint.h */
-    char *tools;         /* JSON file, see http_tool.h, mcp_server.h */
-    char *tools_builtin; /* names, see builtin.h */
-    char *fetch_allow;   /* see fetch_policy.h */
+    char *models;           /* JSON file, see endpoint.h */
+    char *tools;            /* JSON file, see http_tool.h, mcp_server.h */
+    char *tools_builtin;    /* names, see builtin.h */
+    char *approve;          /* tools, which a person must */
+    char *approval_default; /* abort, skip */
+    uint64_t approval_ms;
+    char *fetch_allow; /* see fetch_policy.h */
     char *fetch_deny;
     char *search; /* providers, see search_provider.h; "off" */
     char *tavily_key, *tavily_url;

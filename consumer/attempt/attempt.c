@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/attempt/approval.h"
 #include "consumer/blob.h"
 #include "consumer/log.h"
 
@@ -40,7 +41,7 @@ static const struct rule {
                   REDIS_MS, true },
     [DECIDING] = { "deciding",
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
-                       STOPS,
+                       TO(PARKING) | STOPS,
                    step_deciding, MINUTE_MS, false },
     [ASKING] = { "asking", TO(ANSWERING) | PAUSES | STOPS, step_asking,
                  REDIS_MS, true },
@@ -111,6 +112,9 @@ struct terms attempt_terms(const struct attempt *attempt)
         .max_turns = consumer->settings.max_turns,
         .max_tokens = consumer->settings.max_tokens,
         .repeats = consumer->settings.repeats,
+        .approves_code = attempt->toolset->approves_code,
+        .approval_ms = consumer->settings.approval_ms,
+        .approval_default = consumer->settings.approval_default,
     };
 }
 
@@ -359,6 +363,8 @@ static enum turn end_decided(struct attempt *attempt)
 static enum turn step_deciding(struct attempt *attempt)
 {
     enum next next = conversation_next(&attempt->conversation);
+    if (approval_asks(attempt))
+        return attempt_go(attempt, PARKING);
     if (attempt->job.kind == JOB_SESSION)
         return attempt_go(attempt, ACTING);
     if (next == NEXT_CALL)
@@ -504,6 +510,7 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->code);
     buf_finish(&attempt->record);
     buf_finish(&attempt->result);
+    buf_finish(&attempt->question);
     known_finish(&attempt->fork);
     arena_finish(&attempt->answer);
     free(attempt);

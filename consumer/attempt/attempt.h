@@ -12,7 +12,8 @@
  *                                            '-------------------------'
  *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
  *                                 --> PARKING --> ENDED, when that takes long;
- *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too
+ *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
+ *   DECIDING, when a person is to be asked
  *   tools other than Python: DECIDING <--> GATHERING, many at once
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
@@ -133,6 +134,9 @@ struct attempt {
     struct buf record;    /* on its way into the journal */
     struct ending ending;
     struct buf result;
+
+    const struct call *asked_about; /* PARKING waits for a person */
+    struct buf question;            /* ... and tells of it so */
 
     struct known fork;   /* what is known of the session that is forked to */
     struct arena answer; /* of ending's lists */

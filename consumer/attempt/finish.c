@@ -1,4 +1,5 @@
 /* finish.c - an attempt's end: the result, or the job handed back. */
+#include "consumer/attempt/approval.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
 
@@ -150,6 +151,8 @@ enum turn step_parking(struct attempt *attempt)
                          .reason = attempt->wait_asked ? VIEW("retry")
                                                        : VIEW("backoff") };
     struct command command;
+    if (attempt->asked_about != NULL)
+        wait = approval_wait(attempt);
     if (attempt->landed) {
         log_line("job.parked", "{s:s, s:I}", "job", attempt->id, "wait_ms",
                  (json_int_t)attempt->wait_ms);

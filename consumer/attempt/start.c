@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/attempt/approval.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
@@ -133,7 +134,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
         if (until < attempt->deadline_ms)
             attempt->deadline_ms = until;
     }
-    if (!offer_tools(attempt, err))
+    if (!offer_tools(attempt, err) || !approval_check(attempt, err))
         return false;
     if (job->kind != JOB_CONVERSATION)
         return true;

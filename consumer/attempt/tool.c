@@ -37,15 +37,14 @@ static enum turn observe(struct attempt *attempt, const struct call *call,
                                              : AGAIN;
 }
 
-/* why: NULL, the brake has forbidden it. */
 static enum turn refuse(struct attempt *attempt, const struct call *call,
-                        const struct err *why)
+                        enum ruling ruling, const struct err *why)
 {
     CLEANUP(buf_finish) struct buf text;
-    buf_init(&text, 2048);
-    decide_refusal(call, why, &text);
+    buf_init(&text, MAX_RECORD_BYTES);
+    decide_refusal(call, ruling, why, &text);
     return observe(attempt, call, buf_view(&text),
-                   why == NULL ? BRAKED_FORBID : BRAKED_NOT);
+                   ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -80,11 +79,10 @@ enum turn step_preparing(struct attempt *attempt)
         attempt->begun = true;
         struct terms terms = attempt_terms(attempt);
         buf_finish(&attempt->code);
-        enum verdict verdict = decide_code(&attempt->conversation, &terms, call,
-                                           &attempt->code, &err);
-        if (verdict != VERDICT_RUN)
-            return refuse(attempt, call,
-                          verdict == VERDICT_REFUSE ? &err : NULL);
+        enum ruling ruling = decide_code(&attempt->conversation, &terms, call,
+                                         &attempt->code, &err);
+        if (ruling != RULING_RUN)
+            return refuse(attempt, call, ruling, &err);
         attempt->sent_before = call->intended;
         if (call->intended)
             return attempt_go(attempt, RUNNING);
@@ -119,7 +117,7 @@ enum turn step_calling(struct attempt *attempt)
     const struct call *call = conversation_call(&attempt->conversation);
     struct record record = record_of(attempt, call, RECORD_TOOL_INTENT);
     if (attempt->job.kind != JOB_CODE)
-        record.arguments = call->arguments;
+        record.arguments = call_arguments(call);
     if (!attempt_compose(attempt, &record))
         return AGAIN;
     struct event_data data = attempt_started(attempt);

@@ -142,13 +142,15 @@ static void write_result(struct use *use)
     struct record record = {
         .kind = RECORD_TOOL_RESULT,
         .failed = failed,
-        .brake = use->brake,
+        .brake = use->ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT,
         .ms = attempt_now_ms(use->attempt) - use->begun_ms,
     };
     struct event_data data = about(use);
     use->side->result(use, &record, &observation);
     data.tool = view_head(record.tool, MAX_NAME_BYTES);
-    data.status = failed ? VIEW("error") : VIEW("ok");
+    data.status = use->ruling == RULING_BAR ? VIEW("refused")
+                  : failed                  ? VIEW("error")
+                                            : VIEW("ok");
     data.ms = record.ms;
     journal(use, &use->result, &record, "tool.completed", &data);
 }

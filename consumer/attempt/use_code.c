@@ -98,7 +98,7 @@ static bool make_call(struct attempt *attempt, struct view call,
 {
     struct terms terms = attempt_terms(attempt);
     const struct tool *tool =
-        terms_tool(&terms, &attempt->job, frame->name, err);
+        decide_inner(&attempt->conversation, &terms, call, frame->name, err);
     if (tool == NULL)
         return false;
     if (is_too_much(attempt))

@@ -37,9 +37,7 @@ static void result(const struct use *use, struct record *record,
     const struct conversation *conversation = &attempt->conversation;
     name_call(use, record);
     if (record->failed)
-        decide_refusal(call_of(use),
-                       record->brake == BRAKED_FORBID ? NULL : &use->why,
-                       observation);
+        decide_refusal(call_of(use), use->ruling, &use->why, observation);
     else
         observation_of_value(observation, buf_view(&use->data));
     record->observation = buf_view(observation);
@@ -77,21 +75,20 @@ static void begin_call(struct attempt *attempt, const struct call *call)
     struct err err = { .kind = ERR_NONE };
     CLEANUP(buf_finish) struct buf arguments;
     struct use *use = use_new(attempt, &side, view_of(call->id), 0);
-    use->arguments = call->arguments;
-    enum verdict verdict = decide_tool(&attempt->conversation, &terms, call,
-                                       &use->tool, &arguments, &err);
-    if (verdict == VERDICT_REFUSE ||
-        !use_prepare(use, buf_view(&arguments), &err)) {
-        use_fail(use, &err);
-    } else if (call->intended) {
-        use_resume(use);
-    } else if (verdict == VERDICT_FORBID) {
-        use->brake = BRAKED_FORBID;
+    use->arguments = call_arguments(call);
+    use->ruling = decide_tool(&attempt->conversation, &terms, call, &use->tool,
+                              &arguments, &err);
+    bool fits = use->ruling == RULING_RUN || use->ruling == RULING_FORBID;
+    if (fits && !use_prepare(use, buf_view(&arguments), &err))
+        use->ruling = RULING_REFUSE;
+    else if (use->ruling == RULING_FORBID)
         err_set(&err, ERR_REJECT, "loop", "it was done often enough");
+    if (use->ruling != RULING_RUN)
         use_fail(use, &err);
-    } else {
+    else if (call->intended)
+        use_resume(use);
+    else
         use_begin(use);
-    }
 }
 
 enum turn step_gathering(struct attempt *attempt)

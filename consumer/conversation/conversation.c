@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/model/reply.h"
@@ -182,7 +183,7 @@ static void add_result(struct conversation *conversation,
     if (conversation->results == NULL || conversation->deeds == NULL)
         abort();
     struct view what =
-        record->cell.code.len > 0 ? record->cell.code : call->arguments;
+        record->cell.code.len > 0 ? record->cell.code : call_arguments(call);
     struct deed deed =
         brake_deed(brake_action(view_of(call->tool), what), record);
     deed.refused = record->brake == BRAKED_FORBID;
@@ -199,6 +200,7 @@ static json_t *observation_of(const struct call *call,
     buf_init(&text, 2 * (size_t)MAX_RECORD_BYTES);
     if (call->is_code)
         buf_add(&text, VIEW("Observation:\n"));
+    approval_note(call, &text);
     buf_add(&text, record->observation);
     if (record->brake == BRAKED_HINT)
         buf_add(&text, view_of(prompt_circles));
@@ -286,6 +288,9 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);
         break;
+    case RECORD_APPROVAL:
+        ok = approval_apply(conversation, &record, err);
+        break;
     default:
         ok = apply_tool(conversation, &record, err);
     }
@@ -313,11 +318,17 @@ const struct call *conversation_call(const struct conversation *conversation)
     return NULL;
 }
 
+struct view call_arguments(const struct call *call)
+{
+    return call->edited.len > 0 ? call->edited : call->arguments;
+}
+
 enum next conversation_next(const struct conversation *conversation)
 {
     /* Asked for an answer it may write calls all the same: nobody makes them.
      */
-    if (conversation->over || conversation_is_idle(conversation) ||
+    if (conversation->over || conversation->aborted != NULL ||
+        conversation_is_idle(conversation) ||
         conversation_failure(conversation) != NULL)
         return NEXT_END;
     if (conversation_call(conversation) != NULL)

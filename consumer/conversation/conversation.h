@@ -28,9 +28,13 @@ struct call {
     const char *call_id; /* the model's own, made unique */
     const char *tool;    /* name, as the model wrote it */
     struct view arguments;
-    bool is_code;  /* arguments are the code itself */
-    bool intended; /* tool_intent is in the journal */
-    bool answered; /* tool_result is */
+    bool is_code;       /* arguments are the code itself */
+    bool intended;      /* tool_intent is in the journal */
+    bool answered;      /* tool_result is */
+    int verdict;        /* enum verdict, of a person */
+    bool unasked;       /* ... who has not said it: the time was up */
+    struct view edited; /* what is run in the place of arguments */
+    struct view said;   /* to the model, beside the verdict */
 };
 
 /* A call that the code of a call makes. Code that runs again asks again: what
@@ -55,6 +59,7 @@ struct conversation {
     bool asked;         /* the last record is a model_intent that may be paid */
     bool over;          /* the last reply is the answer */
     bool cut;           /* ... and stopped by its length */
+    const struct call *aborted; /* where a person has ended it */
     size_t idle;        /* replies in a row of which nothing could be done */
     struct view answer; /* of the last reply, when there is nothing to do */
     bool files_there;   /* the session has been given the job's files */
@@ -83,6 +88,9 @@ void conversation_finish(struct conversation *conversation);
 /* One record, encoded (copied). Error: internal, the journal is not ours. */
 bool conversation_apply(struct conversation *conversation, struct view record,
                         struct err *err);
+
+/* What is to be run: a person's, or the model's. */
+struct view call_arguments(const struct call *call);
 
 enum next conversation_next(const struct conversation *conversation);
 /* A call of the turn, by our id. NULL: there is none. */

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/arguments.h"
+#include "consumer/conversation/question.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
@@ -91,11 +93,23 @@ static void why_of_last(const struct conversation *conversation,
                 (unsigned long long)conversation->turn - 1);
 }
 
+static void why_of_aborted(const struct call *call, struct err *why)
+{
+    err_set(why, ERR_REJECT, "aborted",
+            "the user has ended it instead of approving call %s of %.64s%s%.*s",
+            call->id, call->tool, call->said.len > 0 ? ": " : "",
+            VIEW_ARG(call->said));
+}
+
 int decide_end(const struct conversation *conversation,
                const struct terms *terms, struct err *why)
 {
     const struct record *failure = conversation_failure(conversation);
     *why = (struct err){ 0 };
+    if (conversation->aborted != NULL) {
+        why_of_aborted(conversation->aborted, why);
+        return STATE_CANCELLED;
+    }
     if (failure != NULL) {
         why_of_cell(conversation->result_count, &failure->cell, why);
         return STATE_FAILED;
@@ -135,8 +149,8 @@ static bool read_code(const struct call *call, struct buf *code,
                       struct err *err)
 {
     buf_init(code, MAX_CODE_BYTES);
-    if (call->is_code) {
-        buf_add(code, call->arguments);
+    if (call->is_code || call->edited.len > 0) {
+        buf_add(code, call_arguments(call));
         return true;
     }
     if (!arguments_text(call->arguments, TOOL_PYTHON_CODE, true, code, err))
@@ -147,17 +161,6 @@ static bool read_code(const struct call *call, struct buf *code,
     return code->len > 0 ||
            err_set(err, ERR_REJECT, "missing_field",
                    "the argument \"%s\" is empty", TOOL_PYTHON_CODE);
-}
-
-enum verdict decide_code(const struct conversation *conversation,
-                         const struct terms *terms, const struct call *call,
-                         struct buf *code, struct err *why)
-{
-    if (!read_code(call, code, why))
-        return VERDICT_REFUSE;
-    return is_forbidden(conversation, terms, call, buf_view(code))
-               ? VERDICT_FORBID
-               : VERDICT_RUN;
 }
 
 /* To the sentence that there is no such tool. False. */
@@ -184,6 +187,7 @@ static const char *only_text(const struct tool *tool)
     return json_array_size(required) == 1 && is_text ? name : NULL;
 }
 
+/* What it takes is looked at as well. */
 static bool read_arguments(const struct conversation *conversation,
                            const struct terms *terms, const struct call *call,
                            const struct tool **tool, struct buf *arguments,
@@ -193,31 +197,153 @@ static bool read_arguments(const struct conversation *conversation,
     *tool = terms_tool(terms, conversation->job, view_of(call->tool), err);
     if (*tool == NULL)
         return name_known(terms, err);
-    return arguments_object(call->arguments, only_text(*tool), arguments, err);
+    if (!arguments_object(call_arguments(call),
+                          call->edited.len > 0 ? NULL : only_text(*tool),
+                          arguments, err))
+        return false;
+    json_t *taken = tool_arguments(*tool, buf_view(arguments), err);
+    json_decref(taken);
+    return taken != NULL;
 }
 
-enum verdict decide_tool(const struct conversation *conversation,
-                         const struct terms *terms, const struct call *call,
-                         const struct tool **tool, struct buf *arguments,
-                         struct err *why)
+/* A person has to say so, and has not. */
+static bool is_barred(const struct conversation *conversation,
+                      const struct call *call, bool needs, size_t bytes,
+                      struct err *why)
+{
+    if (conversation->job->kind != JOB_CONVERSATION || call->intended ||
+        approval_is_given(call))
+        return false;
+    if (needs)
+        err_set(why, ERR_REJECT, "not_approved",
+                "Not run: the user has to approve this call, and it is %zu "
+                "bytes long, at most %d can be shown. Write a shorter one.",
+                bytes, MAX_VERDICT_BYTES);
+    return needs || call->verdict != VERDICT_NONE;
+}
+
+enum ruling decide_code(const struct conversation *conversation,
+                        const struct terms *terms, const struct call *call,
+                        struct buf *code, struct err *why)
+{
+    if (!read_code(call, code, why))
+        return RULING_REFUSE;
+    struct view what = buf_view(code);
+    bool needs = question_of_code(terms, conversation->job, what);
+    if (is_barred(conversation, call, needs, what.len, why))
+        return RULING_BAR;
+    return is_forbidden(conversation, terms, call, what) ? RULING_FORBID
+                                                         : RULING_RUN;
+}
+
+enum ruling decide_tool(const struct conversation *conversation,
+                        const struct terms *terms, const struct call *call,
+                        const struct tool **tool, struct buf *arguments,
+                        struct err *why)
 {
     if (!read_arguments(conversation, terms, call, tool, arguments, why))
-        return VERDICT_REFUSE;
-    return is_forbidden(conversation, terms, call, call->arguments)
-               ? VERDICT_FORBID
-               : VERDICT_RUN;
+        return RULING_REFUSE;
+    bool needs = question_of_tool(conversation->job, *tool);
+    if (is_barred(conversation, call, needs, arguments->len, why))
+        return RULING_BAR;
+    return is_forbidden(conversation, terms, call, call_arguments(call))
+               ? RULING_FORBID
+               : RULING_RUN;
+}
+
+const struct tool *decide_inner(const struct conversation *conversation,
+                                const struct terms *terms, struct view call,
+                                struct view name, struct err *err)
+{
+    const struct job *job = conversation->job;
+    const struct tool *tool = terms_tool(terms, job, name, err);
+    const struct call *cell = conversation_find(conversation, call);
+    if (tool == NULL || job->kind != JOB_CONVERSATION ||
+        !question_of_tool(job, tool) ||
+        (cell != NULL && approval_is_given(cell)))
+        return tool;
+    err_set(err, ERR_REJECT, "not_approved",
+            "the user has to approve calls of \"%.64s\": name it in the code "
+            "itself, which is then shown before it is run",
+            tool->name);
+    return NULL;
+}
+
+/* ----------------------------------------------------------------- asking
+ * a person */
+
+/* False: nothing would be run. */
+static bool read_call(const struct conversation *conversation,
+                      const struct terms *terms, const struct call *call,
+                      struct buf *out, bool *needs, struct err *err)
+{
+    const struct job *job = conversation->job;
+    const struct tool *tool;
+    if (!decide_is_tool(call)) {
+        if (!read_code(call, out, err))
+            return false;
+        *needs = question_of_code(terms, job, buf_view(out));
+        return true;
+    }
+    if (!read_arguments(conversation, terms, call, &tool, out, err))
+        return false;
+    *needs = question_of_tool(job, tool);
+    return true;
+}
+
+/* What a person has written in its place must be what is run. */
+static bool is_undecided(const struct conversation *conversation,
+                         const struct terms *terms, const struct call *call,
+                         struct err *why)
+{
+    CLEANUP(buf_finish) struct buf text = { 0 };
+    struct err other;
+    bool needs = false;
+    *why = (struct err){ 0 };
+    if (call->answered || call->intended)
+        return false;
+    if (call->verdict == VERDICT_EDIT)
+        return !read_call(conversation, terms, call, &text, &needs, why);
+    return call->verdict == VERDICT_NONE &&
+           read_call(conversation, terms, call, &text, &needs, &other) &&
+           needs && text.len <= MAX_VERDICT_BYTES;
+}
+
+const struct call *decide_question(const struct conversation *conversation,
+                                   const struct terms *terms, struct err *why)
+{
+    if (conversation->job->kind != JOB_CONVERSATION ||
+        conversation_next(conversation) != NEXT_CALL)
+        return NULL;
+    for (size_t i = 0; i < conversation->call_count; i++)
+        if (is_undecided(conversation, terms, &conversation->calls[i], why))
+            return &conversation->calls[i];
+    return NULL;
+}
+
+void decide_shown(const struct conversation *conversation,
+                  const struct terms *terms, const struct call *call,
+                  struct buf *out)
+{
+    struct call original = *call;
+    struct err err;
+    bool needs;
+    original.edited = (struct view){ 0 };
+    read_call(conversation, terms, &original, out, &needs, &err);
 }
 
 /* ---------------------------------------------------------------- telling */
 
-void decide_refusal(const struct call *call, const struct err *why,
-                    struct buf *out)
+void decide_refusal(const struct call *call, enum ruling ruling,
+                    const struct err *why, struct buf *out)
 {
-    if (why == NULL)
+    if (ruling == RULING_FORBID)
         buf_add(out, view_of(prompt_forbidden));
-    else
+    else if (ruling != RULING_BAR)
         buf_printf(out, "Error: %s.%s", why->text,
                    decide_is_tool(call) ? "" : " The call was not run.");
+    else if (!approval_refuses(call, out))
+        buf_add(out, view_of(why->text));
 }
 
 bool decide_hint(const struct conversation *conversation, size_t count,

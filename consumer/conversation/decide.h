@@ -35,22 +35,39 @@ int decide_end(const struct conversation *conversation,
 /* A tool other than Python is called, by the model itself. */
 bool decide_is_tool(const struct call *call);
 
-enum verdict { VERDICT_RUN, VERDICT_REFUSE, VERDICT_FORBID };
+/* RULING_BAR: a person does not want it, or cannot be asked. */
+enum ruling { RULING_RUN, RULING_REFUSE, RULING_FORBID, RULING_BAR };
 /* Of a call of Python: its code, into code, which is initialized. why: of
- * VERDICT_REFUSE. */
-enum verdict decide_code(const struct conversation *conversation,
-                         const struct terms *terms, const struct call *call,
-                         struct buf *code, struct err *why);
+ * RULING_REFUSE, and of RULING_BAR where nobody was asked. */
+enum ruling decide_code(const struct conversation *conversation,
+                        const struct terms *terms, const struct call *call,
+                        struct buf *code, struct err *why);
 /* Of another one: its arguments, as the tool gets them. */
-enum verdict decide_tool(const struct conversation *conversation,
-                         const struct terms *terms, const struct call *call,
-                         const struct tool **tool, struct buf *arguments,
-                         struct err *why);
+enum ruling decide_tool(const struct conversation *conversation,
+                        const struct terms *terms, const struct call *call,
+                        const struct tool **tool, struct buf *arguments,
+                        struct err *why);
 
-/* What the model is told of a call that was not carried out: out is appended
- * to. why: NULL, the brake has forbidden it. */
-void decide_refusal(const struct call *call, const struct err *why,
-                    struct buf *out);
+/* The tool that the code of that call may call by that name. NULL: none.
+ * Errors: unknown_tool, not_approved. */
+const struct tool *decide_inner(const struct conversation *conversation,
+                                const struct terms *terms, struct view call,
+                                struct view name, struct err *err);
+
+/* The next call of the reply that a person is asked about before any is run;
+ * NULL: none. Those that cannot be carried out anyway are not. why: what is
+ * wrong with what was written in its place; zeroed: nothing was. */
+const struct call *decide_question(const struct conversation *conversation,
+                                   const struct terms *terms, struct err *why);
+/* What would be run of it, as it was understood, for that person to see. */
+void decide_shown(const struct conversation *conversation,
+                  const struct terms *terms, const struct call *call,
+                  struct buf *out);
+
+/* What the model is told of a call that was not carried out, or that failed:
+ * out is appended to. */
+void decide_refusal(const struct call *call, enum ruling ruling,
+                    const struct err *why, struct buf *out);
 
 /* Whether it is told beside a result that this leads nowhere. what: the code or
  * the arguments; count: so many deeds of the conversation were known. */

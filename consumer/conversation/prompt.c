@@ -28,6 +28,10 @@ const char prompt_forbidden[] =
     "Error: not run. The same was done several times, and the same came of it "
     "each time. Take another way, or answer with what you know.";
 
+const char prompt_regenerate[] =
+    "[The user has thrown your last reply away. None of it was run. Write "
+    "another one, done otherwise.]";
+
 const char prompt_last[] =
     "[No more tools or code can be run for this task. Answer the user now with "
     "what you have found out; say what is missing.]";

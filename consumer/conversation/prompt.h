@@ -40,6 +40,8 @@ void prompt_write(struct buf *out, const struct prompts *prompts,
  * block of code was; when it wrote neither code nor an answer; when what it did
  * leads nowhere, is not done any more, and when it is to answer now. */
 extern const char prompt_cut[], prompt_unclosed[], prompt_idle[];
+/* A person has thrown its reply away. */
+extern const char prompt_regenerate[];
 extern const char prompt_circles[], prompt_forbidden[], prompt_last[];
 
 extern const char prompt_tools_en[], prompt_tools_zh[];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/conversation/ask.h"
+#include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
 /* Of what is offered, or of what code may call: the functions alone. */
@@ -17,6 +18,21 @@ static json_t *functions_of(const struct terms *terms, const struct job *job)
     json_array_foreach(terms->tools, i, tool)
         json_array_append(functions, json_object_get(tool, "function"));
     return functions;
+}
+
+/* Those that a person must approve. */
+static json_t *approved_of(const struct terms *terms, const struct job *job)
+{
+    const struct catalog *catalog = terms->catalog;
+    json_t *names = json_array();
+    struct err err;
+    if (terms->approves_code)
+        json_array_append_new(names, json_string(TOOL_PYTHON));
+    for (size_t i = 0; i < catalog->count; i++)
+        if (catalog->items[i]->approve &&
+            terms_tool(terms, job, view_of(catalog->items[i]->name), &err))
+            json_array_append_new(names, json_string(catalog->items[i]->name));
+    return names;
 }
 
 /* Words that end the names of what must not be told. */
@@ -96,6 +112,11 @@ void terms_write(const struct terms *terms,
                   (json_int_t)terms->max_tokens, "repeats",
                   (json_int_t)terms->repeats, "prompt", prompt, "own_prompt",
                   (int)own, "tools", functions_of(terms, job));
+    json_object_set_new(json, "approve", approved_of(terms, job));
+    json_object_set_new(json, "approval_ms",
+                        json_integer((json_int_t)terms->approval_ms));
+    json_object_set_new(json, "approval_default",
+                        json_string(terms->approval_default));
     buf_init(out, MAX_TERMS_BYTES);
     add_endpoint(json, terms->endpoint);
     json_dump_callback(json, write_piece, out, JSON_COMPACT);

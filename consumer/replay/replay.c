@@ -43,8 +43,13 @@ json_t *replay_text(struct view text)
 json_t *replay_next(const struct replay *replay)
 {
     const struct conversation *conversation = &replay->conversation;
-    const struct call *call;
     struct err why;
+    const struct call *call =
+        decide_question(conversation, &replay->today.terms, &why);
+    if (call != NULL)
+        return json_pack("{s:s, s:I, s:s, s:o}", "step", "approval", "turn",
+                         (json_int_t)conversation->turn, "call", call->id,
+                         "tool", replay_text(view_of(call->tool)));
     switch (conversation_next(conversation)) {
     case NEXT_ASK:
         return json_pack("{s:s, s:I}", "step", "model_intent", "turn",
@@ -54,7 +59,7 @@ json_t *replay_next(const struct replay *replay)
         return json_pack("{s:s, s:I, s:s, s:o, s:o}", "step", "tool_intent",
                          "turn", (json_int_t)conversation->turn, "call",
                          call->id, "tool", replay_text(view_of(call->tool)),
-                         "arguments", replay_text(call->arguments));
+                         "arguments", replay_text(call_arguments(call)));
     case NEXT_END:
         break;
     }
@@ -101,14 +106,25 @@ static bool check_reply(struct replay *replay, const struct record *record)
 static bool check_inner(struct replay *replay, const struct record *record)
 {
     struct err why;
-    if (!replay->has_terms || terms_tool(&replay->today.terms, &replay->job,
-                                         record->tool, &why) != NULL)
+    if (!replay->has_terms ||
+        decide_inner(&replay->conversation, &replay->today.terms, record->call,
+                     record->tool, &why) != NULL)
         return true;
     return replay_compare(
         replay, record_kind_names[record->kind],
         json_pack("{s:o, s:s}", "tool", replay_text(record->tool), "error", ""),
         json_pack("{s:o, s:s}", "tool", replay_text(record->tool), "error",
                   why.text));
+}
+
+/* What a person has said came from outside, but not of what he was asked. */
+static bool is_asked(const struct replay *replay, const struct record *record)
+{
+    struct err why;
+    const struct call *call =
+        decide_question(&replay->conversation, &replay->today.terms, &why);
+    return call != NULL &&
+           (record->kind != RECORD_APPROVAL || view_is(record->call, call->id));
 }
 
 static bool is_placed(const struct replay *replay, const struct record *record)
@@ -120,9 +136,11 @@ static bool is_placed(const struct replay *replay, const struct record *record)
         return next == NEXT_ASK;
     case RECORD_MODEL_REPLY:
         return next == NEXT_ASK && conversation->asked;
+    case RECORD_APPROVAL:
+        return is_asked(replay, record);
     case RECORD_TOOL_INTENT:
     case RECORD_TOOL_RESULT:
-        return next == NEXT_CALL;
+        return next == NEXT_CALL && !is_asked(replay, record);
     }
     return false;
 }
@@ -136,6 +154,8 @@ static bool check(struct replay *replay, const struct record *record,
         return replay_check_intent(replay, record, err);
     if (record->kind == RECORD_MODEL_REPLY)
         return check_reply(replay, record);
+    if (record->kind == RECORD_APPROVAL)
+        return true;
     if (record->number > 0)
         return check_inner(replay, record);
     return record->kind == RECORD_TOOL_INTENT

@@ -7,6 +7,7 @@
  *   model_intent  the bytes of the request, by their SHA-256; what of the
  *                 conversation is left out; whether an answer is asked for
  *   model_reply   what the model is told of it
+ *   approval      which call a person was asked about
  *   tool_intent   which call follows, under which ids, with which arguments
  *   tool_result   the code that was run; what the model is told; the brake; of
  *                 a call that was not made, why

@@ -51,7 +51,7 @@ static const struct call *call_of(const struct replay *replay,
 
 /* What is to be done with a call, as it looked at one of the moments. */
 struct judged {
-    enum verdict verdict;
+    enum ruling ruling;
     struct buf bytes; /* code, or arguments */
     struct err why;
 };
@@ -65,18 +65,12 @@ static void judge(struct judged *judged, const struct replay *replay,
     then.result_count = deeds;
     *judged = (struct judged){ 0 };
     if (!decide_is_tool(call)) {
-        judged->verdict =
+        judged->ruling =
             decide_code(&then, terms, call, &judged->bytes, &judged->why);
         return;
     }
-    judged->verdict =
+    judged->ruling =
         decide_tool(&then, terms, call, &tool, &judged->bytes, &judged->why);
-    if (judged->verdict == VERDICT_REFUSE)
-        return;
-    json_t *fit = tool_arguments(tool, buf_view(&judged->bytes), &judged->why);
-    if (fit == NULL)
-        judged->verdict = VERDICT_REFUSE;
-    json_decref(fit);
 }
 
 static json_t *named(const char *step, struct view call, struct view call_id,
@@ -116,9 +110,8 @@ static bool is_elsewhere(struct replay *replay, const struct record *record)
 static json_t *refusal_of(const struct call *call, const struct judged *judged)
 {
     CLEANUP(buf_finish) struct buf text;
-    buf_init(&text, 4096);
-    decide_refusal(
-        call, judged->verdict == VERDICT_FORBID ? NULL : &judged->why, &text);
+    buf_init(&text, MAX_RECORD_BYTES);
+    decide_refusal(call, judged->ruling, &judged->why, &text);
     return replay_text(buf_view(&text));
 }
 
@@ -130,9 +123,9 @@ bool replay_check_call(struct replay *replay, const struct record *record,
     if (call == NULL || call->intended)
         return is_elsewhere(replay, record);
     struct moments moments = moments_of(replay, call);
-    struct judged judged = { .verdict = VERDICT_REFUSE };
+    struct judged judged = { .ruling = RULING_REFUSE };
     for (size_t deeds = moments.first;
-         deeds <= moments.last && judged.verdict != VERDICT_RUN; deeds++) {
+         deeds <= moments.last && judged.ruling != RULING_RUN; deeds++) {
         buf_finish(&judged.bytes);
         judge(&judged, replay, call, deeds);
     }
@@ -140,9 +133,9 @@ bool replay_check_call(struct replay *replay, const struct record *record,
     json_t *replayed = named_today("tool_intent", call);
     if (replay->job.kind != JOB_CODE) {
         put(recorded, "arguments", replay_text(record->arguments));
-        put(replayed, "arguments", replay_text(call->arguments));
+        put(replayed, "arguments", replay_text(call_arguments(call)));
     }
-    if (judged.verdict != VERDICT_RUN)
+    if (judged.ruling != RULING_RUN)
         put(replayed, "refused", refusal_of(call, &judged));
     buf_finish(&judged.bytes);
     return replay_compare(replay, "tool_intent", recorded, replayed);
@@ -155,9 +148,10 @@ static bool hints_at(const struct replay *replay, const struct call *call,
 {
     struct record bare = *record;
     bare.brake = BRAKED_NOT;
-    return decide_hint(
-        &replay->conversation, deeds, &replay->today.terms,
-        record->cell.code.len > 0 ? record->cell.code : call->arguments, &bare);
+    return decide_hint(&replay->conversation, deeds, &replay->today.terms,
+                       record->cell.code.len > 0 ? record->cell.code
+                                                 : call_arguments(call),
+                       &bare);
 }
 
 /* As it was recorded, if it could have been so at one of the moments. */
@@ -226,8 +220,9 @@ static bool check_value(struct replay *replay, const struct call *call,
 static bool is_its_own(const struct call *call, const struct judged *judged,
                        const struct record *record)
 {
-    return decide_is_tool(call) && judged->verdict != VERDICT_REFUSE &&
-           record->failed && record->brake != BRAKED_FORBID;
+    return decide_is_tool(call) && judged->ruling != RULING_REFUSE &&
+           judged->ruling != RULING_BAR && record->failed &&
+           record->brake != BRAKED_FORBID;
 }
 
 static json_t *refused_today(const struct replay *replay,
@@ -237,8 +232,8 @@ static json_t *refused_today(const struct replay *replay,
                              struct moments moments)
 {
     json_t *json = named_today("tool_result", call);
-    bool forbids = judged->verdict == VERDICT_FORBID;
-    if (judged->verdict == VERDICT_RUN)
+    bool forbids = judged->ruling == RULING_FORBID;
+    if (judged->ruling == RULING_RUN)
         put(json, "step", json_string("tool_intent"));
     else
         put(json, "observation", refusal_of(call, judged));

@@ -16,6 +16,8 @@ static bool came_from_outside(const struct replay *replay,
     bool failed = recorded->status == STATE_FAILED;
     if (replay->job.kind == JOB_SESSION)
         return true; /* what is done with it, is done outside */
+    if (view_is(recorded->error.code, "aborted"))
+        return false; /* by a person's verdict: it is in the journal */
     if (recorded->status == STATE_CANCELLED ||
         (failed && view_is(recorded->error.code, "deadline_exceeded")))
         return true;

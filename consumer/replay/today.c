@@ -70,11 +70,26 @@ static json_t *tools_recorded(const struct today *today)
     return tools;
 }
 
+static void load_approved(struct today *today)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(today->json, "approve"), i, name) {
+        struct view text = { json_string_value(name),
+                             json_string_length(name) };
+        if (view_is(text, TOOL_PYTHON))
+            today->terms.approves_code = true;
+        else
+            catalog_approve(&today->catalog, text);
+    }
+}
+
 static bool load_tools(struct today *today, const struct job *job,
                        enum when when, struct err *err)
 {
     if (!load_catalog(today, job, when, err))
         return false;
+    load_approved(today);
     if (job->mode == MODE_CODEACT)
         catalog_stubs(&today->catalog, &job->tools, &today->functions);
     else if (when == WHEN_RECORDED)
@@ -152,6 +167,8 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.max_turns = number_of(today, "max_turns");
     today->terms.max_tokens = number_of(today, "max_tokens");
     today->terms.repeats = number_of(today, "repeats");
+    today->terms.approval_ms = number_of(today, "approval_ms");
+    today->terms.approval_default = text_of(today, "approval_default");
     return true;
 }
 

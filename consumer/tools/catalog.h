@@ -27,6 +27,10 @@ void catalog_copy(struct catalog *copy, const struct catalog *catalog);
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err);
 void catalog_finish(struct catalog *catalog);
 
+/* A person must approve what models want of it. False: there is none of that
+ * name. */
+bool catalog_approve(struct catalog *catalog, struct view name);
+
 /* NULL: there is none of that name. */
 const struct tool *catalog_find(const struct catalog *catalog,
                                 struct view name);

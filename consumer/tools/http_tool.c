@@ -116,7 +116,7 @@ static bool set_member(struct http_tool *tool, const char *name, json_t *value,
         tool->max_bytes = bytes;
         return good;
     }
-    if (strcmp(name, "repeat") == 0)
+    if (strcmp(name, "repeat") == 0 || strcmp(name, "approve") == 0)
         return json_is_boolean(value) ||
                entry_bad_value(err, name, value, "true or false");
     if (strcmp(name, "description") == 0)
@@ -126,7 +126,7 @@ static bool set_member(struct http_tool *tool, const char *name, json_t *value,
         return parameters_check(value, err);
     return err_set(err, ERR_REJECT, "bad_setting",
                    "%.64s: unknown; there are description, parameters, url, "
-                   "method, headers, repeat, total_ms, max_bytes",
+                   "method, headers, repeat, approve, total_ms, max_bytes",
                    name);
 }
 
@@ -176,6 +176,7 @@ bool http_tool_read(struct http_tool *tool, const char *name,
             return false;
     const json_t *repeat = json_object_get(entry, "repeat");
     tool->tool.repeat = repeat != NULL ? json_is_true(repeat) : !tool->post;
+    tool->tool.approve = json_is_true(json_object_get(entry, "approve"));
     tool->tool.name = view_dup(view_of(name));
     tool->tool.function = function_of(name, entry);
     if (tool->url == NULL)

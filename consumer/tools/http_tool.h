@@ -17,7 +17,8 @@
  * {id} takes an argument's place in path or query; what is left goes into the
  * query of a GET, into the JSON body of a POST. ${NAME} in a header is of the
  * environment, and told to nobody. repeat: a call whose outcome is not known
- * may be made again; true for GET, false for POST unless it says so. total_ms
+ * may be made again; true for GET, false for POST unless it says so. approve: a
+ * person must, before a call is made that a model wants. total_ms
  * (30000) and max_bytes (262144) bound an answer. */
 #ifndef CONSUMER_HTTP_TOOL_H
 #define CONSUMER_HTTP_TOOL_H

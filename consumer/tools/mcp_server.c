@@ -22,6 +22,7 @@ void mcp_server_finish(struct mcp_server *server)
     headers_finish(&server->headers);
     json_decref(server->tools);
     json_decref(server->repeat);
+    json_decref(server->approve);
     *server = (struct mcp_server){ 0 };
 }
 
@@ -120,8 +121,9 @@ static bool set_member(struct mcp_server *server, const char *name,
         server->tools = json_incref(value);
         return check_names(name, value, "a list of names", err);
     }
-    if (strcmp(name, "repeat") == 0) {
-        server->repeat = json_incref(value);
+    if (strcmp(name, "repeat") == 0 || strcmp(name, "approve") == 0) {
+        *(*name == 'r' ? &server->repeat : &server->approve) =
+            json_incref(value);
         return json_is_boolean(value) ||
                check_names(name, value, "true, or a list of names", err);
     }
@@ -134,7 +136,7 @@ static bool set_member(struct mcp_server *server, const char *name,
         return refuse_process(name, err);
     return err_set(err, ERR_REJECT, "bad_setting",
                    "%.64s: unknown; there are url, type, headers, tools, "
-                   "repeat, trust_annotations, total_ms, max_bytes",
+                   "repeat, approve, trust_annotations, total_ms, max_bytes",
                    name);
 }
 
@@ -178,4 +180,9 @@ bool mcp_server_wants(const struct mcp_server *server, const char *tool)
 bool mcp_server_repeats(const struct mcp_server *server, const char *tool)
 {
     return json_is_true(server->repeat) || has_name(server->repeat, tool);
+}
+
+bool mcp_server_approves(const struct mcp_server *server, const char *tool)
+{
+    return json_is_true(server->approve) || has_name(server->approve, tool);
 }

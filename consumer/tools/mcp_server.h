@@ -10,6 +10,7 @@
  *
  * tools: those of the server that are wanted, else all. repeat: those whose
  * calls may be made again when nobody knows what came of one, or true: all.
+ * approve: those that a model calls only when a person says so, or true.
  * trust_annotations: what the server says of that itself counts as well
  * (readOnlyHint, idempotentHint). total_ms (30000) and max_bytes (262144) bound
  * an answer.
@@ -46,6 +47,7 @@ struct mcp_server {
     struct headers headers;
     json_t *tools;  /* a list of names, or NULL */
     json_t *repeat; /* the same, or true */
+    json_t *approve;
     bool trust_annotations;
     uint64_t total_ms;
     size_t max_bytes;
@@ -68,5 +70,7 @@ void mcp_server_finish(struct mcp_server *server); /* accepts a zeroed one */
 /* May a tool of that name be offered; may a call of it be made again. */
 bool mcp_server_wants(const struct mcp_server *server, const char *tool);
 bool mcp_server_repeats(const struct mcp_server *server, const char *tool);
+/* A person must, before a model's call of it is made. */
+bool mcp_server_approves(const struct mcp_server *server, const char *tool);
 
 #endif

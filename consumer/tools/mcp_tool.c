@@ -188,6 +188,7 @@ static void describe(struct mcp_tool *tool, const json_t *said)
     const struct mcp_server *server = tool->link->server;
     json_t *about = about_of(said);
     tool->tool.foreign = true;
+    tool->tool.approve = mcp_server_approves(server, tool->remote);
     tool->tool.repeat =
         mcp_server_repeats(server, tool->remote) ||
         (server->trust_annotations &&

@@ -36,6 +36,7 @@ struct tool {
     bool builtin;     /* one of the same name that an operator has wins */
     bool always;      /* whatever names a job gives */
     bool foreign;     /* named by a server: it takes the place of no other */
+    bool approve;     /* a person must, before a model's call is made */
     size_t holders;   /* catalogs, of jobs that began before and after */
 };
 

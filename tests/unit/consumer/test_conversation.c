@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/prompt.h"
 #include "tests/unit/consumer/records.h"
@@ -359,6 +360,72 @@ static void test_a_history_is_not_an_answer(void **state)
     arena_finish(&arena);
 }
 
+static void approves(struct conversation *conversation, const char *call,
+                     int verdict, const char *text)
+{
+    apply(conversation, &(struct record){ .kind = RECORD_APPROVAL,
+                                          .turn = conversation->turn,
+                                          .call = view_of(call),
+                                          .verdict = verdict,
+                                          .arguments = view_of(text),
+                                          .observation = VIEW("so") });
+}
+
+#define TWO_CALLS REPLY(CALL("a", CODE) ", " CALL("b", CODE))
+
+static void test_a_reply_is_thrown_away(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    asks(&all);
+    answers(&all, TWO_CALLS);
+    approves(&all, "1.1", VERDICT_REGENERATE, "");
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    assert_int_equal(json_array_size(all.messages), 2);
+    assert_string_equal(text_of(all.messages, 1, "role"), "user");
+    assert_non_null(strstr(text_of(all.messages, 1, "content"), "says: so"));
+    asks(&all);
+    answers(&all, TEXT("Two."));
+    assert_int_equal(all.turn, 2);
+    assert_int_equal(conversation_next(&all), NEXT_END);
+    conversation_finish(&all);
+}
+
+/* By a consumer that had to ask nobody: what was done stays. */
+static void test_a_reply_that_was_begun_is_not_thrown_away(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    CLEANUP(buf_finish) struct buf told;
+    buf_init(&told, 1000);
+    asks(&all);
+    answers(&all, TWO_CALLS);
+    calls(&all);
+    observes(&all, NULL, "1");
+    approves(&all, "1.1", VERDICT_REGENERATE, "");
+    assert_int_equal(json_array_size(all.messages), 3);
+    assert_int_equal(conversation_next(&all), NEXT_CALL);
+    assert_true(approval_refuses(conversation_call(&all), &told));
+    conversation_finish(&all);
+}
+
+static void test_the_last_verdict_counts(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    asks(&all);
+    answers(&all, TWO_CALLS);
+    approves(&all, "1.0", VERDICT_EDIT, "2");
+    const struct call *call = conversation_call(&all);
+    assert_true(view_is(call_arguments(call), "2"));
+    assert_true(approval_is_given(call));
+    approves(&all, "1.0", VERDICT_YES, "");
+    assert_true(view_is(call_arguments(call), "{\"code\": \"1\"}"));
+    approves(&all, "1.1", VERDICT_ABORT, "");
+    assert_int_equal(conversation_next(&all), NEXT_END);
+    conversation_finish(&all);
+}
+
 static void test_a_strange_journal_is_refused(void **state)
 {
     (void)state;
@@ -369,6 +436,11 @@ static void test_a_strange_journal_is_refused(void **state)
                              .turn = 1,
                              .call = VIEW("9.9") };
     buf_init(&bytes, 1000);
+    assert_true(message_encode(&schema_record, &record, &bytes, &err));
+    assert_false(conversation_apply(&all, buf_view(&bytes), &err));
+    assert_string_equal(err.code, "internal");
+    record.kind = RECORD_APPROVAL;
+    buf_clear(&bytes);
     assert_true(message_encode(&schema_record, &record, &bytes, &err));
     assert_false(conversation_apply(&all, buf_view(&bytes), &err));
     assert_string_equal(err.code, "internal");
@@ -393,6 +465,9 @@ int main(void)
         cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_a_refusal_changes_nothing_that_is_sent),
         cmocka_unit_test(test_a_history_is_not_an_answer),
+        cmocka_unit_test(test_a_reply_is_thrown_away),
+        cmocka_unit_test(test_a_reply_that_was_begun_is_not_thrown_away),
+        cmocka_unit_test(test_the_last_verdict_counts),
         cmocka_unit_test(test_a_strange_journal_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

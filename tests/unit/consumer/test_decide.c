@@ -85,13 +85,13 @@ static void test_code_of_a_call(void **state)
     (void)state;
     static const struct {
         const char *arguments; /* inside of JSON */
-        enum verdict verdict;
+        enum ruling ruling;
         const char *code; /* or why */
     } rows[] = {
-        { "{\\\"code\\\": \\\"1 + 1\\\"}", VERDICT_RUN, "1 + 1" },
-        { "print(1)", VERDICT_RUN, "print(1)" },
-        { "{\\\"code\\\": \\\"\\\"}", VERDICT_REFUSE, "\"code\" is empty" },
-        { "{\\\"kode\\\": 1}", VERDICT_REFUSE, "code" },
+        { "{\\\"code\\\": \\\"1 + 1\\\"}", RULING_RUN, "1 + 1" },
+        { "print(1)", RULING_RUN, "print(1)" },
+        { "{\\\"code\\\": \\\"\\\"}", RULING_REFUSE, "\"code\" is empty" },
+        { "{\\\"kode\\\": 1}", RULING_REFUSE, "code" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         CLEANUP(buf_finish) struct buf code;
@@ -102,8 +102,8 @@ static void test_code_of_a_call(void **state)
         assert_int_equal(decide_code(&world->conversation, &world->terms,
                                      conversation_call(&world->conversation),
                                      &code, &why),
-                         rows[i].verdict);
-        if (rows[i].verdict == VERDICT_RUN)
+                         rows[i].ruling);
+        if (rows[i].ruling == RULING_RUN)
             assert_true(view_is(buf_view(&code), rows[i].code));
         else
             assert_non_null(strstr(why.text, rows[i].code));
@@ -124,9 +124,9 @@ static void test_circles(void **state)
         struct err why;
         turn(world, "f()");
         next = conversation_call(&world->conversation);
-        enum verdict verdict =
+        enum ruling ruling =
             decide_code(&world->conversation, &world->terms, next, &code, &why);
-        assert_int_equal(verdict, i < 2 ? VERDICT_RUN : VERDICT_FORBID);
+        assert_int_equal(ruling, i < 2 ? RULING_RUN : RULING_FORBID);
         const struct record result = { .kind = RECORD_TOOL_RESULT,
                                        .tool = view_of(next->tool),
                                        .observation = VIEW("NameError"),

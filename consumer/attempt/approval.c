@@ -1,0 +1,88 @@
+/* approval.c - an attempt's side towards people: a call waits for one. */
+#include "consumer/attempt/approval.h"
+
+#include "consumer/conversation/question.h"
+#include "consumer/conversation/tools.h"
+#include "consumer/log.h"
+#include "schemas/message/limits.h"
+
+/* It may still come, from a server that is away. */
+static bool refuse(const struct attempt *attempt, size_t i, struct view name,
+                   struct err *err)
+{
+    bool away = mcp_expects(attempt->consumer->mcp, name);
+    return err_set(err, away ? ERR_RETRY : ERR_REJECT,
+                   away ? "tool_unavailable" : "unknown_tool",
+                   "approve[%zu]: there is no tool \"%.*s\"%s", i,
+                   VIEW_ARG(view_head(name, 64)), away ? " yet" : "");
+}
+
+bool approval_check(const struct attempt *attempt, struct err *err)
+{
+    const struct view *names = attempt->job.approve.items;
+    for (size_t i = 0; i < attempt->job.approve.count; i++)
+        if (!view_is(names[i], TOOL_PYTHON) &&
+            catalog_find(&attempt->toolset->catalog, names[i]) == NULL)
+            return refuse(attempt, i, names[i], err);
+    return true;
+}
+
+/* What is shown is what would be run: whole, and as it was understood. */
+static void write_question(struct attempt *attempt, const struct terms *terms,
+                           const struct call *call, const struct err *why)
+{
+    CLEANUP(buf_finish) struct buf text = { 0 };
+    struct event_data data = {
+        .turn = attempt->conversation.turn,
+        .call = view_of(call->id),
+        .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
+        .reason = VIEW("approval"),
+    };
+    if (why->kind != ERR_NONE)
+        data.error = result_error_of(why);
+    decide_shown(&attempt->conversation, terms, call, &text);
+    *(decide_is_tool(call) ? &data.text : &data.code) = buf_view(&text);
+    buf_finish(&attempt->question);
+    event_data_encode(&data, &attempt->question);
+}
+
+/* One of the job's own in which nothing has run is not worth being kept for
+ * somebody who may come in a week. */
+static void leave_session(struct attempt *attempt)
+{
+    struct session *session = &attempt->session;
+    session_abandon(session);
+    if (session->opened && attempt->job.session.len == 0 &&
+        !attempt->conversation.files_there)
+        session_close(session);
+}
+
+bool approval_asks(struct attempt *attempt)
+{
+    struct terms terms = attempt_terms(attempt);
+    struct err why;
+    const struct call *call =
+        decide_question(&attempt->conversation, &terms, &why);
+    if (call == NULL)
+        return false;
+    log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->id, "call",
+             call->id, "tool", call->tool);
+    leave_session(attempt);
+    write_question(attempt, &terms, call, &why);
+    attempt->asked_about = call;
+    attempt->wait_ms = question_ms(&terms, &attempt->job);
+    return true;
+}
+
+struct wait approval_wait(const struct attempt *attempt)
+{
+    struct terms terms = attempt_terms(attempt);
+    return (struct wait){
+        .holding = attempt_holding(attempt),
+        .delay_ms = attempt->wait_ms,
+        .reason = VIEW("approval"),
+        .event_data = buf_view(&attempt->question),
+        .call = view_of(attempt->asked_about->id),
+        .fallback = question_default(&terms, &attempt->job),
+    };
+}
