@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "producer/cli/approve.h"
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
@@ -204,6 +205,10 @@ static void on_pause(struct follow *follow, const struct event *event)
     const struct event_data *data = &event->data;
     struct pane *err = term_notice(&follow->app->term);
 
+    if (view_is(data->reason, "approval") && data->call.len > 0) {
+        approve_on_terminal(follow->app, follow->id, data);
+        return;
+    }
     pane_text(err, YELLOW, event->type);
     pane_printf(err, YELLOW, ": ");
     pane_text(err, PLAIN,

@@ -53,6 +53,13 @@ struct options {
     uint64_t from;
     const char *reason;
     bool reject;
+    const char *edit;
+    const char *ask;
+    const char *call;
+    bool skip_it;
+    bool again;
+    bool abort;
+    struct texts approve;
 
     const char *save;
     const char *prompts;

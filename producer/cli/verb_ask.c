@@ -1,10 +1,8 @@
-/* verb_ask.c - quern submit, get, wait, watch, cancel, approve: one call each.
- */
+/* verb_ask.c - quern submit, get, wait, watch, cancel: one call each. */
 #include <string.h>
 
 #include "producer/cli/follow.h"
 #include "producer/cli/show.h"
-#include "producer/client/quern_operate.h"
 
 int verb_submit(struct app *app)
 {
@@ -86,26 +84,5 @@ int verb_cancel(struct app *app)
                             outcomes[outcome].word));
     else
         printf("%s\n", outcomes[outcome].sentence);
-    return EXIT_DONE;
-}
-
-int verb_approve(struct app *app)
-{
-    const struct options *options = &app->options;
-    const char *id = options->words[0];
-    bool yes = !options->reject, late;
-    struct quern_error error;
-
-    if (!quern_approve(app->quern, id, yes, options->reason, &late, &error))
-        return app_fail(app, &error);
-    if (app->term.json)
-        json_line(json_pack("{s:s, s:s}", "id", id, "outcome",
-                            late  ? "late"
-                            : yes ? "approved"
-                                  : "rejected"));
-    else
-        printf("%s\n", late  ? "it does not wait for an approval"
-                       : yes ? "approved: it goes on"
-                             : "rejected: it goes on, and is told");
     return EXIT_DONE;
 }

@@ -97,8 +97,11 @@ const struct verb verbs[] = {
       .min_words = 1,
       .max_words = 1,
       .about = "let a job go on that waits for an approval",
-      .details = "With --reject it goes on as well, and is told that it may "
-                 "not.\n",
+      .details =
+          "It waits before a call that its model wants to make, as job.waiting "
+          "tells it\n"
+          "(quern watch). Without an option the call is made. --reason is told "
+          "to the model.\n",
       .run = verb_approve },
     { .name = "session ls",
       .about = "list the sessions that are kept",

@@ -127,6 +127,7 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
         size_t count, max;
     } lists[] = {
         { "tools", job->tool_count, MAX_TOOLS },
+        { "approve", job->approve_count, MAX_TOOLS },
         { "cells", job->cell_count, MAX_CELLS },
         { "paths", job->path_count, MAX_FILES },
         { "metadata", job->metadata_count, MAX_METADATA },
@@ -171,6 +172,10 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         .not_before = from->not_before,
         .metadata = pair_list(from->metadata, from->metadata_count, arena),
         .traceparent = view_of(from->traceparent),
+        .approve = text_list(from->approve, from->approve_count, arena),
+        .approval_ms = from->approval_ms,
+        .approval_default = from->approval_skips ? APPROVAL_SKIP
+                                                 : APPROVAL_UNSAID,
     };
 }
 

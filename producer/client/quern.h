@@ -146,7 +146,11 @@ struct quern_job {
     const char *unique_key; /* of the tenant: one that has not ended stands */
     const struct quern_pair *metadata; /* given back in the result */
     size_t metadata_count;
-    const char *traceparent; /* W3C */
+    const char *traceparent;    /* W3C */
+    const char *const *approve; /* tools that a person must, before each call */
+    size_t approve_count;
+    uint64_t approval_ms; /* how long it waits for that; then ... */
+    bool approval_skips;  /* ... it goes on without the call */
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;

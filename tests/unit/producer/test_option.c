@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "producer/cli/cli.h"
 #include "producer/cli/option.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -186,6 +187,14 @@ static void too_many_of_one_are_refused(void **state)
     assert_non_null(strstr(err.text, "more than 64"));
 }
 
+static bool of_one_verb(const struct option *a, const struct option *b)
+{
+    for (size_t i = 0; i < verb_count; i++)
+        if (option_is_of(a, verbs[i].name) && option_is_of(b, verbs[i].name))
+            return true;
+    return false;
+}
+
 static void the_table_is_sound(void **state)
 {
     (void)state;
@@ -201,7 +210,8 @@ static void the_table_is_sound(void **state)
         assert_true(!option->verbs ||
                     option->verbs[strlen(option->verbs) - 1] == ',');
         for (size_t j = 0; j < i; j++) {
-            assert_string_not_equal(option->name, option_table[j].name);
+            assert_true(strcmp(option->name, option_table[j].name) != 0 ||
+                        !of_one_verb(option, &option_table[j]));
             assert_false(option->letter &&
                          option->letter == option_table[j].letter);
         }

@@ -1,0 +1,13 @@
+/* approve.h - a call that waits for a person, while its job is followed. */
+#ifndef PRODUCER_CLI_APPROVE_H
+#define PRODUCER_CLI_APPROVE_H
+
+#include "producer/cli/cli.h"
+#include "schemas/message/event.h"
+
+/* Shows the call of a job.waiting; where somebody can answer, asks what is to
+ * become of it. */
+void approve_on_terminal(struct app *app, const char *id,
+                         const struct event_data *data);
+
+#endif

@@ -1,0 +1,216 @@
+/* verb_approve.c - quern approve: what a person says of a call that a model
+ * wants to make; beside the job that waits (approve ID), or while it is
+ * followed on a terminal. */
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "producer/cli/approve.h"
+#include "producer/cli/show.h"
+#include "producer/client/quern_operate.h"
+
+static const struct {
+    char letter;
+    const char *hint; /* on a terminal */
+    const char *word; /* with --json */
+    const char *sentence;
+} verdicts[] = {
+    [QUERN_YES] = { 'y', "yes", "approved", "approved: it goes on" },
+    [QUERN_NO] = { 'n', "no", "rejected", "rejected: it goes on, and is told" },
+    [QUERN_EDIT] = { 'e', "edit", "edited", "edited: it goes on with that" },
+    [QUERN_SKIP] = { 's', "skip", "skipped", "skipped: it goes on without" },
+    [QUERN_REGENERATE] = { 'r', "regenerate", "regenerated",
+                           "the model is asked for another reply" },
+    [QUERN_ASK] = { 'a', "ask", "asked", "the model is told" },
+    [QUERN_ABORT] = { 'q', "quit", "aborted", "it ends" },
+};
+enum { VERDICTS = sizeof(verdicts) / sizeof(verdicts[0]) };
+
+/* --- the verb ------------------------------------------------------------- */
+
+/* One of them, or none, which is yes. */
+static bool read_verdict(const struct options *options,
+                         struct quern_decision *decision, struct err *err)
+{
+    const struct {
+        bool given;
+        enum quern_verdict verdict;
+    } rows[] = {
+        { options->reject, QUERN_NO },    { options->edit, QUERN_EDIT },
+        { options->skip_it, QUERN_SKIP }, { options->again, QUERN_REGENERATE },
+        { options->ask, QUERN_ASK },      { options->abort, QUERN_ABORT },
+    };
+    unsigned int count = 0;
+
+    decision->verdict = QUERN_YES;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].given) {
+            decision->verdict = rows[i].verdict;
+            count++;
+        }
+    return count <= 1 ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "one of --reject, --edit, --skip, --regenerate, --ask and "
+                   "--abort, not %u",
+                   count);
+}
+
+int verb_approve(struct app *app)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    const struct options *options = &app->options;
+    const char *id = options->words[0];
+    struct quern_decision decision = { .call = options->call,
+                                       .text = options->ask,
+                                       .note = options->reason };
+    struct quern_error error;
+    struct err err = { 0 };
+    size_t size;
+    bool late;
+
+    if (!read_verdict(options, &decision, &err))
+        return app_fail_err(app, &err);
+    if (options->edit) {
+        text = read_text(options->edit, MAX_VERDICT_BYTES, &size, &err);
+        if (!text)
+            return app_fail_err(app, &err);
+        decision.text = text;
+    }
+    if (!quern_decide(app->quern, id, &decision, &late, &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s}", "id", id, "outcome",
+                            late ? "late" : verdicts[decision.verdict].word));
+    else
+        printf("%s\n", late ? "it does not wait for an approval"
+                            : verdicts[decision.verdict].sentence);
+    return EXIT_DONE;
+}
+
+/* --- on a terminal -------------------------------------------------------- */
+
+/* A line without its end. False: there is none, or Ctrl-C. */
+static bool read_line(char *line, int size)
+{
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+    if (poll(&input, 1, -1) < 1 || !fgets(line, size, stdin))
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    return true;
+}
+
+static bool ask_line(struct app *app, const char *question, char *line,
+                     int size)
+{
+    pane_printf(term_notice(&app->term), BOLD, "%s ", question);
+    fflush(app->term.err.file);
+    return read_line(line, size) && line[0] != '\0';
+}
+
+/* y yes, n no, ...: */
+static void write_choices(struct buf *out)
+{
+    buf_init(out, 256);
+    for (int i = QUERN_YES; i < VERDICTS; i++)
+        buf_printf(out, "%s%c %s", i == QUERN_YES ? "" : ", ",
+                   verdicts[i].letter, verdicts[i].hint);
+    buf_append(out, ":", 2);
+}
+
+/* 0: none. */
+static enum quern_verdict ask_verdict(struct app *app)
+{
+    CLEANUP(buf_finish) struct buf choices;
+    char line[16];
+
+    write_choices(&choices);
+    while (ask_line(app, choices.data, line, sizeof(line)))
+        for (int i = QUERN_YES; i < VERDICTS; i++)
+            if (line[0] == verdicts[i].letter)
+                return (enum quern_verdict)i;
+    return 0;
+}
+
+/* What the verdict needs beside; NULL in decision->text where it needs none.
+ * False: nothing was said. */
+static bool ask_text(struct app *app, struct quern_decision *decision,
+                     char *line, int size, char **text)
+{
+    struct err err = { 0 };
+    size_t len;
+
+    if (decision->verdict == QUERN_ASK) {
+        decision->text = line;
+        return ask_line(app, "what is the model told?", line, size);
+    }
+    if (decision->verdict != QUERN_EDIT)
+        return true;
+    if (!ask_line(app, "which file has what is run?", line, size))
+        return false;
+    *text = read_text(line, MAX_VERDICT_BYTES, &len, &err);
+    decision->text = *text;
+    if (!*text)
+        app_fail_err(app, &err);
+    return *text != NULL;
+}
+
+static void say_how(struct app *app, const char *id)
+{
+    pane_printf(term_notice(&app->term), DIM, "it waits: quern approve %s\n",
+                id);
+}
+
+static void show_call(struct app *app, const struct event_data *data)
+{
+    struct pane *err = term_notice(&app->term);
+
+    if (data->error.message.len > 0) {
+        pane_text(err, YELLOW, data->error.message);
+        pane_line(err);
+    }
+    pane_printf(err, YELLOW, "to be approved: ");
+    pane_text(err, CYAN, data->tool);
+    pane_line(err);
+    pane_quote(err, PLAIN, app->term.bar,
+               data->code.len > 0 ? data->code : data->text);
+    pane_line(err);
+}
+
+/* What was asked long ago, or by others' leave has been answered, is only
+ * shown. */
+static bool still_waits(struct app *app, const char *id)
+{
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+    struct quern_error error;
+
+    return !quern_get(app->quern, id, &status, &error) ||
+           status.state == QUERN_WAITING;
+}
+
+void approve_on_terminal(struct app *app, const char *id,
+                         const struct event_data *data)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    char call[MAX_NAME_BYTES + 1], line[4096];
+    struct quern_decision decision = { .call = call };
+    struct quern_error error;
+    bool late;
+
+    show_call(app, data);
+    if (!isatty(STDIN_FILENO) || !still_waits(app, id)) {
+        say_how(app, id);
+        return;
+    }
+    snprintf(call, sizeof(call), "%.*s", VIEW_ARG(data->call));
+    decision.verdict = ask_verdict(app);
+    if (decision.verdict == 0 ||
+        !ask_text(app, &decision, line, sizeof(line), &text))
+        say_how(app, id);
+    else if (!quern_decide(app->quern, id, &decision, &late, &error))
+        app_fail(app, &error);
+    else
+        pane_printf(term_notice(&app->term), DIM, "%s\n",
+                    late ? "somebody has answered already"
+                         : verdicts[decision.verdict].sentence);
+}

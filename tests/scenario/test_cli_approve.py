@@ -1,0 +1,135 @@
+"""The quern command, for who is asked: every verdict, beside the job and on a
+terminal that follows it."""
+
+import msgpack
+import pytest
+from command import Terminal
+from library import Library, job_id, pack
+
+A = job_id(1)
+
+pytestmark = pytest.mark.usefixtures("ends")
+
+
+@pytest.fixture
+def jobs(redis):
+    return Library(redis).load()
+
+
+@pytest.fixture
+def ask(jobs):
+    """A job that waits before a call, and goes on to the next one when told."""
+    jobs.submit(A)
+
+    def ask(call="1.0", fresh=True, **more):
+        job = jobs.begin() if fresh else jobs.take_jobs()[0]
+        if fresh:
+            jobs.journal(A, job.epoch, 0, pack(v=1, kind="model_reply", turn=1))
+        told = pack(reason="approval", call=call, turn=1, **more)
+        jobs.wait(A, job.epoch, 0, "approval", 0, told, call)
+
+    return ask
+
+
+def record(jobs):
+    return msgpack.unpackb(jobs.records(A)[-1])
+
+
+# Every row: the options, what is said, the record of the journal.
+VERDICTS = [
+    ([], "approved: it goes on", {"verdict": "yes"}),
+    (["--reject", "-r", "no"], "rejected", {"verdict": "no", "observation": "no"}),
+    (["--edit", "new.py"], "edited", {"verdict": "edit", "arguments": "6 * 8\n"}),
+    (["--skip"], "skipped", {"verdict": "skip"}),
+    (["--regenerate"], "asked for another", {"verdict": "regenerate"}),
+    (["--ask", "why?"], "is told", {"verdict": "ask", "arguments": "why?"}),
+    (["--abort"], "it ends", {"verdict": "abort"}),
+    (["--call", "1.0"], "approved", {"verdict": "yes"}),
+]
+
+
+@pytest.mark.parametrize("options, said, told", VERDICTS)
+def test_a_verdict(quern, jobs, ask, options, said, told):
+    (quern.cwd / "new.py").write_text("6 * 8\n")
+    ask()
+    assert said in quern("approve", A, *options)
+    assert "does not wait" in quern("approve", A, "--call", "1.1")
+    kept = record(jobs)
+    assert kept.pop("kind") == "approval" and kept.pop("turn") == 1
+    assert kept.pop("call") == "1.0" and kept.pop("attempt") == 0
+    filled = {"v": 1, "arguments": "", "observation": "", **told}
+    assert kept == filled
+
+
+def test_what_is_no_verdict_is_refused(quern, jobs, ask):
+    ask()
+    assert "not 2" in quern("approve", A, "--skip", "--abort", code=64)
+    assert "No such file" in quern("approve", A, "--edit", "none", code=65)
+    (quern.cwd / "big").write_text("x" * 49153)
+    assert "49152 bytes, the limit" in quern("approve", A, "--edit", "big", code=65)
+    assert "with 0 bytes of text" in quern("approve", A, "--ask", "", code=65)
+    assert jobs.state(A) == "waiting"
+
+
+def test_a_worker_that_names_no_call_is_told_yes_or_no(quern, jobs):
+    jobs.submit(A)
+    jobs.wait(A, jobs.begin().epoch, 0, "approval", 0)
+    assert "waits for yes or no" in quern("approve", A, "--skip", code=65)
+    assert quern.json("approve", A) == [{"id": A, "outcome": "approved"}]
+
+
+def test_who_follows_on_a_terminal_is_asked(quern, jobs, ask):
+    ask(tool="execute_python_code", code="6 * 7\x1b]0;mine\x07")
+    with Terminal(quern, "watch", A) as terminal:
+        terminal.wait_for("q quit:")
+        assert "execute_python_code" in terminal.said
+        assert "6 * 7" in terminal.said and "\x1b]0" not in terminal.said
+        terminal.type("w\na\n")
+        terminal.wait_for("what is the model told?")
+        terminal.type("which one?\n")
+        terminal.wait_for("the model is told\r\n")
+        assert record(jobs)["arguments"] == "which one?"
+        ask("1.1", False, tool="pay", text='{"to": "me"}')
+        terminal.wait_for('{"to": "me"}')
+        terminal.wait_for("q quit:")
+        assert quern("approve", A, "--call", "1.1", "--skip")
+        terminal.type("y\n")
+        terminal.wait_for("somebody has answered already")
+        (job,) = jobs.take_jobs()
+        jobs.finish(A, job.epoch)
+        terminal.end()
+    assert record(jobs)["verdict"] == "skip"
+
+
+def test_what_was_answered_before_is_only_shown(quern, jobs, ask):
+    ask(tool="pay")
+    quern("approve", A)
+    (job,) = jobs.take_jobs()
+    with Terminal(quern, "watch", A) as terminal:
+        terminal.wait_for("to be approved")
+        jobs.finish(A, job.epoch)
+        terminal.end()
+        assert "q quit:" not in terminal.said
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(quern, jobs, ask):
+    ask(tool="pay")
+    child = quern.start("watch", A)
+    jobs.cancel(A)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 1 and "q quit" not in out + err
+
+
+def test_ctrl_c_leaves_the_question(quern, jobs, ask):
+    ask(tool="pay")
+    with Terminal(quern, "watch", A) as terminal:
+        terminal.wait_for("q quit:")
+        terminal.type("\x03")
+        terminal.wait_for(f"it waits: quern approve {A}")
+        terminal.wait_for("Ctrl-C again to leave")
+    assert jobs.state(A) == "waiting"
+
+
+def test_a_job_says_what_needs_approval(quern, consumer):
+    quern("submit", "q", "--approve", "pay", "--approve", "execute_python_code")
+    assert consumer.take().job["approve"] == ["pay", "execute_python_code"]
