@@ -1,8 +1,9 @@
 """R3: a consumer is killed at every step of a conversation's journal.
 
 The model counts its requests, a tool its calls: by the model itself, by code of a
-cell, in tools mode and in CodeAct mode. What is in the journal is not done again;
-of the one thing whose outcome nobody knows, the result tells.
+cell, in tools mode and in CodeAct mode; without people and with somebody who
+approves each call. What is in the journal is not done again; of the one thing
+whose outcome nobody knows, the result tells.
 """
 
 import json
@@ -55,11 +56,37 @@ def act_with_code(world):
     world.submit({"prompt": f"codeact of {world.number}.", "mode": "codeact"})
 
 
-SCENARIOS = [Scenario(talk_with_tools), Scenario(act_with_code)]
+def with_approval(world, members):
+    """Somebody says yes to whatever is asked."""
+    client = world.fleet.client
+    id = world.submit({**members, "approve": ["note", "execute_python_code"]})
+    asked = [b"waiting", b"approval"]
+
+    def approve():
+        if world.fleet.db.hmget(f"{world.root}job:{id}", "state", "reason") == asked:
+            client.approve(id, True, world.root)
+
+    world.wait(meanwhile=approve)
+
+
+def be_asked_about_tools(world):
+    with_approval(world, {"prompt": f"tools of {world.number}."})
+
+
+def be_asked_about_code(world):
+    with_approval(world, {"prompt": f"codeact of {world.number}.", "mode": "codeact"})
+
+
+SCENARIOS = [
+    Scenario(talk_with_tools),
+    Scenario(act_with_code),
+    Scenario(be_asked_about_tools),
+    Scenario(be_asked_about_code),
+]
 
 
 def is_of_the_journal(point):
-    return point.kill and point.place[0] in ("take", "journal", "finish")
+    return point.kill and point.place[0] in ("take", "journal", "wait", "finish")
 
 
 def run(asked, history, tell):
