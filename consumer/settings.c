@@ -135,6 +135,10 @@ static const struct setting table[] = {
            "times that the same may come of the same call; 0: any number"),
     NUMBER("max-tokens", "QUERN_MAX_TOKENS", max_tokens, 0, 1 << 20, "0",
            "of a model reply; 0: the endpoint's own bound"),
+    NUMBER("output-repairs", "QUERN_OUTPUT_REPAIRS", output_repairs, 0, 100,
+           "2",
+           "answers that do not fit the job's output_schema, each asked for "
+           "again"),
     NUMBER("max-attempts", "QUERN_MAX_ATTEMPTS", max_attempts, 1, 100, "4",
            "tries of a step that fails for a while"),
     NUMBER("backoff-ms", "QUERN_BACKOFF_MS", backoff_ms, 1, HOUR_MS, "1000",

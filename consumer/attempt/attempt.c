@@ -112,6 +112,7 @@ struct terms attempt_terms(const struct attempt *attempt)
         .max_turns = consumer->settings.max_turns,
         .max_tokens = consumer->settings.max_tokens,
         .repeats = consumer->settings.repeats,
+        .output_repairs = consumer->settings.output_repairs,
         .approves_code = attempt->toolset->approves_code,
         .approval_ms = consumer->settings.approval_ms,
         .approval_default = consumer->settings.approval_default,
@@ -362,7 +363,8 @@ static enum turn end_decided(struct attempt *attempt)
 
 static enum turn step_deciding(struct attempt *attempt)
 {
-    enum next next = conversation_next(&attempt->conversation);
+    struct terms terms = attempt_terms(attempt);
+    enum next next = decide_next(&attempt->conversation, &terms);
     if (approval_asks(attempt))
         return attempt_go(attempt, PARKING);
     if (attempt->job.kind == JOB_SESSION)

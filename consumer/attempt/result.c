@@ -127,6 +127,9 @@ static void collect(struct writing *writing)
     result->timings.model = conversation->model_ms;
     result->timings.tools = conversation->tools_ms;
     writing->messages = conversation->messages;
+    if (conversation->output != NULL)
+        json_to_value(conversation->output, &result->output, &writing->arena,
+                      NULL);
     collect_cells(writing);
     collect_images(writing);
     collect_files(writing);
@@ -222,6 +225,7 @@ static void cut_answer(struct writing *writing)
     writing->result.answer =
         clip(&writing->arena, writing->result.answer, LEAST_ANSWER_BYTES);
     writing->result.metadata.count = 0;
+    writing->result.output = NULL;
 }
 
 static const struct {
@@ -232,7 +236,7 @@ static const struct {
     { cut_messages, "Long messages were cut. " },
     { drop_messages, "The conversation was left out. " },
     { shrink_cells, "Of cells, displays and files were left out. " },
-    { cut_answer, "The answer was cut, the metadata left out. " },
+    { cut_answer, "The answer was cut, metadata and output left out. " },
 };
 enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 

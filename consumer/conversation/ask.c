@@ -1,6 +1,7 @@
 /* ask.c - what the model is sent. */
 #include "consumer/conversation/ask.h"
 
+#include "consumer/conversation/answer.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
 #include "schemas/message/limits.h"
@@ -34,6 +35,9 @@ static json_t *whole(const struct conversation *conversation,
     prompt_write(&system, ask->prompts, conversation->job,
                  ask_language(conversation), ask->functions,
                  own ? reply_json_text(first, "content") : VIEW(""));
+    if (conversation->schema != NULL)
+        answer_rule(conversation->schema,
+                    conversation->job->mode == MODE_CODEACT, &system);
     add_text(all, "system", buf_view(&system));
     for (size_t i = own; i < json_array_size(conversation->messages); i++)
         json_array_append(all, json_array_get(conversation->messages, i));

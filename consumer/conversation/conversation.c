@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/answer.h"
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
@@ -56,7 +57,10 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
     if (job->kind == JOB_SESSION)
         return true;
     conversation->messages = json_array();
-    bool ok = add_messages(conversation, err);
+    if (job->output_schema != NULL)
+        conversation->schema = answer_schema(job->output_schema, err);
+    bool ok = (job->output_schema == NULL || conversation->schema != NULL) &&
+              add_messages(conversation, err);
     conversation->given = json_array_size(conversation->messages);
     return ok;
 }
@@ -66,12 +70,42 @@ void conversation_finish(struct conversation *conversation)
     if (conversation == NULL)
         return;
     json_decref(conversation->messages);
+    json_decref(conversation->schema);
+    json_decref(conversation->output);
     free(conversation->calls);
     free(conversation->results);
     free(conversation->deeds);
     free(conversation->inner);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
+}
+
+/* -------------------------------------------------------------- answers */
+
+/* output: a reference that is taken; NULL: the answer does not fit, and is no
+ * end where another one may still be asked for. */
+static void take_output(struct conversation *conversation, json_t *output)
+{
+    json_decref(conversation->output);
+    conversation->output = output;
+    conversation->misfits += output == NULL;
+    conversation->over = output != NULL || conversation->last.len > 0;
+}
+
+static void check_answer(struct conversation *conversation)
+{
+    CLEANUP(buf_finish) struct buf notice;
+    buf_init(&notice, 1024);
+    if (conversation->schema == NULL)
+        return;
+    take_output(conversation,
+                answer_read(conversation->schema, conversation->answer,
+                            &conversation->misfit));
+    if (conversation->over)
+        return;
+    answer_wrong(&conversation->misfit, &notice);
+    json_array_append_new(conversation->messages,
+                          message_new("user", buf_view(&notice)));
 }
 
 /* -------------------------------------------------------------- replies */
@@ -104,6 +138,8 @@ static bool apply_reply(struct conversation *conversation,
         (conversation->call_count == 0 && !idle) || conversation->last.len > 0;
     conversation->cut =
         conversation->over && reply_reason_is_length(record->finish_reason);
+    if (conversation->over && !conversation->cut)
+        check_answer(conversation);
     conversation->model_ms += record->ms;
     conversation->counted = record->usage.input_tokens;
     conversation->usage.input_tokens += record->usage.input_tokens;
@@ -194,7 +230,8 @@ static void add_result(struct conversation *conversation,
 
 /* As the model is told: code in a text has no id that a tool message needs. */
 static json_t *observation_of(const struct call *call,
-                              const struct record *record)
+                              const struct record *record,
+                              const struct err *misfit)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, 2 * (size_t)MAX_RECORD_BYTES);
@@ -204,14 +241,18 @@ static json_t *observation_of(const struct call *call,
     buf_add(&text, record->observation);
     if (record->brake == BRAKED_HINT)
         buf_add(&text, view_of(prompt_circles));
+    if (misfit != NULL) {
+        buf_add(&text, VIEW("\n"));
+        answer_wrong(misfit, &text);
+    }
     if (call->is_code)
         return message_new("user", buf_view(&text));
     return json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
                      call->call_id, "content", json_text(buf_view(&text)));
 }
 
-/* The cell that gave it has come to its end. */
-static void take_answer(struct conversation *conversation)
+/* The cell that gave it has come to its end. Why it is not taken, or NULL. */
+static const struct err *take_answer(struct conversation *conversation)
 {
     struct view given = conversation->final;
     json_t *value = json_loadb(given.data, given.len,
@@ -220,7 +261,11 @@ static void take_answer(struct conversation *conversation)
     conversation->answer =
         arena_copy(&conversation->arena, json_is_string(value) ? text : given);
     conversation->over = true;
+    if (conversation->schema != NULL)
+        take_output(conversation, answer_value(conversation->schema, value,
+                                               &conversation->misfit));
     json_decref(value);
+    return conversation->over ? NULL : &conversation->misfit;
 }
 
 static bool apply_tool(struct conversation *conversation,
@@ -245,11 +290,12 @@ static bool apply_tool(struct conversation *conversation,
         conversation->files_there = false;
     conversation->tools_ms += record->ms;
     add_result(conversation, call, record);
+    const struct err *misfit = NULL;
     if (record->cell.status == CELL_OK && conversation->final.len > 0)
-        take_answer(conversation);
+        misfit = take_answer(conversation);
     if (conversation->messages != NULL)
         json_array_append_new(conversation->messages,
-                              observation_of(call, record));
+                              observation_of(call, record, misfit));
     return true;
 }
 

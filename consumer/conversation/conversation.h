@@ -62,6 +62,10 @@ struct conversation {
     const struct call *aborted; /* where a person has ended it */
     size_t idle;        /* replies in a row of which nothing could be done */
     struct view answer; /* of the last reply, when there is nothing to do */
+    json_t *schema;     /* that it has to fit; NULL: any text will do */
+    json_t *output;     /* what fits it */
+    size_t misfits;     /* answers that did not */
+    struct err misfit;  /* what was wrong with the last one */
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
@@ -80,7 +84,8 @@ struct conversation {
     uint64_t model_ms, tools_ms;
 };
 
-/* Borrows the job. Error: bad_field when its messages are not chat messages. */
+/* Borrows the job. Error: bad_field when its messages are not chat messages, or
+ * its schema is none that can be checked. */
 bool conversation_init(struct conversation *conversation, const struct job *job,
                        struct err *err);
 void conversation_finish(struct conversation *conversation);

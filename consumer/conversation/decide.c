@@ -93,6 +93,23 @@ static void why_of_last(const struct conversation *conversation,
                 (unsigned long long)conversation->turn - 1);
 }
 
+enum next decide_next(const struct conversation *conversation,
+                      const struct terms *terms)
+{
+    enum next next = conversation_next(conversation);
+    bool spent = conversation->misfits > terms->output_repairs;
+    return next == NEXT_ASK && spent ? NEXT_END : next;
+}
+
+/* Each answer that was asked for was none, in its own way. */
+static void why_of_misfit(const struct conversation *conversation,
+                          struct err *why)
+{
+    *why = conversation->misfit;
+    err_prefix(why, "the answer does not fit output_schema, after %zu tries",
+               conversation->misfits);
+}
+
 static void why_of_aborted(const struct call *call, struct err *why)
 {
     err_set(why, ERR_REJECT, "aborted",
@@ -122,6 +139,8 @@ int decide_end(const struct conversation *conversation,
     else if (conversation_is_idle(conversation))
         err_set(why, ERR_REJECT, "no_action",
                 "%d replies in a row could not be acted on", MAX_IDLE);
+    else if (!conversation->over && conversation->misfits > 0)
+        why_of_misfit(conversation, why);
     else
         return STATE_COMPLETED;
     return STATE_INCOMPLETE;

@@ -27,7 +27,12 @@ bool decide_request(const struct conversation *conversation,
                     struct asked_for *asked, struct model_request *request,
                     struct err *err);
 
-/* With conversation_next() at NEXT_END: the state that the job ends in. why:
+/* conversation_next(); but no other answer is asked for, after so many that
+ * were not of the form that the job names. */
+enum next decide_next(const struct conversation *conversation,
+                      const struct terms *terms);
+
+/* With decide_next() at NEXT_END: the state that the job ends in. why:
  * zeroed when it is completed. */
 int decide_end(const struct conversation *conversation,
                const struct terms *terms, struct err *why);

@@ -112,6 +112,8 @@ void terms_write(const struct terms *terms,
                   (json_int_t)terms->max_tokens, "repeats",
                   (json_int_t)terms->repeats, "prompt", prompt, "own_prompt",
                   (int)own, "tools", functions_of(terms, job));
+    json_object_set_new(json, "output_repairs",
+                        json_integer((json_int_t)terms->output_repairs));
     json_object_set_new(json, "approve", approved_of(terms, job));
     json_object_set_new(json, "approval_ms",
                         json_integer((json_int_t)terms->approval_ms));

@@ -19,6 +19,7 @@ struct terms {
     const struct model_endpoint *endpoint; /* NULL: no model is asked */
     uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
     uint64_t repeats;
+    uint64_t output_repairs;      /* answers that are not of the form */
     bool approves_code;           /* a person must; of other tools, they say */
     uint64_t approval_ms;         /* for so long at most */
     const char *approval_default; /* and then: abort, skip */

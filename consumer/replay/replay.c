@@ -50,7 +50,7 @@ json_t *replay_next(const struct replay *replay)
         return json_pack("{s:s, s:I, s:s, s:o}", "step", "approval", "turn",
                          (json_int_t)conversation->turn, "call", call->id,
                          "tool", replay_text(view_of(call->tool)));
-    switch (conversation_next(conversation)) {
+    switch (decide_next(conversation, &replay->today.terms)) {
     case NEXT_ASK:
         return json_pack("{s:s, s:I}", "step", "model_intent", "turn",
                          (json_int_t)conversation->turn + 1);
@@ -130,7 +130,7 @@ static bool is_asked(const struct replay *replay, const struct record *record)
 static bool is_placed(const struct replay *replay, const struct record *record)
 {
     const struct conversation *conversation = &replay->conversation;
-    enum next next = conversation_next(conversation);
+    enum next next = decide_next(conversation, &replay->today.terms);
     switch ((enum record_kind)record->kind) {
     case RECORD_MODEL_INTENT:
         return next == NEXT_ASK;

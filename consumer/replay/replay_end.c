@@ -12,7 +12,8 @@ static const char unsaved[] = "The session was not saved: ";
 static bool came_from_outside(const struct replay *replay,
                               const struct result *recorded)
 {
-    bool decided = conversation_next(&replay->conversation) == NEXT_END;
+    bool decided =
+        decide_next(&replay->conversation, &replay->today.terms) == NEXT_END;
     bool failed = recorded->status == STATE_FAILED;
     if (replay->job.kind == JOB_SESSION)
         return true; /* what is done with it, is done outside */
@@ -141,7 +142,8 @@ bool replay_check_end(struct replay *replay, struct err *err)
         return false;
     replay->outcome->turn = replay->conversation.turn;
     bool outside = came_from_outside(replay, &recorded);
-    if (!outside && conversation_next(&replay->conversation) != NEXT_END)
+    if (!outside &&
+        decide_next(&replay->conversation, &replay->today.terms) != NEXT_END)
         return ended_early(replay, &recorded);
     struct ending ending = ending_of(&recorded);
     if (replay->job.kind == JOB_SESSION)

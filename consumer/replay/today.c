@@ -167,6 +167,7 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.max_turns = number_of(today, "max_turns");
     today->terms.max_tokens = number_of(today, "max_tokens");
     today->terms.repeats = number_of(today, "repeats");
+    today->terms.output_repairs = number_of(today, "output_repairs");
     today->terms.approval_ms = number_of(today, "approval_ms");
     today->terms.approval_default = text_of(today, "approval_default");
     return true;

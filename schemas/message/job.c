@@ -140,6 +140,8 @@ static const struct field job_fields[] = {
          "Milliseconds since 1970: not started earlier"),
     MAP(job, metadata, 0, MAX_METADATA, "Given back in the result"),
     TEXT(job, traceparent, 0, MAX_NAME_BYTES, "W3C Trace Context"),
+    ANY(job, output_schema, 0,
+        "JSON Schema: the answer has to be JSON that fits it"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),
@@ -374,6 +376,18 @@ static bool check_paths(const struct job *job, struct err *err)
     return true;
 }
 
+static bool check_output(const struct job *job, struct err *err)
+{
+    if (job->output_schema == NULL)
+        return true;
+    if (job->output_schema->type != MSGPACK_OBJECT_MAP)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "output_schema must be a map");
+    return job->kind == JOB_CONVERSATION ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "output_schema is for a conversation");
+}
+
 /* What each kind must have, and must not. */
 static bool check_kind(const struct job *job, struct err *err)
 {
@@ -423,6 +437,7 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
         return false;
     if (!id_parse(job->id, NULL))
         return fault(&id, err, "bad_field", "must be a UUIDv7 in lower case");
-    return check_kind(job, err) && check_names(job, err) &&
-           check_files(job, err) && check_messages(job, err);
+    return check_kind(job, err) && check_output(job, err) &&
+           check_names(job, err) && check_files(job, err) &&
+           check_messages(job, err);
 }

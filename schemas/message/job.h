@@ -83,6 +83,7 @@ struct job {
     uint64_t not_before;  /* ms since 1970 */
     struct list metadata; /* of struct pair */
     struct view traceparent;
+    const msgpack_object *output_schema; /* that the answer has to fit */
 };
 extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */

@@ -174,6 +174,7 @@ static const struct field result_fields[] = {
     ENUM(result, status, FIELD_REQUIRED | FIELD_ALWAYS, job_state_names,
          "completed, incomplete (stopped by a limit), failed or cancelled"),
     TEXT(result, answer, 0, MAX_ANSWER_BYTES, "Markdown"),
+    ANY(result, output, 0, "The value that output_schema has asked for"),
     ANY(result, messages, 0, "The conversation, in OpenAI's chat form"),
     LIST(result, images, 0, image_ref, MAX_IMAGES, "Images made by cells"),
     LIST(result, files, 0, file_ref, MAX_FILES,

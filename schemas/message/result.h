@@ -128,6 +128,8 @@ struct result {
     struct view id;
     int status;                     /* enum job_state, a terminal one */
     struct view answer;             /* Markdown */
+    const msgpack_object *output;   /* ... or the value that output_schema has
+                                       asked for */
     const msgpack_object *messages; /* the conversation, OpenAI chat form */
     struct list images;             /* of struct image_ref */
     struct list files;              /* of struct file_ref */

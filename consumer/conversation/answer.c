@@ -1,0 +1,119 @@
+/* answer.c - an answer that has to be JSON of a form that the job has named. */
+#include "consumer/conversation/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/conversation/schema.h"
+#include "schemas/json/convert.h"
+#include "schemas/message/limits.h"
+
+enum { MOST_BEGINNINGS = 32 }; /* of values, that a text is looked at for */
+
+static size_t bytes_of(const json_t *value)
+{
+    return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+json_t *answer_schema(const msgpack_object *value, struct err *err)
+{
+    json_t *schema = json_from_value(value);
+    size_t bytes = schema == NULL ? 0 : bytes_of(schema);
+    if (bytes > MAX_SCHEMA_BYTES)
+        err_set(err, ERR_REJECT, "too_large",
+                "output_schema: %zu bytes as JSON, at most %d", bytes,
+                MAX_SCHEMA_BYTES);
+    else if (schema_check(schema, err))
+        return schema;
+    else
+        err_prefix(err, "output_schema");
+    json_decref(schema);
+    return NULL;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static bool is_good(const json_t *schema, const json_t *value, struct err *err)
+{
+    if (!schema_fits(schema, value, err))
+        return false;
+    return bytes_of(value) <= MAX_ANSWER_BYTES ||
+           err_set(err, ERR_REJECT, "bad_output", "it is larger than %d bytes",
+                   MAX_ANSWER_BYTES);
+}
+
+/* The value that begins there; *len: how long it is. */
+static json_t *parse_at(struct view text, size_t *len)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text.data, text.len,
+                               JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &error);
+    *len = value != NULL ? (size_t)error.position : 1;
+    return value;
+}
+
+/* One in a text of more than itself: lists and objects only. */
+static json_t *find_value(const json_t *schema, struct view text,
+                          struct err *first)
+{
+    struct err other, *why = first;
+    size_t at = 0;
+    for (int tries = 0; tries < MOST_BEGINNINGS; tries++) {
+        size_t len;
+        while (at < text.len && text.data[at] != '{' && text.data[at] != '[')
+            at++;
+        if (at >= text.len)
+            return NULL;
+        json_t *value =
+            parse_at((struct view){ text.data + at, text.len - at }, &len);
+        if (value != NULL && is_good(schema, value, why))
+            return value;
+        if (value != NULL)
+            why = &other;
+        json_decref(value);
+        at += len;
+    }
+    return NULL;
+}
+
+json_t *answer_read(const json_t *schema, struct view text, struct err *err)
+{
+    text = view_trimmed(text);
+    json_t *whole = json_loadb(text.data == NULL ? "" : text.data, text.len,
+                               JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (whole != NULL && is_good(schema, whole, err))
+        return whole;
+    if (whole == NULL)
+        err_set(err, ERR_REJECT, "bad_output", "it is not JSON");
+    json_decref(whole);
+    return whole != NULL ? NULL : find_value(schema, text, err);
+}
+
+json_t *answer_value(const json_t *schema, json_t *value, struct err *err)
+{
+    struct err other;
+    struct view text = { json_string_value(value), json_string_length(value) };
+    if (is_good(schema, value, err))
+        return json_incref(value);
+    return json_is_string(value) ? answer_read(schema, text, &other) : NULL;
+}
+
+/* ------------------------------------------------------------------ telling */
+
+void answer_rule(const json_t *schema, bool codeact, struct buf *out)
+{
+    CLEANUP(cleanup_free) char *text = json_dumps(schema, JSON_COMPACT);
+    buf_add(out, codeact ? VIEW("\n\nThe answer, after FINAL ANSWER: or given "
+                                "to final_answer(), must be JSON")
+                         : VIEW("\n\nThe answer must be JSON alone"));
+    buf_printf(out, " that fits this JSON Schema, without any other words:\n%s",
+               text);
+}
+
+void answer_wrong(const struct err *why, struct buf *out)
+{
+    buf_printf(out,
+               "[The answer is not JSON that fits the JSON Schema: %s. Answer "
+               "again, with JSON that does and nothing else.]",
+               why->text);
+}
