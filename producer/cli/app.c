@@ -106,6 +106,17 @@ char *read_text(const char *path, size_t max, size_t *size, struct err *err)
 /* --- submitting ------------------------------------------------------------
  */
 
+static bool read_schema(const char *path, struct asked *asked, struct err *err)
+{
+    size_t size;
+
+    if (!path)
+        return true;
+    asked->schema = read_text(path, MAX_JOB_BYTES, &size, err);
+    asked->job.output_schema = asked->schema;
+    return asked->schema != NULL;
+}
+
 /* KEY=VALUE, cut in two. */
 static bool list_metadata(const struct options *options, struct asked *asked,
                           struct err *err)
@@ -170,13 +181,15 @@ bool app_ask(const struct app *app, const char *question,
         .unique_key = options->unique,
         .delay_ms = options->delay_ms,
     };
-    return list_metadata(options, asked, err);
+    return read_schema(options->output_schema, asked, err) &&
+           list_metadata(options, asked, err);
 }
 
 void asked_finish(struct asked *asked)
 {
     for (size_t i = 0; i < MAX_TEXTS; i++)
         free(asked->keys[i]);
+    free(asked->schema);
 }
 
 static bool submit_file(struct app *app, const struct asked *asked,

@@ -110,6 +110,7 @@ struct asked {
     struct quern_file files[MAX_TEXTS];
     struct quern_pair pairs[MAX_TEXTS];
     char *keys[MAX_TEXTS];
+    char *schema;               /* of --output-schema */
     struct quern_beside beside; /* the same, for a job that is JSON */
 };
 /* question: the user's words, or NULL; cells instead, or NULL. */

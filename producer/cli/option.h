@@ -60,6 +60,7 @@ struct options {
     bool again;
     bool abort;
     struct texts approve;
+    const char *output_schema;
 
     const char *save;
     const char *prompts;

@@ -247,6 +247,13 @@ const struct option option_table[] = {
       .verbs = ",run,submit," SCHEDULED,
       .about = "ask a person before each call of this tool, or of "
                "execute_python_code; may be repeated" },
+    { .name = "output-schema",
+      .type = OPTION_TEXT,
+      .offset = AT(output_schema),
+      .member = "output_schema",
+      .value = "FILE",
+      .verbs = ",run,submit," SCHEDULED,
+      .about = "the answer has to be JSON that fits the JSON Schema in FILE" },
     { .name = "save",
       .type = OPTION_TEXT,
       .offset = AT(save),

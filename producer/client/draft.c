@@ -108,15 +108,16 @@ static json_t *parse_json(const char *text, const char *what, struct err *err)
     return json;
 }
 
-static bool read_messages(const char *text, const msgpack_object **messages,
-                          struct arena *arena, struct err *err)
+static bool read_value(const char *text, const char *what,
+                       const msgpack_object **value, struct arena *arena,
+                       struct err *err)
 {
     CLEANUP(cleanup_json) json_t *json = NULL;
 
     if (!text)
         return true;
-    json = parse_json(text, "messages", err);
-    return json && json_to_value(json, messages, arena, err);
+    json = parse_json(text, what, err);
+    return json && json_to_value(json, value, arena, err);
 }
 
 /* Counts are bounded before anything is allocated for them. */
@@ -297,7 +298,10 @@ bool draft_read(struct draft *draft, struct quern *quern,
     if (!counts_are_sane(from, err))
         return false;
     job = to_job(from, &draft->arena);
-    if (!read_messages(from->messages, &job.messages, &draft->arena, err) ||
+    if (!read_value(from->messages, "messages", &job.messages, &draft->arena,
+                    err) ||
+        !read_value(from->output_schema, "output_schema", &job.output_schema,
+                    &draft->arena, err) ||
         !files_add(&files, quern, job.tenant, from->files, from->file_count,
                    err))
         return false;

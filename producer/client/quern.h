@@ -149,8 +149,9 @@ struct quern_job {
     const char *traceparent;    /* W3C */
     const char *const *approve; /* tools that a person must, before each call */
     size_t approve_count;
-    uint64_t approval_ms; /* how long it waits for that; then ... */
-    bool approval_skips;  /* ... it goes on without the call */
+    uint64_t approval_ms;      /* how long it waits for that; then ... */
+    const char *output_schema; /* JSON that the answer has to fit */
+    bool approval_skips;       /* ... it goes on without the call */
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;

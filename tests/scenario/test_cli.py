@@ -210,6 +210,8 @@ REFUSED = [
     ("--deadline 5s", "limits.deadline_ms"),
     ("--cell-time 5s", "limits.cell_ms"),
     ("--memory 1G", "limits.memory_bytes"),
+    ("--approve pay", "approve"),
+    ("--output-schema FILE", "output_schema"),
 ]
 
 

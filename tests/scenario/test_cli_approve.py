@@ -130,6 +130,15 @@ def test_ctrl_c_leaves_the_question(quern, jobs, ask):
     assert jobs.state(A) == "waiting"
 
 
+def test_a_job_says_what_its_answer_has_to_fit(quern, consumer):
+    (quern.cwd / "schema.json").write_text('{"type": "object"}')
+    quern("submit", "q", "--output-schema", "schema.json")
+    assert consumer.take().job["output_schema"] == {"type": "object"}
+    (quern.cwd / "schema.json").write_text("{")
+    said = quern("submit", "q", "--output-schema", "schema.json", code=65)
+    assert "output_schema: not JSON: line 1" in said
+
+
 def test_a_job_says_what_needs_approval(quern, consumer):
     quern("submit", "q", "--approve", "pay", "--approve", "execute_python_code")
     assert consumer.take().job["approve"] == ["pay", "execute_python_code"]
