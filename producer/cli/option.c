@@ -60,6 +60,28 @@ static bool set_number(uint64_t *number, const struct option *option,
     return true;
 }
 
+/* Dollars, with up to six places, in micro-dollars. */
+static bool read_cost(const char *text, uint64_t *cost)
+{
+    size_t whole = strspn(text, "0123456789");
+    size_t places = 0;
+    uint64_t micro = 0;
+
+    if (whole == 0 || whole > 9)
+        return false;
+    for (size_t i = 0; i < whole; i++)
+        micro = micro * 10 + (uint64_t)(text[i] - '0');
+    if (text[whole] == '.')
+        places = strspn(text + whole + 1, "0123456789");
+    if (places > 6 || text[whole + (text[whole] == '.') + places] != '\0')
+        return false;
+    for (size_t i = 0; i < 6; i++)
+        micro = micro * 10 +
+                (i < places ? (uint64_t)(text[whole + 1 + i] - '0') : 0);
+    *cost = micro;
+    return micro > 0;
+}
+
 static bool set_choice(int *choice, const struct option *option,
                        const char *value, struct err *err)
 {
@@ -114,6 +136,10 @@ bool option_set(struct options *options, const struct option *option,
     case OPTION_BYTES:
         return set_number(place, option, value, sizes,
                           "a size, such as 64k, 512M, 2G", err);
+    case OPTION_COST:
+        return read_cost(value, place) ||
+               bad(err, option, value,
+                   "an amount of dollars, such as 2 or 0.05");
     case OPTION_CHOICE:
         return set_choice(place, option, value, err);
     }

@@ -43,6 +43,8 @@ struct options {
     const char *key;
     struct texts metadata;
     uint64_t turns;
+    uint64_t total_tokens;
+    uint64_t cost;
     uint64_t deadline_ms;
     uint64_t cell_ms;
     uint64_t memory_bytes;
@@ -87,6 +89,7 @@ enum option_type {
     OPTION_COUNT,  /* uint64_t */
     OPTION_TIME,   /* uint64_t, ms; 500ms, 30s, 5m, 2h, 1d; plain: seconds */
     OPTION_BYTES,  /* uint64_t; 64k, 512M, 2G */
+    OPTION_COST,   /* uint64_t, micro-dollars; 2, 0.05: dollars */
     OPTION_CHOICE, /* int: index into choices */
 };
 

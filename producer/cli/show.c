@@ -139,7 +139,11 @@ static void show_summary(struct app *app, const struct result *result)
     if (usage->model_calls > 0)
         pane_printf(err, DIM, ", %" PRIu64 " model call%s, %" PRIu64 " tokens",
                     usage->model_calls, usage->model_calls == 1 ? "" : "s",
-                    usage->input_tokens + usage->output_tokens);
+                    usage->input_tokens + usage->output_tokens +
+                        usage->uncounted_tokens);
+    if (usage->cost > 0)
+        pane_printf(err, DIM, ", $%" PRIu64 ".%06" PRIu64,
+                    usage->cost / 1000000, usage->cost % 1000000);
     pane_printf(err, DIM, "\n");
 }
 

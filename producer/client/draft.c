@@ -165,6 +165,8 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
             .max_turns = from->max_turns,
             .deadline_ms = from->deadline_ms,
             .max_tokens = from->max_tokens,
+            .max_total_tokens = from->max_total_tokens,
+            .max_cost = from->max_cost,
             .cell_ms = from->cell_ms,
             .memory_bytes = from->memory_bytes,
         },

@@ -132,8 +132,10 @@ struct quern_job {
     const struct quern_file *files;
     size_t file_count;
     uint64_t max_turns;
-    uint64_t deadline_ms; /* from submit to the end, waiting included */
-    uint64_t max_tokens;  /* of one reply */
+    uint64_t deadline_ms;      /* from submit to the end, waiting included */
+    uint64_t max_tokens;       /* of one reply */
+    uint64_t max_total_tokens; /* of all model calls */
+    uint64_t max_cost;         /* of these, micro-dollars */
     uint64_t cell_ms;
     uint64_t memory_bytes;
     uint64_t max_attempts;

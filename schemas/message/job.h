@@ -26,11 +26,13 @@ extern const struct schema schema_file_ref;
 /* Zero means: the operator's default. Beyond the operator's bound: that bound.
  */
 struct job_limits {
-    uint64_t max_turns;    /* model calls */
-    uint64_t deadline_ms;  /* from submit to the end, waiting included */
-    uint64_t max_tokens;   /* per model reply */
-    uint64_t cell_ms;      /* one cell */
-    uint64_t memory_bytes; /* of the session */
+    uint64_t max_turns;        /* model calls */
+    uint64_t deadline_ms;      /* from submit to the end, waiting included */
+    uint64_t max_tokens;       /* per model reply */
+    uint64_t max_total_tokens; /* read and written by models, of all calls */
+    uint64_t max_cost;         /* of all calls, in micro-dollars */
+    uint64_t cell_ms;          /* one cell */
+    uint64_t memory_bytes;     /* of the session */
 };
 
 /* When a person has to be asked before a call, and for how long. */

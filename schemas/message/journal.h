@@ -56,6 +56,10 @@ struct record {
     struct view message; /* model_reply: the assistant message, JSON text */
     struct view finish_reason;
     struct usage usage;      /* model_reply */
+    struct view model;       /* model_*: name of the endpoint */
+    uint64_t reserved;       /* model_intent: tokens that it may take, request
+                                and reply, as the endpoint counts */
+    uint64_t cost;           /* model_intent: micro-dollars, of the same */
     struct view call;        /* tool_*: unique in the job, "turn.index" */
     uint64_t number;         /* tool_*: of a call that the code of that call
                                 makes, from 1; 0: the call itself */

@@ -29,6 +29,7 @@ enum {
     MAX_STREAM_BYTES = 16 << 10, /* stdout or stderr kept in a result cell */
     MAX_NOTES_BYTES = 4 << 10,   /* of what was dropped of a cell */
     MAX_TURNS = 256,
+    MAX_MODELS = 64,                        /* that a job's calls went to */
     MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
     MAX_CELL_MS = 3600 * 1000,
     MAX_FRAME_BYTES = 17 << 20,    /* one display of MAX_DISPLAY_BYTES fits */

@@ -134,14 +134,36 @@ const struct schema schema_cell = {
     SCHEMA(cell, "Code that was run, and what came of it."),
 };
 
+static const struct field model_usage_fields[] = {
+    TEXT(model_usage, name, FIELD_REQUIRED, MAX_NAME_BYTES,
+         "As the operator's configuration calls it"),
+    UINT(model_usage, input_tokens, 0, MAX_NUMBER, "Tokens that it read"),
+    UINT(model_usage, output_tokens, 0, MAX_NUMBER, "Tokens that it wrote"),
+    UINT(model_usage, cached_tokens, 0, MAX_NUMBER,
+         "Input tokens that came from its cache"),
+    UINT(model_usage, uncounted_tokens, 0, MAX_NUMBER, "As in usage"),
+    UINT(model_usage, cost, 0, MAX_NUMBER, "Micro-dollars"),
+    UINT(model_usage, model_calls, 0, MAX_NUMBER, "Requests that it answered"),
+};
+const struct schema schema_model_usage = {
+    SCHEMA(model_usage, "What of it was one model's."),
+};
+
 static const struct field usage_fields[] = {
     UINT(usage, input_tokens, 0, MAX_NUMBER, "Tokens read by models"),
     UINT(usage, output_tokens, 0, MAX_NUMBER, "Tokens written by models"),
     UINT(usage, cached_tokens, 0, MAX_NUMBER,
          "Input tokens that came from a model's cache"),
+    UINT(usage, uncounted_tokens, 0, MAX_NUMBER,
+         "Beside these, estimated: of replies that came without a count, and "
+         "of requests whose outcome is not known"),
+    UINT(usage, cost, 0, MAX_NUMBER,
+         "Micro-dollars, by what endpoints say or else by their prices; with "
+         "that of uncounted tokens"),
     UINT(usage, model_calls, 0, MAX_NUMBER, "Requests to models"),
     UINT(usage, repeated_calls, 0, MAX_NUMBER,
          "Of these, sent again because the outcome was unknown"),
+    LIST(usage, models, 0, model_usage, MAX_MODELS, "By model"),
 };
 const struct schema schema_usage = {
     SCHEMA(usage, "What was used up."),

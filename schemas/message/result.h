@@ -103,12 +103,28 @@ struct cell {
 extern const struct schema schema_cell;
 extern const struct schema schema_cell_error;
 
+/* Of one model, by the name of its endpoint. */
+struct model_usage {
+    struct view name;
+    uint64_t input_tokens;
+    uint64_t output_tokens;
+    uint64_t cached_tokens;
+    uint64_t uncounted_tokens;
+    uint64_t cost;
+    uint64_t model_calls;
+};
+extern const struct schema schema_model_usage;
+
 struct usage {
     uint64_t input_tokens;
     uint64_t output_tokens;
     uint64_t cached_tokens;
+    uint64_t uncounted_tokens; /* estimated: of replies without a count, of
+                                  requests whose outcome is not known */
+    uint64_t cost;             /* micro-dollars, of uncounted tokens as well */
     uint64_t model_calls;
     uint64_t repeated_calls; /* sent again because the outcome was unknown */
+    struct list models;      /* of struct model_usage */
 };
 extern const struct schema schema_usage;
 

@@ -49,6 +49,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         *"--system terse --tool python --priority normal --tenant acme".split(),
         *"--metadata a=b=c --metadata d=e --max-turns 7 --deadline 90s".split(),
         *"--cell-time 500ms --memory 512M --mode codeact".split(),
+        *"--max-total-tokens 9000 --max-cost 0.25".split(),
     ).strip()
     job = consumer.take().job
     sha = hashlib.sha256(b"a,b\n1,2\n").hexdigest()
@@ -67,6 +68,8 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         "metadata": {"a": "b=c", "d": "e"},
         "limits": {
             "max_turns": 7,
+            "max_total_tokens": 9000,
+            "max_cost": 250_000,
             "deadline_ms": 90000,
             "cell_ms": 500,
             "memory_bytes": 512 << 20,
@@ -207,6 +210,8 @@ REFUSED = [
     ("--tool python", "tools"),
     ("--metadata a=b", "metadata"),
     ("--max-turns 3", "limits.max_turns"),
+    ("--max-total-tokens 3", "limits.max_total_tokens"),
+    ("--max-cost 3", "limits.max_cost"),
     ("--deadline 5s", "limits.deadline_ms"),
     ("--cell-time 5s", "limits.cell_ms"),
     ("--memory 1G", "limits.memory_bytes"),

@@ -265,6 +265,8 @@ static void what_is_asked_for_arrives(const struct way *way)
         { { .tools = list, .tool_count = 2 }, NULL, "\"tools\":[\"a\",\"b\"]" },
         { { .max_turns = 3 }, NULL, "\"max_turns\":3" },
         { { .max_tokens = 4 }, NULL, "\"max_tokens\":4" },
+        { { .max_total_tokens = 5 }, NULL, "\"max_total_tokens\":5" },
+        { { .max_cost = 6 }, NULL, "\"max_cost\":6" },
         { { .cell_ms = 5000 }, NULL, "\"cell_ms\":5000" },
         { { .memory_bytes = 1 << 28 }, NULL, "\"memory_bytes\":268435456" },
         { { .max_attempts = 2 }, NULL, "\"max_attempts\":2" },

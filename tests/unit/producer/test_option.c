@@ -71,6 +71,11 @@ static void numbers_have_units(void **state)
         { "run --memory 512M", 512 << 20 },
         { "run --memory 2G", UINT64_C(2) << 30 },
         { "run --max-turns 12", 12 },
+        { "run --max-total-tokens 90000", 90000 },
+        { "run --max-cost 2", 2000000 },
+        { "run --max-cost 0.05", 50000 },
+        { "run --max-cost 12.345678", 12345678 },
+        { "run --max-cost 1.", 1000000 },
     };
 
     (void)state;
@@ -80,8 +85,8 @@ static void numbers_have_units(void **state)
 
         print_message("%s\n", rows[i].line);
         assert_true(parse(&options, rows[i].line, &err));
-        assert_true(options.deadline_ms + options.memory_bytes +
-                        options.turns ==
+        assert_true(options.deadline_ms + options.memory_bytes + options.turns +
+                        options.total_tokens + options.cost ==
                     rows[i].number);
     }
 }
@@ -107,6 +112,12 @@ static void faults_are_told(void **state)
         { "run --max-turns 257", "257 is more than the limit, 256" },
         { "run --max-turns 1k", "\"1k\" is not a number" },
         { "run --max-turns 18446744073709551616", "is not a number" },
+        { "run --max-cost 0.0000001", "is not an amount of dollars" },
+        { "run --max-cost 0", "\"0\" is not an amount of dollars" },
+        { "run --max-cost $1", "is not an amount of dollars" },
+        { "run --max-cost 1000000000000", "is not an amount of dollars" },
+        { "run --max-cost 1.2.3", "is not an amount of dollars" },
+        { "run --max-cost .5", "is not an amount of dollars" },
         { "run --priority urgent", "\"urgent\" is not high, normal or low" },
     };
 
