@@ -49,6 +49,7 @@ class Invariants:
         self.check_lines(jobs)
         self.check_blobs()
         self.check_sessions()
+        self.check_budgets()
 
     def check_ended(self, id, facts):
         for kind in ("job", "body", "events", "journal"):
@@ -225,6 +226,26 @@ class Invariants:
             for who in self.client.zrange(key, 0, -1):
                 if b"session:" in who:
                     assert (key.rpartition(":")[2], who.decode()) in kept, (key, who)
+
+    def check_budgets(self):
+        """What is held of a budget is held by jobs that go on, and by nobody
+        twice; it lives as long as its period."""
+        held = {}
+        for key in self.keys("job"):
+            facts = self.facts(key.rpartition("job:")[2])
+            if facts.get("reserved"):
+                assert facts["state"] in ONGOING, (key, facts)
+                period, tokens, cost = facts["reserved"].split(":")
+                queue, _, tenant = queue_of(facts)
+                who = f"{queue}/{tenant}", period
+                before = held.get(who, (0, 0))
+                held[who] = before[0] + int(tokens), before[1] + int(cost)
+        for key in self.keys("spent"):
+            assert self.client.pttl(key) != -1, f"{key} lives for ever"
+            row = {k.decode(): int(v) for k, v in self.client.hgetall(key).items()}
+            who = key.rpartition("spent:")[2], str(row.get("period"))
+            there = row.get("held_tokens", 0), row.get("held_cost", 0)
+            assert not row or there == held.get(who, (0, 0)), (key, row, held)
 
     def check_events(self, id, facts):
         """Contiguous; the terminal one is there when the job is, and last."""

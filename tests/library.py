@@ -140,6 +140,23 @@ class Library(Invariants):
     def journal(self, id, epoch, index, record, *events):
         return self.call("journal", id, epoch, index, record, *events)
 
+    def reserve(self, id, epoch, index, record, tokens, cost=0, *events):
+        """True, or why not: setting, unpriced, limit, spent, period, wait."""
+        args = (id, epoch, index, record, "reserve", tokens, cost, *events)
+        got = self.call("spend", *args)
+        return (got[0].decode(), *got[1:]) if isinstance(got, list) else True
+
+    def settle(self, id, epoch, index, record, tokens, cost=0, *events):
+        args = (id, epoch, index, record, "settle", tokens, cost, *events)
+        return self.call("spend", *args)
+
+    def spent(self, tenant="default", queue="default"):
+        """Tokens and cost: spent, and held; None: of no period."""
+        key = f"{self.root}spent:{queue}/{tenant}"
+        names = ("tokens", "cost", "held_tokens", "held_cost")
+        found = self.client.hmget(key, "period", *names)
+        return found[0] and tuple(int(value or 0) for value in found[1:])
+
     def event(self, id, epoch, *events):
         return self.call("event", id, epoch, *events)
 

@@ -362,6 +362,7 @@ void check_places(struct check *check, const char *key, const char *rest)
         { "session:", check_session }, { "idem:", check_expiry },
         { "result:", check_expiry },   { "worker:", check_expiry },
         { "taken:", check_expiry },    { "rate:", check_expiry },
+        { "spent:", check_expiry },
     };
     static const char *const of_jobs[] = { "body:", "journal:", "events:" };
 

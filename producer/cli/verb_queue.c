@@ -9,10 +9,13 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
+enum { MICRO = 1000000 };
+
 static json_t *json_of_queue(const struct quern_queue *queue)
 {
     return json_pack(
-        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I, s:I}",
         "queue", queue->name, "paused", (int)queue->paused, "waiting",
         (json_int_t)queue->waiting, "running", (json_int_t)queue->running,
         "scheduled", (json_int_t)queue->scheduled, "dead",
@@ -22,7 +25,10 @@ static json_t *json_of_queue(const struct quern_queue *queue)
         (json_int_t)queue->tenant_depth, "tenant_running",
         (json_int_t)queue->tenant_running, "tenant_rate",
         (json_int_t)queue->tenant_rate, "tenant_rate_ms",
-        (json_int_t)queue->tenant_rate_ms);
+        (json_int_t)queue->tenant_rate_ms, "tenant_tokens",
+        (json_int_t)queue->tenant_tokens, "tenant_cost",
+        (json_int_t)queue->tenant_cost, "tenant_budget_ms",
+        (json_int_t)queue->tenant_budget_ms);
 }
 
 static void add_row(struct table *table, const struct quern_queue *queue)
@@ -83,6 +89,17 @@ static void say_limit(struct pane *out, const char *what, uint64_t limit)
         pane_printf(out, PLAIN, "%-10s %" PRIu64 " %s\n", "limit", limit, what);
 }
 
+/* "a day", or "in 1h". */
+static const char *budget_time(const struct quern_queue *queue)
+{
+    static char text[40];
+
+    if (queue->tenant_budget_ms == 0)
+        return "a day";
+    snprintf(text, sizeof(text), "in %s", term_time(queue->tenant_budget_ms));
+    return text;
+}
+
 static void show_queue(struct pane *out, const struct quern_queue *queue)
 {
     pane_printf(out, PLAIN, "%-10s %s%s\n", "queue", queue->name,
@@ -105,6 +122,17 @@ static void show_queue(struct pane *out, const struct quern_queue *queue)
         pane_printf(
             out, PLAIN, "%-10s %" PRIu64 " of one tenant in %s (tenant_rate)\n",
             "limit", queue->tenant_rate, term_time(queue->tenant_rate_ms));
+    if (queue->tenant_tokens > 0)
+        pane_printf(out, PLAIN,
+                    "%-10s %" PRIu64
+                    " tokens of one tenant %s (tenant_tokens)\n",
+                    "limit", queue->tenant_tokens, budget_time(queue));
+    if (queue->tenant_cost > 0)
+        pane_printf(out, PLAIN,
+                    "%-10s $%" PRIu64 ".%06" PRIu64
+                    " of one tenant %s (tenant_cost)\n",
+                    "limit", queue->tenant_cost / MICRO,
+                    queue->tenant_cost % MICRO, budget_time(queue));
 }
 
 int verb_queue_stats(struct app *app)

@@ -214,14 +214,19 @@ const struct verb verbs[] = {
           "tenant_rate     starts of one tenant in tenant_rate_ms, so many at "
           "once,\n"
           "                then evenly\n"
+          "tenant_tokens   of models, of one tenant in tenant_budget_ms (a "
+          "day)\n"
+          "tenant_cost     what these may cost, in micro-dollars\n"
           "\n"
           "Of one tenant alone: tenant_running:acme=20. Nothing behind the = "
           "removes a\n"
           "limit. More jobs are refused with 75; what is over its share waits "
-          "its turn.\n"
+          "its turn,\n"
+          "and what is over its budget the next day.\n"
           "\n"
           "  quern queue set default tenant_running=8 tenant_running:acme=32\n"
-          "  quern queue set default tenant_rate=60 tenant_rate_ms=60000\n",
+          "  quern queue set default tenant_rate=60 tenant_rate_ms=60000\n"
+          "  quern queue set default tenant_cost:acme=5000000\n",
       .run = verb_queue_set },
     { .name = "queue purge",
       .words = "NAME",

@@ -33,6 +33,8 @@ struct quern_queue {
     /* Limits that operators have set; 0: none. */
     uint64_t max_depth, tenant_depth, tenant_running;
     uint64_t tenant_rate, tenant_rate_ms; /* so many jobs in so many ms */
+    uint64_t tenant_tokens, tenant_cost;  /* of models, micro-dollars; in */
+    uint64_t tenant_budget_ms;            /* ... so many ms; 0: a day */
 };
 struct quern_queues {
     struct quern_queue *items; /* by name */
@@ -45,7 +47,8 @@ QUERN_API bool quern_queues(struct quern *quern, const char *name,
                             struct quern_error *error);
 
 /* "paused" ("1": jobs are accepted, none starts), "max_depth", "tenant_depth",
- * "tenant_running", "tenant_rate", "tenant_rate_ms"; also of one tenant:
+ * "tenant_running", "tenant_rate", "tenant_rate_ms", "tenant_tokens",
+ * "tenant_cost" (micro-dollars), "tenant_budget_ms"; also of one tenant:
  * "tenant_running:acme". Value "": no more. Errors:
  * bad_field, bad_argument. */
 QUERN_API bool quern_queue_set(struct quern *quern, const char *queue,

@@ -78,6 +78,9 @@ static bool read_settings(struct quern *quern, struct quern_queue *queue,
     queue->tenant_running = reply_field_number(hash, "tenant_running");
     queue->tenant_rate = reply_field_number(hash, "tenant_rate");
     queue->tenant_rate_ms = reply_field_number(hash, "tenant_rate_ms");
+    queue->tenant_tokens = reply_field_number(hash, "tenant_tokens");
+    queue->tenant_cost = reply_field_number(hash, "tenant_cost");
+    queue->tenant_budget_ms = reply_field_number(hash, "tenant_budget_ms");
     return true;
 }
 
@@ -131,9 +134,11 @@ bool quern_queues(struct quern *quern, const char *name,
 /* "tenant_running:acme" is one as "tenant_running" is. */
 static bool is_setting(struct view name)
 {
-    static const char *const names[] = { "paused",       "max_depth",
-                                         "tenant_depth", "tenant_running",
-                                         "tenant_rate",  "tenant_rate_ms" };
+    static const char *const names[] = { "paused",          "max_depth",
+                                         "tenant_depth",    "tenant_running",
+                                         "tenant_rate",     "tenant_rate_ms",
+                                         "tenant_tokens",   "tenant_cost",
+                                         "tenant_budget_ms" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t len = strlen(names[i]);
@@ -154,7 +159,8 @@ static bool check_settings(const struct setting *settings, size_t count,
             return err_set(err, ERR_REJECT, "bad_field",
                            "there is no setting \"%.*s\": paused, max_depth, "
                            "tenant_depth, tenant_running, tenant_rate, "
-                           "tenant_rate_ms",
+                           "tenant_rate_ms, tenant_tokens, tenant_cost, "
+                           "tenant_budget_ms",
                            VIEW_ARG(view_head(settings[i].name, 64)));
     return true;
 }

@@ -35,6 +35,8 @@
  *                                 were not started, by when they came
  *   ROOT running:<queue>/<tenant> set: ids that run; only where a limit is set
  *   ROOT rate:<queue>/<tenant>    string: when the tenant's rate is used up to
+ *   ROOT spent:<queue>/<tenant>   hash: what of its budget the tenant has spent
+ *                                 in this period
  *   ROOT leases:<queue>           sorted set: ids that run, by when their lease
  *                                 ends
  *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and

@@ -94,6 +94,15 @@ void step_add_number(struct command *command, const char *name, uint64_t value)
     command_add_uint(command, value);
 }
 
+void step_add_events(struct command *command, const struct event_text *events,
+                     size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        command_add_text(command, events[i].type);
+        command_add(command, events[i].data);
+    }
+}
+
 void step_add_submit(struct command *command, const struct submit *submit)
 {
     const struct file_ref *files = submit->files.items;

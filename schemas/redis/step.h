@@ -16,6 +16,8 @@ void step_begin_held(struct command *command, const char *function,
 void step_add_pair(struct command *command, const char *name,
                    struct view value);
 void step_add_number(struct command *command, const char *name, uint64_t value);
+void step_add_events(struct command *command, const struct event_text *events,
+                     size_t count);
 /* The pairs of submit that a schedule has as well; body is not among them. */
 void step_add_submit(struct command *command, const struct submit *submit);
 

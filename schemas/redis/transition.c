@@ -204,15 +204,6 @@ bool transition_beaten(const redisReply *reply, struct beaten *beaten,
     return true;
 }
 
-static void add_events(struct command *command, const struct event_text *events,
-                       size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        command_add_text(command, events[i].type);
-        command_add(command, events[i].data);
-    }
-}
-
 void transition_journal(struct command *command, const struct names *names,
                         struct holding holding, uint64_t index,
                         struct view record, const struct event_text *events,
@@ -221,7 +212,7 @@ void transition_journal(struct command *command, const struct names *names,
     step_begin_held(command, "quern_v1_journal", names, holding);
     command_add_uint(command, index);
     command_add(command, record);
-    add_events(command, events, count);
+    step_add_events(command, events, count);
 }
 
 void transition_event(struct command *command, const struct names *names,
@@ -230,7 +221,7 @@ void transition_event(struct command *command, const struct names *names,
 {
     step_begin_held(command, "quern_v1_event", names, holding);
     command_add_uint(command, number);
-    add_events(command, events, count);
+    step_add_events(command, events, count);
 }
 
 /* -------------------------------------------------- the ways out of it */

@@ -213,7 +213,7 @@ def consume(me, admin):
         ears.subscribe(f"{ROOT}control")
         assert ears.get_message(timeout=5)["type"] == "subscribe"
     settings = ("tenant_running", 50, "tenant_rate", 90, "tenant_rate_ms", 1000)
-    admin.transition("queue_set", "default", *settings)
+    admin.transition("queue_set", "default", *settings, "tenant_tokens", 900)
     take = ("take", "c", 60000, 3, 9)
 
     # a job's whole life, in a session, with a file
@@ -227,6 +227,7 @@ def consume(me, admin):
     me.transition("beat", "c", job, epoch)
     for _ in range(2):  # its reply was lost
         me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
+        me.transition("spend", job, epoch, 1, "intent", "reserve", 9, 9)
     me.transition("event", job, epoch, 1, "turn.started", b"\x80")
     me.transition("session_claim", job, epoch, "t/s", 60000)
     save = ("session_save", job, epoch, "t/s")

@@ -90,6 +90,20 @@ def test_limits_are_set_and_removed(quern, jobs):
     quern("submit", "3")
 
 
+def test_budgets_are_set_like_limits(quern, jobs):
+    words = "tenant_tokens=90000 tenant_cost:acme=1 tenant_cost=2500000"
+    said = quern("queue", "set", "default", *words.split())
+    assert "limit      90000 tokens of one tenant a day (tenant_tokens)\n" in said
+    assert "limit      $2.500000 of one tenant a day (tenant_cost)\n" in said
+    said = quern("queue", "set", "default", "tenant_budget_ms=3600000")
+    assert "of one tenant in 60 min 0 s (tenant_cost)" in said
+    (row,) = quern.json("queue", "stats", "default")
+    assert row["tenant_tokens"] == 90000 and row["tenant_cost"] == 2_500_000
+    assert "must be a whole number" in quern(
+        "queue", "set", "default", "tenant_cost=2.5", code=65
+    )
+
+
 def test_a_purge_takes_what_waits_and_leaves_what_runs(quern, jobs):
     for number in range(1200):
         jobs.submit(job_id(number))

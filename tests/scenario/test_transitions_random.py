@@ -77,7 +77,7 @@ class Walk:
 
     def fenced(self, name, args):
         """What a call may not change, its epoch being over; None: it may."""
-        if name not in ("journal", "event", "finish", "release", "wait"):
+        if name not in ("journal", "spend", "event", "finish", "release", "wait"):
             return None
         facts = self.queue.facts(args[0])
         if facts.get("state") == "in_progress" and facts["epoch"] == str(args[1]):
@@ -185,6 +185,13 @@ class Walk:
         index = len(self.queue.records(id))
         self.send("journal", id, epoch, index, b"r%d" % index, "turn.started", b"")
 
+    def spend(self):
+        _, id, epoch = self.some_holding()
+        index, tokens = len(self.queue.records(id)), self.random.randint(0, 60)
+        verb = self.random.choice(("reserve", "settle"))
+        record = b"s%d" % index
+        self.send("spend", id, epoch, index, record, verb, tokens, tokens // 2)
+
     def event(self):
         _, id, epoch = self.some_holding()
         self.send("event", id, epoch, "message.delta", pack(text="x"))
@@ -229,6 +236,7 @@ class Walk:
             self.steal: 1,
             self.beat: 3,
             self.journal: 4,
+            self.spend: 6,
             self.event: 3,
             self.finish: 4,
             self.release: 2,
@@ -276,6 +284,7 @@ def test_any_order_of_calls_leaves_a_sound_partition(server, seed):
     client.flushall()
     walk = Walk(Library(client).load(), seed)
     walk.queue.queue_set(tenant_running=RUNNING, tenant_rate=100, tenant_rate_ms=20)
+    walk.queue.queue_set(tenant_tokens=100, tenant_cost=60, tenant_budget_ms=2000)
     for number in range(STEPS):
         step = walk.step()
         try:

@@ -34,6 +34,7 @@ local function finish_job(job, now, end_, ends)
     local body = failed and job.place ~= "" and body_in_lane(job)
     if body and body ~= "" then redis.call("SET", body_key(job), body) end
     let_blobs_go(job, now, ttl_ms)
+    if job.reserved ~= "" then settle(job) end
     local made_room = pull(job, ends)
     if job.deadline_at > 0 then call("ZREM", root .. "deadlines", job.id) end
     set(job, "state", end_.state)

@@ -15,7 +15,7 @@ local ABSENT = {
     entry = "", place = "", owner = "", cancel_reason = "", blobs = "",
     unique = "", reason = "", approval = "", approval_note = "",
     approval_mark = "", approval_call = "", approval_default = "",
-    approval_until = 0,
+    approval_until = 0, reserved = "",
 }
 local OF_JOB = { __index = ABSENT }
 -- What is asked for while it runs, most often by far.

@@ -81,7 +81,7 @@ local function release(keys, args)
     return job.state
 end
 
-local WAITS = { retry = true, backoff = true, approval = true }
+local WAITS = { retry = true, backoff = true, approval = true, budget = true }
 
 -- id epoch delay_ms reason errors event_data [call [fallback]]. For delay_ms, or
 -- until approve. errors: in a row, the one that it waits for included; zero: it

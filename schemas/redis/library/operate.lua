@@ -174,10 +174,19 @@ end
 
 -- ------------------------------------------------------- settings, figures
 
+local function bad_limit(tenant, value)
+    if tenant and not is_name(tenant) then return "is of no tenant" end
+    return value ~= "" and not number(value)
+        and "must be a whole number, or empty for no limit" or nil
+end
+
 -- What is wrong with it, or nil.
 local function bad_setting(name, value)
     local what, tenant = name:match("^([a-z_]+):(.+)$")
     what = what or name
+    for _, known in ipairs(BUDGETS) do
+        if what == known then return bad_limit(tenant, value) end
+    end
     for i, known in ipairs(SETTINGS) do
         if what == known then
             if tenant and (i <= 2 or not is_name(tenant)) then
@@ -186,8 +195,7 @@ local function bad_setting(name, value)
             if i == 1 and value ~= "" and value ~= "0" and value ~= "1" then
                 return "must be 0 or 1"
             end
-            return value ~= "" and not number(value)
-                and "must be a whole number, or empty for no limit" or nil
+            return bad_limit(tenant, value)
         end
     end
     return "is no setting of a queue"

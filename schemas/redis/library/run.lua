@@ -21,42 +21,6 @@ local function beat(keys, args)
     return answer
 end
 
--- id epoch index record, then pairs of event type and data. Answers the
--- journal's length.
-local function journal(keys, args)
-    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
-    if not job then return refusal end
-    local index, record = number(args[3]), args[4]
-    if not (index and record) then
-        return refuse("BADARG", "journal: index '%s'", args[3] or "")
-    end
-    if #record > MAX_RECORD_BYTES then
-        return refuse("TOOBIG", "record has %d bytes, at most %d",
-            #record, MAX_RECORD_BYTES)
-    end
-    refusal = bad_events(args, 5)
-    if refusal then return refusal end
-
-    local list, length = job.root .. "journal:" .. job.id, 0
-    if has_journal(job) then
-        length = call("LLEN", list)
-    else
-        redis.call("DEL", list) -- of a job of this id whose facts have gone
-    end
-    if length > index and redis.call("LINDEX", list, index) == record then
-        return length -- sent again: it is there, and so are its events
-    end
-    if length ~= index then
-        return refuse("MISPLACED", "record %d of job %s, which has %d",
-            index, job.id, length)
-    end
-    redis.call("RPUSH", list, record)
-    if not job.journal then set(job, "journal", 1) end
-    if #args > 4 then emit_all(job, now_ms(), args, 5) end
-    save(job)
-    return length + 1
-end
-
 -- id epoch [number], then pairs of type and data. Answers the last seq. The
 -- attempt counts its writes: one that comes again has a number that was there.
 local function event(keys, args)
@@ -73,5 +37,4 @@ local function event(keys, args)
 end
 
 register("beat", beat, ALWAYS)
-register("journal", journal, ALWAYS)
 register("event", event, ALWAYS)

@@ -1,0 +1,84 @@
+-- journal.lua - the steps of a conversation are written down, and paid for.
+
+-- The journal's length, if the record may be written at its end; else nil and
+-- the answer: a refusal, or that it is there already, and so are its events.
+local function place_for(job, place, record)
+    local index = number(place)
+    if not (index and record) then
+        return nil, refuse("BADARG", "journal: index '%s'", place or "")
+    end
+    if #record > MAX_RECORD_BYTES then
+        return nil, refuse("TOOBIG", "record has %d bytes, at most %d",
+            #record, MAX_RECORD_BYTES)
+    end
+    local list, length = job.root .. "journal:" .. job.id, 0
+    if has_journal(job) then
+        length = call("LLEN", list)
+    else
+        redis.call("DEL", list) -- of a job of this id whose facts have gone
+    end
+    if length > index and redis.call("LINDEX", list, index) == record then
+        return nil, length
+    end
+    if length ~= index then
+        return nil, refuse("MISPLACED", "record %d of job %s, which has %d",
+            index, job.id, length)
+    end
+    return length
+end
+
+local function write_down(job, record, args, first_event)
+    redis.call("RPUSH", job.root .. "journal:" .. job.id, record)
+    if not job.journal then set(job, "journal", 1) end
+    if #args >= first_event then emit_all(job, now_ms(), args, first_event) end
+    save(job)
+end
+
+-- id epoch index record, then pairs of event type and data. Answers the
+-- journal's length.
+local function journal(keys, args)
+    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
+    refusal = refusal or bad_events(args, 5)
+    if refusal then return refusal end
+    local length, answer = place_for(job, args[3], args[4])
+    if not length then return answer end
+    write_down(job, args[4], args, 5)
+    return length + 1
+end
+
+-- Of a job that runs and whose calls are paid for.
+local SPENDING = {
+    "state", "epoch", "attempts", "seq", "told", "journal", "stream", "queue",
+    "tenant", "reserved",
+}
+
+-- id epoch index record, reserve or settle, tokens, cost (empty: not known),
+-- then pairs as of journal. Answers as journal; or, when the tenant's budget
+-- does not allow it, what bar_of() says, and nothing is written.
+local function spend(keys, args)
+    local verb, tokens, cost = args[5], number(args[6]), number(args[7])
+    if not (tokens and (cost or args[7] == "")
+        and (verb == "reserve" or verb == "settle")) then
+        return refuse("BADARG", "spend: '%s' of '%s' tokens, cost '%s'",
+            verb or "", args[6] or "", args[7] or "")
+    end
+    local job, refusal = held(keys[1], args[1], args[2], SPENDING)
+    refusal = refusal or bad_events(args, 8)
+    if refusal then return refusal end
+    local length, answer = place_for(job, args[3], args[4])
+    if not length then return answer end
+    if verb == "settle" then
+        settle(job, tokens, cost)
+    else
+        local bar = reserve(job, now_ms(), tokens, cost)
+        if bar then
+            save(job)
+            return bar
+        end
+    end
+    write_down(job, args[4], args, 8)
+    return length + 1
+end
+
+register("journal", journal, ALWAYS)
+register("spend", spend, ALWAYS)

@@ -1,0 +1,41 @@
+/* spend.h - a journal's step that a tenant's budget pays for.
+ *
+ * Operators give a tenant a budget for a period (queue_set: tenant_tokens,
+ * tenant_cost, tenant_budget_ms). What a model call may take is reserved in
+ * one step with its model_intent, what it took is settled in one with its
+ * model_reply, or with the note that it came to nothing: so whoever sends the
+ * record again reserves nothing twice, and whoever has lost the job nothing at
+ * all. What was reserved, and never settled, counts as spent: by the next
+ * reservation of the job, or by its end. */
+#ifndef SCHEMAS_REDIS_SPEND_H
+#define SCHEMAS_REDIS_SPEND_H
+
+#include "schemas/redis/transition.h"
+
+enum spend_verb { SPEND_RESERVE, SPEND_SETTLE };
+
+struct spend {
+    int verb; /* enum spend_verb */
+    uint64_t tokens;
+    uint64_t cost; /* micro-dollars */
+    bool priced;   /* the cost is known */
+};
+/* As transition_journal(). */
+void transition_spend(struct command *command, const struct names *names,
+                      struct holding holding, uint64_t index,
+                      struct view record, const struct spend *spend,
+                      const struct event_text *events, size_t count);
+
+/* Why a reservation was refused, and nothing written. */
+struct spend_bar {
+    struct view setting; /* tenant_tokens, tenant_cost; empty: it was not */
+    bool unpriced;       /* the cost is not known, and the budget is money */
+    uint64_t limit;      /* in a period, */
+    uint64_t spent;      /* in this one, with what others have reserved */
+    uint64_t period_ms;
+    uint64_t wait_ms; /* until it may be made; 0: never, it is more than all */
+};
+bool transition_spent(const redisReply *reply, struct spend_bar *bar,
+                      struct err *err);
+
+#endif
