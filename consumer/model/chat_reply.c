@@ -3,6 +3,7 @@
 
 #include "consumer/model/chat.h"
 #include "consumer/model/chat_thought.h"
+#include "consumer/model/price.h"
 #include "consumer/model/reply_draft.h"
 #include "consumer/model/reply_json.h"
 
@@ -87,6 +88,14 @@ static void take_delta(struct reply *reply, const json_t *delta)
         reply_calls_add_legacy(&reply->calls, function);
 }
 
+/* Dollars: OpenRouter says them. */
+static void take_cost(struct reply *reply, const json_t *cost)
+{
+    reply->has_cost = json_is_number(cost) && json_number_value(cost) >= 0;
+    reply->usage.cost =
+        reply->has_cost ? price_micro(json_number_value(cost)) : 0;
+}
+
 /* The last one counts: where several chunks have one, each holds the whole. */
 static void take_usage(struct reply *reply, const json_t *usage)
 {
@@ -102,6 +111,7 @@ static void take_usage(struct reply *reply, const json_t *usage)
     reply->usage.input_tokens = reply_tokens(usage, "prompt_tokens");
     reply->usage.output_tokens = reply_tokens(usage, "completion_tokens");
     reply->usage.cached_tokens = cached;
+    take_cost(reply, json_object_get(usage, "cost"));
 }
 
 /* Only the first of several choices: more than one is never asked for. */

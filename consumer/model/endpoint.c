@@ -175,11 +175,13 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
         return set_wait(&endpoint->total_ms, name, value, err);
     if (strcmp(name, "window") == 0)
         return set_window(endpoint, value, err);
+    if (strcmp(name, "price") == 0)
+        return price_read(&endpoint->price, value, err);
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
             "unknown; there are url, dialect, model, key, key_file, fallback, "
-            "parameters, window, first_byte_ms, idle_ms, total_ms");
+            "parameters, window, price, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
     endpoint->parameters = json_incref(value);

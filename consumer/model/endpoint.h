@@ -3,7 +3,8 @@
  * A job names a model, never a URL or a key. The names come from a JSON file,
  *
  *   {"default": {"url": "https://api.openai.com/v1", "model": "gpt-4o",
- *                "key_file": "/run/secrets/openai"},
+ *                "key_file": "/run/secrets/openai",
+ *                "price": {"input": 2.5, "cached": 1.25, "output": 10}},
  *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
  *                "parameters": {"temperature": 0}, "window": 32768,
  *                "fallback": "default"},
@@ -26,6 +27,7 @@
 
 #include "consumer/model/breaker.h"
 #include "consumer/model/dialect.h"
+#include "consumer/model/price.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -52,6 +54,7 @@ struct model_endpoint {
     bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
     uint64_t window;        /* tokens of a request and its reply; 0: unknown */
+    struct price price;     /* of its tokens */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */
     uint64_t idle_ms;       /* between two pieces of it; 0: default */
     uint64_t total_ms;      /* 0: default */

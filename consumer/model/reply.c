@@ -356,6 +356,7 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
         .text = buf_view(&reply->content),
         .finish_reason = buf_view(&reply->finish_reason),
         .usage = reply->usage,
+        .has_cost = reply->has_cost,
         .truncated = truncated,
         .dropped_calls = truncated ? reply->calls.count : 0,
     };

@@ -39,6 +39,7 @@ struct model_reply {
     struct view finish_reason; /* in the words of chat-completions, or as the
                                 * endpoint wrote it; may be empty */
     struct usage usage;        /* no tokens when the endpoint did not say */
+    bool has_cost;             /* it has said what that cost */
     bool truncated;            /* stopped by its length, or calls cut off */
     size_t dropped_calls;      /* cut-off calls, left out of the message */
 };

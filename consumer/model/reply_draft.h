@@ -50,6 +50,7 @@ struct reply {
     struct reply_thought thought;
     uint64_t max_tokens; /* that the request allowed; 0: not known */
     struct usage usage;
+    bool has_cost; /* the endpoint has said what that cost */
     /* Responses: how much has been said in items that are whole. */
     size_t items, text_settled, reasoning_settled;
     json_t *message; /* made at the end */
