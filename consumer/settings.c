@@ -135,6 +135,11 @@ static const struct setting table[] = {
            "times that the same may come of the same call; 0: any number"),
     NUMBER("max-tokens", "QUERN_MAX_TOKENS", max_tokens, 0, 1 << 20, "0",
            "of a model reply; 0: the endpoint's own bound"),
+    NUMBER("max-total-tokens", "QUERN_MAX_TOTAL_TOKENS", max_total_tokens, 0,
+           1ULL << 53, "0", "of all model calls of a job; 0: no limit"),
+    NUMBER("max-cost", "QUERN_MAX_COST", max_cost, 0, 1ULL << 53, "0",
+           "of these in micro-dollars, by the prices of --models; 0: no "
+           "limit"),
     NUMBER("output-repairs", "QUERN_OUTPUT_REPAIRS", output_repairs, 0, 100,
            "2",
            "answers that do not fit the job's output_schema, each asked for "

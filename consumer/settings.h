@@ -50,6 +50,8 @@ struct settings {
     uint64_t away_ms;
     uint64_t max_turns;
     uint64_t max_tokens;
+    uint64_t max_total_tokens;
+    uint64_t max_cost;
     uint64_t output_repairs; /* see answer.h */
     uint64_t max_attempts;
     uint64_t backoff_ms;

@@ -14,8 +14,7 @@ enum {
     REDIS_MS = 10 * MINUTE_MS, /* Redis may be away for so long */
     FINISH_MS = 60 * MINUTE_MS,
     OTHERS_MS = 25 * 60 * MINUTE_MS, /* after the bounds of what we wait for */
-    MOST_WAIT_MS = 30 * 1000,
-    BLOB_RENEWALS = 24, /* at most, in the time that they live */
+    BLOB_RENEWALS = 24,              /* at most, in the time that they live */
 };
 
 static enum turn step_deciding(struct attempt *attempt);
@@ -43,8 +42,8 @@ static const struct rule {
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
                        TO(PARKING) | STOPS,
                    step_deciding, MINUTE_MS, false },
-    [ASKING] = { "asking", TO(ANSWERING) | PAUSES | STOPS, step_asking,
-                 REDIS_MS, true },
+    [ASKING] = { "asking", TO(ANSWERING) | TO(DECIDING) | PAUSES | STOPS,
+                 step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering",
                     TO(ASKING) | TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
@@ -111,6 +110,8 @@ struct terms attempt_terms(const struct attempt *attempt)
         .endpoint = attempt->endpoint,
         .max_turns = consumer->settings.max_turns,
         .max_tokens = consumer->settings.max_tokens,
+        .max_total_tokens = consumer->settings.max_total_tokens,
+        .max_cost = consumer->settings.max_cost,
         .repeats = consumer->settings.repeats,
         .output_repairs = consumer->settings.output_repairs,
         .approves_code = attempt->toolset->approves_code,
@@ -192,9 +193,7 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
     return AGAIN;
 }
 
-/* Gives up what runs outside. Cells of a session that outlives the job are
- * interrupted; one of the job's own ends with its session. */
-static void drop_work(struct attempt *attempt)
+void attempt_drop_work(struct attempt *attempt)
 {
     bool cell_runs = attempt->state == RUNNING;
     attempt_drop_call(attempt);
@@ -225,7 +224,7 @@ static void act_on_stop(struct attempt *attempt)
     if (attempt->stop == STOP_NONE || attempt->state == ENDED)
         return;
     if (attempt->stop == STOP_LOST) {
-        drop_work(attempt);
+        attempt_drop_work(attempt);
         store_drop(&attempt->store);
         attempt_go(attempt, ENDED);
         return;
@@ -233,7 +232,7 @@ static void act_on_stop(struct attempt *attempt)
     bool ends = attempt->state == SAVING && attempt->stop != STOP_RELEASE;
     if (attempt->state >= FINISHING || ends)
         return;
-    drop_work(attempt);
+    attempt_drop_work(attempt);
     if (attempt->stop == STOP_RELEASE)
         attempt_go(attempt, RELEASING);
     else if (attempt->stop == STOP_CANCEL)
@@ -292,65 +291,6 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why)
     if (attempt->stop < stop)
         attempt->stop = stop;
     return AGAIN; /* and attempt_run() acts on it */
-}
-
-/* Growing, and not the same for all whom one fault has hit. */
-static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
-{
-    const struct job_retry *retry = &attempt->job.retry;
-    uint64_t wait = retry->backoff_ms ? retry->backoff_ms
-                                      : attempt->consumer->settings.backoff_ms;
-    for (uint64_t i = 1; i < tries && wait < MOST_WAIT_MS; i++)
-        wait *= 2;
-    if (wait > MOST_WAIT_MS)
-        wait = MOST_WAIT_MS;
-    return wait - wait / 4 * (uint64_t)(rand() % 256) / 256;
-}
-
-static bool may_try_again(const struct attempt *attempt, const struct err *why,
-                          uint64_t tries)
-{
-    uint64_t wish = attempt->job.retry.max_attempts;
-    uint64_t most = wish ? wish : attempt->consumer->settings.max_attempts;
-    bool late =
-        attempt->deadline_ms != 0 &&
-        attempt_now_ms(attempt) + attempt->wait_ms >= attempt->deadline_ms;
-    return why->kind == ERR_RETRY && tries < most && !late;
-}
-
-bool attempt_is_spent(const struct attempt *attempt, const struct err *why)
-{
-    return !may_try_again(attempt, why, attempt->tries + 1);
-}
-
-enum turn attempt_retry(struct attempt *attempt, const struct err *why,
-                        uint64_t wait_ms, enum attempt_state resume)
-{
-    uint64_t own = next_wait(attempt, attempt->tries + 1);
-    attempt->wait_asked = wait_ms > own;
-    return attempt_wait(attempt, why, wait_ms > own ? wait_ms : own, resume);
-}
-
-enum turn attempt_wait(struct attempt *attempt, const struct err *why,
-                       uint64_t wait_ms, enum attempt_state resume)
-{
-    attempt->tries++;
-    attempt->wait_ms = wait_ms;
-    if (!may_try_again(attempt, why, attempt->tries))
-        return attempt_fail(attempt, why);
-    bool holds = attempt->wait_ms <= attempt->consumer->settings.hold_ms;
-    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",
-             why->code, "why", why->text, "wait_ms",
-             (json_int_t)attempt->wait_ms);
-    attempt->resume = resume;
-    if (!holds)
-        drop_work(attempt);
-    if (!holds && resume == ANSWERING)
-        return attempt_go(attempt, REFUSED);
-    struct event_data data = { .error = result_error_of(why),
-                               .wait_ms = attempt->wait_ms };
-    progress_event(&attempt->progress, "job.retrying", &data);
-    return attempt_go(attempt, holds ? PAUSING : PARKING);
 }
 
 static enum turn end_decided(struct attempt *attempt)
@@ -440,6 +380,9 @@ static void on_journaled(void *owner, const redisReply *reply,
     if (attempt->state >= SAVING) {
         /* Stopped meanwhile: it is not what that state waits for. */
         attempt_written(attempt, reply, why);
+    } else if (reply != NULL && spend_is_barred(attempt, reply)) {
+        attempt->journaled--;
+        attempt_landed(attempt, reply, why);
     } else if (reply != NULL &&
                !conversation_apply(&attempt->conversation,
                                    buf_view(&attempt->record), &err)) {
@@ -454,14 +397,28 @@ static void on_journaled(void *owner, const redisReply *reply,
 void attempt_journal(struct attempt *attempt, const char *type,
                      const struct event_data *data)
 {
+    attempt_journal_spend(attempt, NULL, type, data);
+}
+
+void attempt_journal_spend(struct attempt *attempt, const struct spend *spend,
+                           const char *type, const struct event_data *data)
+{
+    const struct names *names = &attempt->consumer->names;
+    struct holding holding = attempt_holding(attempt);
+    struct view record = buf_view(&attempt->record);
     CLEANUP(buf_finish) struct buf bytes;
     event_data_encode(data, &bytes);
     struct event_text event = { type, buf_view(&bytes) };
+    size_t count = type != NULL;
+    uint64_t index = attempt->journaled++;
     progress_flush(&attempt->progress);
     struct command command;
-    transition_journal(&command, &attempt->consumer->names,
-                       attempt_holding(attempt), attempt->journaled++,
-                       buf_view(&attempt->record), &event, 1);
+    if (spend == NULL)
+        transition_journal(&command, names, holding, index, record, &event,
+                           count);
+    else
+        transition_spend(&command, names, holding, index, record, spend, &event,
+                         count);
     store_commit(&attempt->store, &command, on_journaled, attempt);
     command_finish(&command);
 }

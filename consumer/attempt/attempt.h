@@ -21,11 +21,11 @@
  *
  * ASKING, ANSWERED, CALLING and OBSERVED write the journal: model_intent,
  * model_reply, tool_intent, tool_result; REFUSED that an intent came to
- * nothing. What is to be done next is DECIDING's alone, from the conversation,
- * so an attempt that starts with a journal is in no way special. SAVING writes
- * the session that outlives the job, when it has been used: before the end, so
- * that the next job finds it. A callback records what came and runs the
- * machine. */
+ * nothing, ASKING that none can be made any more, and DECIDING ends then. What
+ * is to be done next is DECIDING's alone, from the conversation, so an attempt
+ * that starts with a journal is in no way special. SAVING writes the session
+ * that outlives the job, when it has been used: before the end, so that the
+ * next job finds it. A callback records what came and runs the machine. */
 #ifndef CONSUMER_ATTEMPT_H
 #define CONSUMER_ATTEMPT_H
 
@@ -37,6 +37,7 @@
 #include "consumer/conversation/decide.h"
 #include "consumer/queue/partition.h"
 #include "consumer/session/session.h"
+#include "schemas/redis/spend.h"
 
 enum attempt_state {
     LOADING,
@@ -95,6 +96,7 @@ struct attempt {
     uint64_t started_ms;  /* the loop's clock */
     uint64_t renewed_ms;  /* when blobs were, since the start; 0: not yet */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
+    bool is_patient;      /* it is not the job's own: waiting outside is free */
     struct buf body;
     struct buf *records; /* of the journal it began with */
     size_t record_count;
@@ -111,7 +113,12 @@ struct attempt {
     struct toolset *toolset; /* as it was when the attempt began */
     json_t *tools;
     struct model_call *call;
-    struct asked_for asked_for; /* by it */
+    struct decided decided; /* what it asks, and what that may take */
+    struct spend spent;     /* what it took */
+    /* By the tenant's budget: why, and for how long; 0: for good. */
+    bool barred;
+    struct err bar;
+    uint64_t bar_ms;
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
     bool asks_endpoint;       /* its breaker waits for what comes of it */
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
@@ -120,7 +127,8 @@ struct attempt {
     uint64_t asked_ms;
     uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;
-    bool wait_asked;           /* by who failed, not of our own accord */
+    struct view wait_reason;   /* retry: who failed has asked for it; backoff,
+                                  budget */
     enum attempt_state resume; /* where PAUSING goes back to */
 
     struct session session;
@@ -177,15 +185,21 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next);
 enum turn attempt_complete(struct attempt *attempt);
 /* Ends the job with that error. */
 enum turn attempt_fail(struct attempt *attempt, const struct err *why);
-/* The same step again after a while, here or when the queue brings the job
- * back; or attempt_fail() when the error is not of that kind, or tried often
- * enough. wait_ms: at least. */
+/* Gives up what runs outside. Cells of a session that outlives the job are
+ * interrupted; one of the job's own ends with its session. */
+void attempt_drop_work(struct attempt *attempt);
+
+/* retry.c. The same step again after a while, here or when the queue brings the
+ * job back; or attempt_fail() when the error is not of that kind, or tried
+ * often enough. wait_ms: at least. */
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume);
 
-/* The same after exactly so long. */
-enum turn attempt_wait(struct attempt *attempt, const struct err *why,
-                       uint64_t wait_ms, enum attempt_state resume);
+/* The same after exactly so long, which is no failure of the job: it is not
+ * counted as a try. Only its deadline ends it. */
+enum turn attempt_rest(struct attempt *attempt, const struct err *why,
+                       uint64_t wait_ms, struct view reason,
+                       enum attempt_state resume);
 /* attempt_retry() would fail: it was tried often enough, or time is up. */
 bool attempt_is_spent(const struct attempt *attempt, const struct err *why);
 /* The request that runs is given up. turn.c */
@@ -207,6 +221,10 @@ bool attempt_compose(struct attempt *attempt, const struct record *record);
  * and the conversation has taken the record. */
 void attempt_journal(struct attempt *attempt, const char *type,
                      const struct event_data *data);
+/* The same of a record that the tenant's budget pays for. Without a type there
+ * is no event. */
+void attempt_journal_spend(struct attempt *attempt, const struct spend *spend,
+                           const char *type, const struct event_data *data);
 /* Of tool.started, for the call that runs. */
 struct event_data attempt_started(const struct attempt *attempt);
 /* use.c, use_code.c, use_model.c: tools other than Python. */
@@ -219,6 +237,17 @@ void use_rerun(struct attempt *attempt, struct view call);
 /* Nobody waits for them any more. */
 void uses_drop(struct attempt *attempt);
 void uses_finish(struct attempt *attempt);
+
+/* spend.c */
+struct spend spend_reserve(const struct attempt *attempt);
+struct usage spend_usage(const struct attempt *attempt,
+                         const struct model_reply *reply);
+struct spend spend_settle(const struct attempt *attempt,
+                          const struct usage *usage);
+/* The answer to a reservation, into attempt->barred; then it waits, or fails.
+ */
+bool spend_is_barred(struct attempt *attempt, const redisReply *reply);
+enum turn spend_wait(struct attempt *attempt);
 
 /* For writes that only matter when they are refused. */
 store_done attempt_written;

@@ -148,8 +148,7 @@ enum turn step_parking(struct attempt *attempt)
     struct wait wait = { .holding = attempt_holding(attempt),
                          .delay_ms = attempt->wait_ms,
                          .errors = attempt->tries,
-                         .reason = attempt->wait_asked ? VIEW("retry")
-                                                       : VIEW("backoff") };
+                         .reason = attempt->wait_reason };
     struct command command;
     if (attempt->asked_about != NULL)
         wait = approval_wait(attempt);

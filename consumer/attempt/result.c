@@ -123,7 +123,7 @@ static void collect(struct writing *writing)
         as_text(&writing->arena, conversation_answer(conversation));
     result->session = job->session;
     result->metadata = job->metadata;
-    result->usage = conversation->usage;
+    result->usage = spending_total(&conversation->spending);
     result->timings.model = conversation->model_ms;
     result->timings.tools = conversation->tools_ms;
     writing->messages = conversation->messages;

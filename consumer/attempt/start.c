@@ -57,6 +57,7 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
         left = since(started->deadline_at, started->now);
     attempt->deadline_ms = attempt->started_ms + left;
     attempt->toolset = toolset_hold(consumer->toolset);
+    attempt->is_patient = started->deadline_at == 0;
     attempt->body = buf_copy(started->body);
     keep_journal(attempt, started);
     struct progress_setup setup = {
@@ -129,6 +130,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
     attempt->known = true;
     uint64_t own = job->limits.deadline_ms;
     if (own != 0) {
+        attempt->is_patient = false;
         uint64_t left = own > attempt->age_ms ? own - attempt->age_ms : 0;
         uint64_t until = attempt->started_ms + left;
         if (until < attempt->deadline_ms)
@@ -140,7 +142,10 @@ static bool read_job(struct attempt *attempt, struct err *err)
         return true;
     attempt->endpoint =
         endpoints_take(&attempt->consumer->endpoints, job->model, err);
-    return attempt->endpoint != NULL;
+    if (attempt->endpoint == NULL)
+        return false;
+    struct terms terms = attempt_terms(attempt);
+    return decide_may_ask(&attempt->conversation, &terms, err);
 }
 
 static bool read_journal(struct attempt *attempt, struct err *err)
@@ -201,7 +206,7 @@ static enum turn cannot_load(struct attempt *attempt, const struct err *why)
 {
     uint64_t wait_ms = attempt->consumer->settings.hold_ms + 1;
     bool passes = strcmp(why->code, "tool_unavailable") == 0;
-    return passes ? attempt_wait(attempt, why, wait_ms, LOADING)
+    return passes ? attempt_retry(attempt, why, wait_ms, LOADING)
                   : attempt_fail(attempt, why);
 }
 

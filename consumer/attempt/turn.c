@@ -42,10 +42,11 @@ static void compose_reply(struct attempt *attempt,
         .turn = next_turn(attempt),
         .message = view_of(message),
         .finish_reason = view_head(reply->finish_reason, MAX_NAME_BYTES),
-        .usage = reply->usage,
+        .usage = spend_usage(attempt, reply),
+        .model = view_of(attempt->endpoint->name),
         .ms = attempt_now_ms(attempt) - attempt->asked_ms,
     };
-    record.usage.model_calls = 1;
+    attempt->spent = spend_settle(attempt, &record.usage);
     if (reply->dropped_calls > 0)
         record.observation = view_of(prompt_cut);
     attempt_compose(attempt, &record);
@@ -99,20 +100,20 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 
 /* ----------------------------------------------------------------- asking */
 
-static bool make_call(struct attempt *attempt, struct err *err)
+static bool make_call(struct attempt *attempt, enum ask_kind kind,
+                      struct err *err)
 {
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);
-    struct model_request request;
-    if (!decide_request(&attempt->conversation, &terms, attempt->squeezing,
-                        &attempt->asked_for, &request, err))
-        return false;
-    attempt->call = model_call_new(attempt->consumer->http, attempt->endpoint,
-                                   &request, events, attempt, err);
-    json_decref(attempt->asked_for.messages);
-    attempt->asked_for.messages = NULL;
+    struct decided *decided = &attempt->decided;
+    if (decide_request(&attempt->conversation, &terms, kind, decided, err))
+        attempt->call =
+            model_call_new(attempt->consumer->http, attempt->endpoint,
+                           &decided->request, events, attempt, err);
+    json_decref(decided->asked.messages);
+    decided->asked.messages = NULL;
     return attempt->call != NULL;
 }
 
@@ -127,8 +128,12 @@ static bool fall_back(struct attempt *attempt, const char *why)
         name == NULL
             ? NULL
             : endpoints_take(&consumer->endpoints, view_of(name), NULL);
-    if (next == NULL)
+    struct terms terms = attempt_terms(attempt);
+    terms.endpoint = next;
+    if (next == NULL || !decide_may_ask(&attempt->conversation, &terms, NULL)) {
+        endpoint_free(next);
         return false;
+    }
     log_line("model.fallback", "{s:s, s:s, s:s, s:s}", "job", attempt->id,
              "from", attempt->endpoint->name, "to", name, "why", why);
     endpoint_free(attempt->endpoint);
@@ -159,50 +164,83 @@ static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
             "model %s: it is left alone for %llu ms, after failures or because "
             "it has asked for that",
             attempt->endpoint->name, (unsigned long long)wait_ms);
-    attempt->wait_asked = true;
-    return attempt_wait(attempt, &why, wait_ms, resume);
+    return attempt_rest(attempt, &why, wait_ms, VIEW("retry"), resume);
 }
 
 /* The terms only where they are news: most turns have those of the last. */
-static bool compose_intent(struct attempt *attempt)
+static bool compose_asking(struct attempt *attempt, struct record *record)
 {
     const struct conversation *conversation = &attempt->conversation;
     struct terms terms = attempt_terms(attempt);
     CLEANUP(buf_finish) struct buf text;
-    struct record intent = {
-        .kind = RECORD_MODEL_INTENT,
-        .attempt = attempt->number,
-        .turn = next_turn(attempt),
-        .last = view_of(decide_last(conversation, &terms)),
-        .kept = attempt->asked_for.kept,
-        .tokens = attempt->asked_for.tokens,
-        .hash = view_of(model_call_hash(attempt->call)),
-    };
+    record->kind = RECORD_MODEL_INTENT;
+    record->attempt = attempt->number;
+    record->turn = next_turn(attempt);
     terms_write(&terms, conversation, &text);
     if (!view_equal(buf_view(&text), conversation->terms))
-        intent.terms = buf_view(&text);
-    return attempt_compose(attempt, &intent);
+        record->terms = buf_view(&text);
+    return attempt_compose(attempt, record);
+}
+
+/* What does not fit into a limit is no fault: the job has its best answer. */
+static enum turn write_limit(struct attempt *attempt)
+{
+    const struct event_data data = { 0 };
+    struct record record = { .last = view_of(attempt->decided.plan.limit),
+                             .failed = true };
+    attempt_drop_call(attempt);
+    if (!compose_asking(attempt, &record))
+        return AGAIN;
+    attempt_journal(attempt, NULL, &data);
+    return WAIT;
+}
+
+static enum turn write_intent(struct attempt *attempt)
+{
+    const struct decided *decided = &attempt->decided;
+    struct record record = {
+        .last = view_of(decided->last),
+        .model = view_of(attempt->endpoint->name),
+        .reserved = decided->plan.reserved,
+        .cost = decided->plan.cost,
+        .kept = decided->asked.kept,
+        .tokens = decided->asked.tokens,
+        .hash = view_of(model_call_hash(attempt->call)),
+    };
+    if (!compose_asking(attempt, &record))
+        return AGAIN;
+    struct event_data data = { .turn = next_turn(attempt) };
+    const struct spend spend = spend_reserve(attempt);
+    attempt_journal_spend(attempt, &spend, "turn.started", &data);
+    return WAIT;
+}
+
+/* The step is in the journal, or was refused. */
+static enum turn asked(struct attempt *attempt)
+{
+    if (!attempt->decided.plan.fits)
+        return attempt_go(attempt, DECIDING);
+    if (attempt->barred)
+        return spend_wait(attempt);
+    attempt->squeezing = false;
+    return attempt_go(attempt, ANSWERING);
 }
 
 enum turn step_asking(struct attempt *attempt)
 {
     struct err err;
     if (attempt->landed)
-        return attempt_go(attempt, ANSWERING);
+        return asked(attempt);
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
     uint64_t wait_ms = find_endpoint(attempt);
     if (wait_ms > 0)
         return wait_for_endpoint(attempt, wait_ms, ASKING);
-    if (!make_call(attempt, &err))
-        return attempt_fail(attempt, &err);
-    attempt->squeezing = false;
-    if (!compose_intent(attempt))
-        return AGAIN;
-    struct event_data data = { .turn = next_turn(attempt) };
-    attempt_journal(attempt, "turn.started", &data);
-    return WAIT;
+    if (make_call(attempt, attempt->squeezing ? ASK_LESS : ASK_NEXT, &err))
+        return write_intent(attempt);
+    return attempt->decided.plan.fits ? attempt_fail(attempt, &err)
+                                      : write_limit(attempt);
 }
 
 /* Another request, and so another intent: after a note that the last one came
@@ -232,7 +270,7 @@ enum turn step_answering(struct attempt *attempt)
             return wait_for_endpoint(attempt, wait_ms, ANSWERING);
         if (attempt->endpoint != before)
             return ask_anew(attempt, false);
-        if (attempt->call == NULL && !make_call(attempt, &err))
+        if (attempt->call == NULL && !make_call(attempt, ASK_AGAIN, &err))
             return attempt_fail(attempt, &err);
         attempt->asked_ms = attempt_now_ms(attempt);
         model_call_start(attempt->call);
@@ -268,13 +306,15 @@ enum turn step_answered(struct attempt *attempt)
     attempt->begun = true;
     struct event_data data = { .turn = next_turn(attempt),
                                .text = buf_view(&attempt->said) };
-    attempt_journal(attempt, "message.completed", &data);
+    attempt_journal_spend(attempt, &attempt->spent, "message.completed", &data);
     return WAIT;
 }
 
 /* The next attempt knows then that this request was not paid for. */
 enum turn step_refused(struct attempt *attempt)
 {
+    if (attempt->landed && attempt->resume == SAVING)
+        return attempt_fail(attempt, &attempt->failure.why);
     if (attempt->landed)
         return attempt_go(attempt,
                           attempt->resume == ASKING ? ASKING : PARKING);
@@ -289,7 +329,10 @@ enum turn step_refused(struct attempt *attempt)
         return AGAIN;
     struct event_data data = { .error = result_error_of(&attempt->failure.why),
                                .wait_ms = attempt->wait_ms };
-    attempt_journal(attempt, "job.retrying", &data);
+    const struct spend nothing = { .verb = SPEND_SETTLE, .priced = true };
+    attempt_journal_spend(attempt, &nothing,
+                          attempt->resume == SAVING ? NULL : "job.retrying",
+                          &data);
     return WAIT;
 }
 

@@ -76,6 +76,27 @@ static uint64_t in_our_tokens(const struct conversation *conversation,
     return counted * 2 < ours ? tokens * 2 : tokens * ours / counted;
 }
 
+/* The other way round: what it has counted once, and what has come since. */
+static uint64_t in_their_tokens(const struct conversation *conversation,
+                                uint64_t tokens)
+{
+    uint64_t counted = conversation->counted, ours = conversation->estimated;
+    if (counted == 0 || ours == 0)
+        return tokens;
+    uint64_t known = tokens > ours ? ours : tokens;
+    uint64_t added = tokens - known;
+    uint64_t grown = counted > 4 * ours ? 4 * added : added * counted / ours;
+    return known * counted / ours + grown;
+}
+
+static void ask_for_answer(struct asked_for *out)
+{
+    json_t *message =
+        json_pack("{s:s, s:s}", "role", "user", "content", prompt_last);
+    out->tokens += window_tokens(message);
+    json_array_append_new(out->messages, message);
+}
+
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
                struct asked_for *out, struct err *err)
 {
@@ -101,7 +122,9 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
             .tokens = fixed + tokens_from(all, kept),
         };
     if (good && ask->last)
-        add_text(out->messages, "user", view_of(prompt_last));
+        ask_for_answer(out);
+    if (good)
+        out->expected = in_their_tokens(conversation, out->tokens);
     json_decref(all);
     return good ||
            err_set(err, ERR_REJECT, "model_context",

@@ -16,9 +16,10 @@ struct ask {
 };
 
 struct asked_for {
-    json_t *messages; /* a new reference */
-    size_t kept;      /* see window_cut() */
-    uint64_t tokens;  /* our estimate, as it is */
+    json_t *messages;  /* a new reference */
+    size_t kept;       /* see window_cut() */
+    uint64_t tokens;   /* our estimate, as it is */
+    uint64_t expected; /* the same, as the endpoint will count */
 };
 
 /* The instructions' language: that of the first message of the user, so that

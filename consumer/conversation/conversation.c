@@ -76,6 +76,7 @@ void conversation_finish(struct conversation *conversation)
     free(conversation->results);
     free(conversation->deeds);
     free(conversation->inner);
+    spending_finish(&conversation->spending);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
 }
@@ -122,7 +123,6 @@ static bool apply_reply(struct conversation *conversation,
                        conversation->records);
     }
     conversation->turn++;
-    conversation->asked = false;
     struct asked asked = calls_of_reply(conversation, message, record);
     bool idle = asked.notice.len > 0;
     if (conversation->call_count > 0 ||
@@ -141,11 +141,9 @@ static bool apply_reply(struct conversation *conversation,
     if (conversation->over && !conversation->cut)
         check_answer(conversation);
     conversation->model_ms += record->ms;
+    conversation->estimated = conversation->sent;
     conversation->counted = record->usage.input_tokens;
-    conversation->usage.input_tokens += record->usage.input_tokens;
-    conversation->usage.output_tokens += record->usage.output_tokens;
-    conversation->usage.cached_tokens += record->usage.cached_tokens;
-    conversation->usage.model_calls += record->usage.model_calls;
+    spending_reply(&conversation->spending, record);
     return true;
 }
 
@@ -299,22 +297,34 @@ static bool apply_tool(struct conversation *conversation,
     return true;
 }
 
+/* A request that does not fit into what is left is not made, nor another one.
+ * What may be under way counts. */
+static void apply_limit(struct conversation *conversation,
+                        const struct record *record)
+{
+    conversation->over = conversation->spent = true;
+    conversation->last = record->last;
+}
+
 /* A second intent: what became of the first one is not known. A refusal says
  * that it came to nothing, and nothing about what is sent. */
 static void apply_intent(struct conversation *conversation,
                          const struct record *record)
 {
-    if (record->failed) {
-        conversation->asked = false;
-        return;
-    }
-    conversation->usage.repeated_calls += conversation->asked;
-    conversation->asked = true;
-    conversation->last = record->last;
     if (record->terms.len > 0)
         conversation->terms = record->terms;
+    if (record->failed && record->last.len > 0) {
+        apply_limit(conversation, record);
+        return;
+    }
+    if (record->failed) {
+        spending_refuse(&conversation->spending);
+        return;
+    }
+    spending_ask(&conversation->spending, record);
+    conversation->last = record->last;
     conversation->kept = (size_t)record->kept;
-    conversation->estimated = record->tokens;
+    conversation->sent = record->tokens;
 }
 
 bool conversation_apply(struct conversation *conversation, struct view bytes,

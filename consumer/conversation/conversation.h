@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "consumer/conversation/brake.h"
+#include "consumer/conversation/spending.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
@@ -56,9 +57,9 @@ struct conversation {
     size_t given;       /* of them came with the job */
     size_t records;     /* of the journal: the index of the next one */
     uint64_t turn;      /* replies so far */
-    bool asked;         /* the last record is a model_intent that may be paid */
-    bool over;          /* the last reply is the answer */
-    bool cut;           /* ... and stopped by its length */
+    bool over;          /* the last reply is the answer, */
+    bool cut;           /* stopped by its length; */
+    bool spent;         /* or no other can be asked for: see last */
     const struct call *aborted; /* where a person has ended it */
     size_t idle;        /* replies in a row of which nothing could be done */
     struct view answer; /* of the last reply, when there is nothing to do */
@@ -74,13 +75,15 @@ struct conversation {
     size_t result_count;
     struct view final;   /* by the code of the call that runs: JSON */
     struct view terms;   /* of the last intent that had any: JSON */
-    struct view last;    /* why an answer was asked for; empty: it was not */
+    struct view last;    /* why an answer was asked for, or could not be; empty:
+                            it was not */
     struct inner *inner; /* calls that code made, in order */
     size_t inner_count;
     size_t kept;        /* of what was sent last, see window_cut() */
-    uint64_t estimated; /* tokens of it, */
+    uint64_t sent;      /* tokens of it, estimated */
+    uint64_t estimated; /* those of the last one that was answered, */
     uint64_t counted;   /* and as the endpoint counts; 0: it did not say */
-    struct usage usage;
+    struct spending spending;
     uint64_t model_ms, tools_ms;
 };
 

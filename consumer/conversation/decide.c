@@ -23,45 +23,6 @@ bool decide_job(struct job *job, struct view id, struct view body,
                    VIEW_ARG(job->id), VIEW_ARG(id));
 }
 
-/* ----------------------------------------------------------------- asking */
-
-const char *decide_last(const struct conversation *conversation,
-                        const struct terms *terms)
-{
-    uint64_t wish = conversation->job->limits.max_turns;
-    if (conversation->turn >= terms_least(wish, terms->max_turns))
-        return "turn_limit";
-    if (brake_before(conversation->deeds, conversation->result_count, 0,
-                     terms->repeats) == BRAKE_LAST)
-        return "loop";
-    return "";
-}
-
-bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, bool squeeze,
-                    struct asked_for *asked, struct model_request *request,
-                    struct err *err)
-{
-    const struct ask ask = {
-        .prompts = terms->prompts,
-        .functions = terms->functions,
-        .tools = terms->tools,
-        .window = terms->endpoint->window,
-        .last = *decide_last(conversation, terms) != '\0',
-        .squeeze = squeeze,
-    };
-    if (!ask_write(conversation, &ask, asked, err))
-        return false;
-    *request = (struct model_request){
-        .messages = asked->messages,
-        .tools = terms->tools,
-        .last = ask.last,
-        .max_tokens = terms_least(conversation->job->limits.max_tokens,
-                                  terms->max_tokens),
-    };
-    return true;
-}
-
 /* ----------------------------------------------------------------- ending */
 
 static void why_of_cell(size_t number, const struct cell *cell, struct err *why)
@@ -78,11 +39,18 @@ static void why_of_cell(size_t number, const struct cell *cell, struct err *why)
                 cell_status_names[cell->status]);
 }
 
+static bool is_limit(struct view code)
+{
+    return view_is(code, "token_limit") || view_is(code, "cost_limit");
+}
+
 /* With the answer that was asked for. */
 static void why_of_last(const struct conversation *conversation,
                         const struct terms *terms, struct err *why)
 {
-    if (view_is(conversation->last, "loop"))
+    if (is_limit(conversation->last))
+        decide_why_spent(conversation, terms, why);
+    else if (view_is(conversation->last, "loop"))
         err_set(why, ERR_REJECT, "loop",
                 "the model went round in circles: the same, with the same "
                 "outcome, more than %llu times",

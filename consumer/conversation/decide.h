@@ -7,6 +7,7 @@
 #define CONSUMER_DECIDE_H
 
 #include "consumer/conversation/ask.h"
+#include "consumer/conversation/budget.h"
 #include "consumer/conversation/terms.h"
 #include "consumer/model/model.h"
 
@@ -15,17 +16,38 @@
 bool decide_job(struct job *job, struct view id, struct view body,
                 struct arena *arena, struct err *err);
 
-/* Why the next turn is to be an answer, a code; "": it need not be. */
-const char *decide_last(const struct conversation *conversation,
-                        const struct terms *terms);
+/* -------- decide_request.c */
 
-/* The request of the next turn. asked: what is sent of the conversation;
- * request borrows its messages, which the caller lets go. squeeze: see
- * ask.h. Error: model_context. */
+/* Whether the terms' endpoint may be asked at all: a limit on money needs a
+ * price. Error: bad_field. */
+bool decide_may_ask(const struct conversation *conversation,
+                    const struct terms *terms, struct err *err);
+
+enum ask_kind {
+    ASK_NEXT,  /* what was asked before, and not answered, counts */
+    ASK_LESS,  /* that was too long: see squeeze in ask.h */
+    ASK_AGAIN, /* the same: it has come to nothing */
+};
+
+/* The request of the next turn. */
+struct decided {
+    struct asked_for asked;       /* what is sent of the conversation */
+    struct model_request request; /* borrows its messages */
+    struct budget_plan plan;      /* what it may take */
+    const char *last; /* why it asks for an answer, a code; "": it does not */
+};
+
+/* The caller lets decided->asked.messages go, whatever has come. Errors:
+ * model_context; with decided->plan.fits false not even an answer can be asked
+ * for: token_limit, cost_limit. */
 bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, bool squeeze,
-                    struct asked_for *asked, struct model_request *request,
-                    struct err *err);
+                    const struct terms *terms, enum ask_kind kind,
+                    struct decided *decided, struct err *err);
+/* That error, of a conversation that has ended with it. */
+void decide_why_spent(const struct conversation *conversation,
+                      const struct terms *terms, struct err *why);
+
+/* -------- decide.c */
 
 /* conversation_next(); but no other answer is asked for, after so many that
  * were not of the form that the job names. */

@@ -90,8 +90,16 @@ static void add_endpoint(json_t *json, const struct model_endpoint *endpoint)
                         json_integer((json_int_t)endpoint->quirks));
     json_object_set_new(json, "window",
                         json_integer((json_int_t)endpoint->window));
+    if (endpoint->price.known)
+        json_object_set_new(json, "price", price_write(&endpoint->price));
     if (endpoint->parameters != NULL)
         add_parameters(json, endpoint->parameters);
+}
+
+static void add_limit(json_t *json, const char *name, uint64_t limit)
+{
+    if (limit > 0)
+        json_object_set_new(json, name, json_integer((json_int_t)limit));
 }
 
 static int write_piece(const char *data, size_t len, void *owner)
@@ -120,6 +128,8 @@ void terms_write(const struct terms *terms,
     json_object_set_new(json, "approval_default",
                         json_string(terms->approval_default));
     buf_init(out, MAX_TERMS_BYTES);
+    add_limit(json, "max_total_tokens", terms->max_total_tokens);
+    add_limit(json, "max_cost", terms->max_cost);
     add_endpoint(json, terms->endpoint);
     json_dump_callback(json, write_piece, out, JSON_COMPACT);
     if (!buf_ok(out))
@@ -140,6 +150,20 @@ const struct tool *terms_tool(const struct terms *terms, const struct job *job,
     err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%.*s\"",
             VIEW_ARG(view_head(name, 64)));
     return NULL;
+}
+
+struct budget terms_budget(const struct terms *terms,
+                           const struct conversation *conversation)
+{
+    const struct job_limits *limits = &conversation->job->limits;
+    const struct usage *usage = &conversation->spending.usage;
+    return (struct budget){
+        .max_tokens =
+            terms_least(limits->max_total_tokens, terms->max_total_tokens),
+        .max_cost = terms_least(limits->max_cost, terms->max_cost),
+        .tokens = usage_tokens(usage),
+        .cost = usage->cost,
+    };
 }
 
 uint64_t terms_least(uint64_t wish, uint64_t most)

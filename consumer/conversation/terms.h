@@ -6,6 +6,7 @@
 #ifndef CONSUMER_TERMS_H
 #define CONSUMER_TERMS_H
 
+#include "consumer/conversation/budget.h"
 #include "consumer/conversation/conversation.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/model/endpoint.h"
@@ -18,6 +19,7 @@ struct terms {
     struct view functions; /* stubs of what code may call; CodeAct mode */
     const struct model_endpoint *endpoint; /* NULL: no model is asked */
     uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
+    uint64_t max_total_tokens, max_cost; /* likewise; 0: no limit */
     uint64_t repeats;
     uint64_t output_repairs;      /* answers that are not of the form */
     bool approves_code;           /* a person must; of other tools, they say */
@@ -34,6 +36,10 @@ void terms_write(const struct terms *terms,
 /* The tool of that name, if the job may use it. Error: unknown_tool. */
 const struct tool *terms_tool(const struct terms *terms, const struct job *job,
                               struct view name, struct err *err);
+
+/* What the conversation may use up, and has, what is under way not included. */
+struct budget terms_budget(const struct terms *terms,
+                           const struct conversation *conversation);
 
 /* least() of what a job wishes and what it may have at the most; 0: that is not
  * said. */

@@ -60,6 +60,12 @@ bool price_read(struct price *price, const json_t *json, struct err *err)
     return true;
 }
 
+json_t *price_write(const struct price *price)
+{
+    return json_pack("{s:f, s:f, s:f}", "input", price->input, "cached",
+                     price->cached, "output", price->output);
+}
+
 /* Up, but for what only counting in twos has made of it. */
 static uint64_t whole(double micro)
 {

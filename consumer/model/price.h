@@ -19,6 +19,9 @@ struct price {
  * Error: bad_setting. */
 bool price_read(struct price *price, const json_t *json, struct err *err);
 
+/* The other way round. */
+json_t *price_write(const struct price *price);
+
 /* Micro-dollars; cached: of the input. */
 uint64_t price_of(const struct price *price, uint64_t input, uint64_t cached,
                   uint64_t output);

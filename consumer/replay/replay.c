@@ -135,7 +135,7 @@ static bool is_placed(const struct replay *replay, const struct record *record)
     case RECORD_MODEL_INTENT:
         return next == NEXT_ASK;
     case RECORD_MODEL_REPLY:
-        return next == NEXT_ASK && conversation->asked;
+        return next == NEXT_ASK && conversation->spending.asked;
     case RECORD_APPROVAL:
         return is_asked(replay, record);
     case RECORD_TOOL_INTENT:

@@ -5,24 +5,22 @@
 
 /* A request as it would be sent. */
 struct built {
-    struct asked_for asked;
+    struct decided decided;
     struct buf body;
     char hash[65];
-    const char *last;
     struct err why; /* kind ERR_NONE: it could be made */
 };
 
 static void build(struct built *built, const struct conversation *conversation,
-                  const struct terms *terms, bool squeeze)
+                  const struct terms *terms, enum ask_kind kind)
 {
-    struct model_request request;
-    *built = (struct built){ .last = decide_last(conversation, terms) };
-    if (decide_request(conversation, terms, squeeze, &built->asked, &request,
-                       &built->why) &&
-        model_body_make(&built->body, built->hash, terms->endpoint, &request,
-                        &built->why))
+    struct decided *decided = &built->decided;
+    *built = (struct built){ 0 };
+    if (decide_request(conversation, terms, kind, decided, &built->why) &&
+        model_body_make(&built->body, built->hash, terms->endpoint,
+                        &decided->request, &built->why))
         built->why.kind = ERR_NONE;
-    json_decref(built->asked.messages);
+    json_decref(decided->asked.messages);
 }
 
 static void built_finish(struct built *built)
@@ -40,9 +38,16 @@ static json_t *built_body(const struct built *built)
 static bool is_same(const struct built *built, const struct record *record,
                     bool hidden)
 {
-    return built->why.kind == ERR_NONE && view_is(record->last, built->last) &&
-           record->kept == built->asked.kept &&
-           record->tokens == built->asked.tokens &&
+    const struct decided *decided = &built->decided;
+    if (record->failed) /* as nothing more was left */
+        return !decided->plan.fits &&
+               view_is(record->last, decided->plan.limit);
+    return built->why.kind == ERR_NONE &&
+           view_is(record->last, decided->last) &&
+           record->kept == decided->asked.kept &&
+           record->tokens == decided->asked.tokens &&
+           record->reserved == decided->plan.reserved &&
+           record->cost == decided->plan.cost &&
            (hidden || view_is(record->hash, built->hash));
 }
 
@@ -53,11 +58,11 @@ static bool build_same(struct built *built, const struct replay *replay,
 {
     const struct conversation *conversation = &replay->conversation;
     bool hidden = replay->today.hidden;
-    build(built, conversation, terms, false);
+    build(built, conversation, terms, ASK_NEXT);
     if (is_same(built, record, hidden) || !replay->refused)
         return is_same(built, record, hidden);
     struct built less;
-    build(&less, conversation, terms, true);
+    build(&less, conversation, terms, ASK_LESS);
     if (!is_same(&less, record, hidden)) {
         built_finish(&less);
         return false;
@@ -79,14 +84,22 @@ static json_t *messages_of(const json_t *all, size_t count)
     return some;
 }
 
-/* Behind the request: that says most to people. */
-static void put_rest(json_t *step, struct view last, uint64_t kept,
-                     uint64_t tokens, struct view hash)
+static void put_number(json_t *step, const char *name, uint64_t number)
 {
-    json_object_set_new(step, "last", replay_text(last));
-    json_object_set_new(step, "kept", json_integer((json_int_t)kept));
-    json_object_set_new(step, "tokens", json_integer((json_int_t)tokens));
-    json_object_set_new(step, "sha256", replay_text(hash));
+    json_object_set_new(step, name, json_integer((json_int_t)number));
+}
+
+/* Behind the request: that says most to people. */
+static void put_rest(json_t *step, const struct record *record)
+{
+    json_object_set_new(step, "last", replay_text(record->last));
+    if (record->failed)
+        return;
+    put_number(step, "kept", record->kept);
+    put_number(step, "tokens", record->tokens);
+    put_number(step, "reserved", record->reserved);
+    put_number(step, "cost", record->cost);
+    json_object_set_new(step, "sha256", replay_text(record->hash));
 }
 
 static json_t *recorded_step(const struct record *record, const char *what,
@@ -95,20 +108,26 @@ static json_t *recorded_step(const struct record *record, const char *what,
     json_t *step = json_pack("{s:I}", "turn", (json_int_t)record->turn);
     if (content != NULL)
         json_object_set_new(step, what, content);
-    put_rest(step, record->last, record->kept, record->tokens, record->hash);
+    put_rest(step, record);
     return step;
 }
 
 static json_t *built_step(const struct built *built, uint64_t turn,
                           const char *what, json_t *content)
 {
+    const struct decided *decided = &built->decided;
+    const struct record today = { .last = view_of(decided->last),
+                                  .kept = decided->asked.kept,
+                                  .tokens = decided->asked.tokens,
+                                  .reserved = decided->plan.reserved,
+                                  .cost = decided->plan.cost,
+                                  .hash = view_of(built->hash) };
     json_t *step = json_pack("{s:I}", "turn", (json_int_t)turn);
     json_object_set_new(step, what, content);
     if (built->why.kind != ERR_NONE)
         json_object_set_new(step, "error", json_string(built->why.text));
     else
-        put_rest(step, view_of(built->last), built->asked.kept,
-                 built->asked.tokens, view_of(built->hash));
+        put_rest(step, &today);
     return step;
 }
 
@@ -163,14 +182,15 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
                          struct err *err)
 {
     struct built built = { 0 };
-    if (record->failed)
+    if (record->failed && record->last.len == 0)
         return true; /* that it was refused came from outside */
     if (!take_terms(replay, record, err))
         return false;
     bool same = build_same(&built, replay, &replay->today.terms, record) ||
                 tell(replay, record, &built, err);
-    replay->outcome->requests += same && !replay->today.hidden;
-    replay->outcome->hidden += same && replay->today.hidden;
+    bool sent = same && !record->failed;
+    replay->outcome->requests += sent && !replay->today.hidden;
+    replay->outcome->hidden += sent && replay->today.hidden;
     built_finish(&built);
     return same;
 }

@@ -143,7 +143,8 @@ static bool load_endpoint(struct today *today, struct err *err)
         .quirks = (unsigned)number_of(today, "quirks"),
         .dialect = dialect,
     };
-    return true;
+    const json_t *price = json_object_get(today->json, "price");
+    return price == NULL || price_read(&today->endpoint.price, price, err);
 }
 
 bool today_load(struct today *today, struct view terms, const struct job *job,
@@ -166,6 +167,8 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.endpoint = &today->endpoint;
     today->terms.max_turns = number_of(today, "max_turns");
     today->terms.max_tokens = number_of(today, "max_tokens");
+    today->terms.max_total_tokens = number_of(today, "max_total_tokens");
+    today->terms.max_cost = number_of(today, "max_cost");
     today->terms.repeats = number_of(today, "repeats");
     today->terms.output_repairs = number_of(today, "output_repairs");
     today->terms.approval_ms = number_of(today, "approval_ms");

@@ -37,8 +37,8 @@ static const struct field record_fields[] = {
     UINT(record, number, 0, MAX_NUMBER,
          "tool_*: of a call that the code of the call makes"),
     BOOL(record, failed, 0,
-         "model_intent: refused; tool_result: not carried out, observation "
-         "says why"),
+         "model_intent: refused, or with last not made; tool_result: not "
+         "carried out, observation says why"),
     TEXT(record, last, 0, MAX_NAME_BYTES,
          "model_intent: why an answer was asked for, without tools"),
     UINT(record, kept, 0, MAX_NUMBER,

@@ -4,7 +4,8 @@
  * a stated index: a record that is there is never done again.
  *
  *   model_intent  the request with that hash is about to be sent; failed: it
- *                 was refused, what has to be paid begins with the next one
+ *                 was refused, what has to be paid begins with the next one;
+ *                 failed, with a last: that limit allows no request any more
  *   model_reply   its reply, whole
  *   tool_intent   that call is about to be run
  *   tool_result   what the model is shown of it, and what it left

@@ -86,6 +86,22 @@ def test_a_wait_that_one_is_asked_for_is_kept_by_all(stack):
         assert stack.result(job)["answer"] == "ok"
 
 
+@pytest.mark.parametrize("hold_ms", [60_000, 0])
+def test_a_wait_for_what_others_were_told_is_no_try(stack, hold_ms):
+    """It has one try, and has not had it while it waited."""
+    busy = {"status": 429, "headers": {"Retry-After": "2"}, "error": "slow down"}
+    stack.model.script(
+        [{"match": "", "in_order": True, "replies": [busy] + [{"text": "ok"}] * 9}]
+    )
+    stack.consumer(max_attempts=1, hold_ms=hold_ms)
+    first = stack.run(prompt="one", model="alone")
+    assert first["error"]["code"] == "model_unavailable"
+    second = stack.submit(prompt="two", model="alone")
+    result = stack.result(second)
+    assert result["answer"] == "ok" and result["attempts"] == 1
+    assert "job.retrying" in stack.types(second), "it had to wait"
+
+
 WRONG = [
     ({"fallback": "nobody"}, 'there is no model "nobody"'),
     ({"fallback": "default"}, "lead back"),

@@ -25,6 +25,8 @@ BLOCK = "I do it.\n```python\n{}\n```"
 LONG = "print('x' * 1500)"
 TOO_LONG = "context_length_exceeded"
 NOWHERE = "redis://127.0.0.1:1"
+COUNTED = {"prompt_tokens": 3000, "completion_tokens": 50}
+PRICE = {"input": 2, "cached": 0.7, "output": 8}
 
 
 def asks(name, arguments, id="c1"):
@@ -89,6 +91,22 @@ JOBS = {
     "turn-limit": (
         [acts("1"), acts("2"), {"text": "what I have"}],
         {"limits": {"max_turns": 2}},
+    ),
+    "token-limit": (
+        [*[acts("1", usage=COUNTED)] * 2, {"text": "so far", "usage": COUNTED}],
+        {"limits": {"max_total_tokens": 13000}},
+    ),
+    "cost-limit": (
+        [*[acts("1", usage=COUNTED)] * 2, {"text": "so far", "usage": COUNTED}],
+        {"limits": {"max_cost": 30000}, "model": "priced"},
+    ),
+    "spent": (
+        [acts("1", text="Let me see.", usage=COUNTED), {"text": "never"}],
+        {"limits": {"max_total_tokens": 5000}},
+    ),
+    "spent-at-once": (
+        [{"text": "never"}],
+        {"prompt": "go " * 1000, "limits": {"max_total_tokens": 200}},
     ),
     "cut": ([{"text": "It is", "finish_reason": "length"}], {}),
     "cut-call": ([acts("1", finish_reason="length"), {"text": "so"}], {}),
@@ -162,6 +180,7 @@ def stack(folder):
         models = {
             "default": {**model, "key": "sk-secret", "parameters": {"seed": 7}},
             "small": {**model, "window": 2400},
+            "priced": {**model, "price": PRICE},
             "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
             "claude": {**model, "dialect": "anthropic"},
             "o": {**model, "dialect": "responses"},
@@ -272,6 +291,13 @@ def test_they_are_what_they_are_called(recorded):
     assert brakes("circles") == {"none", "hint", "forbid"}
     assert brakes("circles-of-tools") == {"none", "hint", "forbid"}
     assert result("turn-limit")["error"]["code"] == "turn_limit"
+    assert result("token-limit")["error"]["code"] == "token_limit"
+    assert result("token-limit")["answer"] == "so far"
+    assert result("cost-limit")["error"]["code"] == "cost_limit"
+    assert result("cost-limit")["usage"]["cost"] == 3 * 6400
+    assert result("spent")["answer"] == "Let me see."
+    assert "3050 of 5000 tokens" in result("spent")["error"]["message"]
+    assert "0 of 200 tokens" in result("spent-at-once")["error"]["message"]
     assert result("cut")["error"]["code"] == "token_limit"
     assert result("codeact-idle")["error"]["code"] == "no_action"
     assert result("rejected")["error"]["code"] == "model_rejected"
@@ -389,6 +415,10 @@ def change_kept(lines):
     records_of(lines, "model_intent")[1]["kept"] = 3
 
 
+def change_reserved(lines):
+    records_of(lines, "model_intent")[1]["reserved"] += 1
+
+
 def repeat_intent(lines):
     [record] = records_of(lines, "tool_intent", call="1.0")
     lines.insert(2 + step_of(lines, record), {"record": record})
@@ -423,6 +453,7 @@ CHANGES = [
     (drop_intent, "model_reply", 2, "model_intent"),
     (change_hash, "model_intent", 2, "0" * 64),
     (change_kept, "model_intent", 2, "kept: 3"),
+    (change_reserved, "model_intent", 2, "reserved"),
     (drop_end, "result", 2, "model_intent"),
     (change_usage, "result", 3, "input_tokens"),
     (change_status, "result", 3, "incomplete"),
@@ -496,6 +527,36 @@ def test_a_tool_of_another_description(quern, recorded):
     assert difference["step"] == 1 and difference["what"] == "model_intent"
 
 
+def test_limits_and_prices_are_terms(quern, recorded):
+    """Whether another request is made, and what for, follows from them."""
+
+    def change(**more):
+        def edit(lines):
+            intent = records_of(lines, "model_intent")[0]
+            intent["terms"] = json.dumps({**json.loads(intent["terms"]), **more})
+
+        return edit
+
+    less = change(max_total_tokens=9000)
+    difference = first_difference(quern, edited(recorded("token-limit"), less))
+    assert difference["what"] == "model_intent" and difference["turn"] == 2
+    dear = change(price={**PRICE, "output": 40})
+    difference = first_difference(quern, edited(recorded("cost-limit"), dear))
+    assert difference["step"] == 1 and "cost: " in difference["diff"]
+    none = change(max_total_tokens=100)
+    difference = first_difference(quern, edited(recorded("spent-at-once"), none))
+    assert difference["what"] == "result" and "of 100 tokens" in difference["diff"]
+
+
+def test_a_request_that_did_not_fit_would_fit(quern, recorded):
+    def change(lines):
+        reply = records_of(lines, "model_reply")[0]
+        reply["usage"]["input_tokens"] = 300
+
+    difference = first_difference(quern, edited(recorded("spent"), change))
+    assert difference["what"] == "model_intent" and difference["turn"] == 2
+
+
 # --- what takes a while, or goes wrong
 
 
@@ -503,7 +564,8 @@ def test_a_job_that_was_taken_over(stack, quern, folder):
     """kill -9 while the model thinks, and while a cell runs."""
     slow = {**acts("import time; time.sleep(1.5); 6 * 7"), "delay_ms": 1500}
     stack.model.script([slow, {"text": "42"}])
-    id = stack.submit(prompt="taken over")
+    limits = {"max_total_tokens": 12000}  # of which the first request takes a part
+    id = stack.submit(prompt="taken over", limits=limits)
     for type in ("turn.started", "tool.started"):
         stack.wait_event(id, type)
         stack.consumers[-1].kill()

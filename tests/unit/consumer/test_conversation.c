@@ -60,8 +60,8 @@ static void test_an_answer_ends_it(void **state)
     answers(&all, TEXT("Two."));
     assert_int_equal(conversation_next(&all), NEXT_END);
     assert_true(view_is(conversation_answer(&all), "Two."));
-    assert_int_equal(all.usage.model_calls, 1);
-    assert_int_equal(all.usage.repeated_calls, 0);
+    assert_int_equal(all.spending.usage.model_calls, 1);
+    assert_int_equal(all.spending.usage.repeated_calls, 0);
     assert_int_equal(all.records, 2);
     conversation_finish(&all);
 }
@@ -147,7 +147,7 @@ static void test_a_second_intent_is_counted(void **state)
     asks(&all);
     asks(&all);
     answers(&all, TEXT("Two."));
-    assert_int_equal(all.usage.repeated_calls, 1);
+    assert_int_equal(all.spending.usage.repeated_calls, 1);
     conversation_finish(&all);
 }
 
@@ -332,10 +332,10 @@ static void test_a_refusal_changes_nothing_that_is_sent(void **state)
     apply(&all, &(struct record){
                     .kind = RECORD_MODEL_INTENT, .turn = 1, .failed = true });
     assert_int_equal(all.kept, 6);
-    assert_int_equal(all.estimated, 100);
+    assert_int_equal(all.sent, 100);
     assert_true(view_is(all.last, "turn_limit"));
     asks(&all);
-    assert_int_equal(all.usage.repeated_calls, 0);
+    assert_int_equal(all.spending.usage.repeated_calls, 0);
     conversation_finish(&all);
 }
 

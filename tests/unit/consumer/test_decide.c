@@ -27,6 +27,7 @@ static struct world *begin(const struct job *job)
     struct world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
     assert_true(conversation_init(&world->conversation, job, NULL));
+    world->endpoint.dialect = &dialect_chat;
     world->endpoint.name = world->endpoint.model = (char[]){ "m" };
     world->terms = (struct terms){ .prompts = &world->prompts,
                                    .catalog = &world->catalog,
@@ -74,8 +75,11 @@ static void test_the_last_turn(void **state)
         struct world *world = begin(&job);
         world->terms.max_turns = rows[i].most;
         world->conversation.turn = rows[i].turns;
-        assert_string_equal(decide_last(&world->conversation, &world->terms),
-                            rows[i].last);
+        struct decided decided;
+        assert_true(decide_request(&world->conversation, &world->terms,
+                                   ASK_NEXT, &decided, NULL));
+        assert_string_equal(decided.last, rows[i].last);
+        json_decref(decided.asked.messages);
         end(world);
     }
 }

@@ -1,0 +1,47 @@
+/* budget.h - what a job may still use up, and so what a request may ask for.
+ *
+ * A request is made when what is left covers it, a short reply, and once more
+ * the same: each one holds the whole conversation, so the answer that follows
+ * will need at least as much. When that is not there the model is asked for
+ * its answer now, as long as what is left allows; when not even that fits, no
+ * more is asked. A pure function. */
+#ifndef CONSUMER_BUDGET_H
+#define CONSUMER_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer/model/price.h"
+
+enum {
+    BUDGET_REPLY = 512,       /* tokens: there has to be room for so many */
+    BUDGET_LEAST_REPLY = 100, /* of an answer */
+    /* What a reply without a bound is taken to be at the most. A bound that is
+     * larger is not said: endpoints refuse what is more than they can do. */
+    BUDGET_MOST_REPLY = 4096,
+};
+
+struct budget {
+    uint64_t max_tokens, max_cost; /* 0: no limit */
+    uint64_t tokens, cost;         /* used up */
+};
+
+struct budget_request {
+    uint64_t tokens; /* as the endpoint will count them, about */
+    uint64_t reply;  /* its bound; 0: none */
+    const struct price *price;
+    bool last; /* an answer is asked for anyhow */
+};
+
+struct budget_plan {
+    bool fits;
+    const char *limit; /* why an answer has to be asked for, or why it does not
+                          fit: token_limit, cost_limit; "": it need not be */
+    uint64_t max_tokens;     /* of the reply, below its bound; 0: as that is */
+    uint64_t reserved, cost; /* tokens, micro-dollars, at the most */
+};
+
+struct budget_plan budget_plan(const struct budget *budget,
+                               const struct budget_request *request);
+
+#endif

@@ -1,0 +1,138 @@
+/* decide_request.c - what the model is asked, and what that may take. */
+#include "consumer/conversation/decide.h"
+#include "consumer/model/model_body.h"
+
+bool decide_may_ask(const struct conversation *conversation,
+                    const struct terms *terms, struct err *err)
+{
+    const struct model_endpoint *endpoint = terms->endpoint;
+    if (endpoint->price.known ||
+        terms_budget(terms, conversation).max_cost == 0)
+        return true;
+    return err_set(err, ERR_REJECT, "bad_field",
+                   "limits.max_cost: model %s has no price in the operator's "
+                   "configuration, so that nothing would hold it",
+                   endpoint->name);
+}
+
+/* ------------------------------------------------------------------ plans */
+
+static const char *last_by_turns(const struct conversation *conversation,
+                                 const struct terms *terms)
+{
+    uint64_t wish = conversation->job->limits.max_turns;
+    if (conversation->turn >= terms_least(wish, terms->max_turns))
+        return "turn_limit";
+    if (brake_before(conversation->deeds, conversation->result_count, 0,
+                     terms->repeats) == BRAKE_LAST)
+        return "loop";
+    return "";
+}
+
+/* Nobody knows what became of a request that is under way: another one comes on
+ * top of it. */
+static struct budget budget_of(const struct conversation *conversation,
+                               const struct terms *terms, enum ask_kind kind)
+{
+    const struct spending *spending = &conversation->spending;
+    struct budget budget = terms_budget(terms, conversation);
+    if (spending->asked && kind != ASK_AGAIN) {
+        budget.tokens += spending->reserved;
+        budget.cost += spending->cost;
+    }
+    return budget;
+}
+
+static bool write_request(const struct conversation *conversation,
+                          const struct terms *terms, enum ask_kind kind,
+                          struct decided *decided, struct err *err)
+{
+    const struct ask ask = {
+        .prompts = terms->prompts,
+        .functions = terms->functions,
+        .tools = terms->tools,
+        .window = terms->endpoint->window,
+        .last = *decided->last != '\0',
+        .squeeze = kind == ASK_LESS,
+    };
+    if (!ask_write(conversation, &ask, &decided->asked, err))
+        return false;
+    decided->request = (struct model_request){
+        .messages = decided->asked.messages,
+        .tools = terms->tools,
+        .last = ask.last,
+        .max_tokens = terms_least(conversation->job->limits.max_tokens,
+                                  terms->max_tokens),
+    };
+    const struct budget budget = budget_of(conversation, terms, kind);
+    const struct budget_request wish = {
+        .tokens = decided->asked.expected,
+        .reply = model_body_max_tokens(terms->endpoint, &decided->request),
+        .price = &terms->endpoint->price,
+        .last = ask.last,
+    };
+    decided->plan = budget_plan(&budget, &wish);
+    return true;
+}
+
+/* The same, but for an answer. */
+static bool write_last(const struct conversation *conversation,
+                       const struct terms *terms, enum ask_kind kind,
+                       struct decided *decided, struct err *err)
+{
+    decided->last = decided->plan.limit;
+    json_decref(decided->asked.messages);
+    decided->asked.messages = NULL;
+    return write_request(conversation, terms, kind, decided, err);
+}
+
+/* ------------------------------------------------------------------ limits */
+
+static bool does_not_fit(const struct budget *budget, struct view limit,
+                         struct err *err)
+{
+    bool money = view_is(limit, "cost_limit");
+    return err_set(
+        err, ERR_REJECT, money ? "cost_limit" : "token_limit",
+        "the next request does not fit into what is left of %s: "
+        "%llu of %llu %s are used up",
+        money ? "max_cost" : "max_total_tokens",
+        (unsigned long long)(money ? budget->cost : budget->tokens),
+        (unsigned long long)(money ? budget->max_cost : budget->max_tokens),
+        money ? "micro-dollars" : "tokens");
+}
+
+void decide_why_spent(const struct conversation *conversation,
+                      const struct terms *terms, struct err *why)
+{
+    const struct budget budget = budget_of(conversation, terms, ASK_NEXT);
+    bool money = view_is(conversation->last, "cost_limit");
+    if (conversation->spent)
+        does_not_fit(&budget, conversation->last, why);
+    else
+        err_set(why, ERR_REJECT, money ? "cost_limit" : "token_limit",
+                "what was left of %s allowed no more than an answer",
+                money ? "max_cost" : "max_total_tokens");
+}
+
+bool decide_request(const struct conversation *conversation,
+                    const struct terms *terms, enum ask_kind kind,
+                    struct decided *decided, struct err *err)
+{
+    struct budget_plan *plan = &decided->plan;
+    *decided = (struct decided){ .plan.fits = true };
+    decided->last = last_by_turns(conversation, terms);
+    if (!write_request(conversation, terms, kind, decided, err))
+        return false;
+    bool limited = plan->fits && *plan->limit != '\0';
+    if (limited && *decided->last == '\0' &&
+        !write_last(conversation, terms, kind, decided, err))
+        return false;
+    if (!plan->fits) {
+        const struct budget budget = budget_of(conversation, terms, kind);
+        return does_not_fit(&budget, view_of(plan->limit), err);
+    }
+    if (plan->max_tokens > 0)
+        decided->request.max_tokens = plan->max_tokens;
+    return true;
+}

@@ -1,0 +1,95 @@
+/* spending.c - what a conversation has used up. */
+#include "consumer/conversation/spending.h"
+
+#include <stdlib.h>
+
+#include "schemas/message/limits.h"
+
+/* NULL: it has no name (of a build before), or there are too many of them. */
+static struct model_usage *find_model(struct spending *spending,
+                                      struct view name)
+{
+    for (size_t i = 0; i < spending->model_count; i++)
+        if (view_equal(spending->models[i].name, name))
+            return &spending->models[i];
+    if (name.len == 0 || spending->model_count == MAX_MODELS)
+        return NULL;
+    spending->models = reallocarray(spending->models, spending->model_count + 1,
+                                    sizeof(*spending->models));
+    if (spending->models == NULL)
+        abort();
+    struct model_usage *model = &spending->models[spending->model_count++];
+    *model = (struct model_usage){ .name = name };
+    return model;
+}
+
+static void count_reserved(struct spending *spending)
+{
+    struct model_usage *model = find_model(spending, spending->model);
+    spending->usage.uncounted_tokens += spending->reserved;
+    spending->usage.cost += spending->cost;
+    if (model == NULL)
+        return;
+    model->uncounted_tokens += spending->reserved;
+    model->cost += spending->cost;
+}
+
+void spending_ask(struct spending *spending, const struct record *intent)
+{
+    if (spending->asked)
+        count_reserved(spending);
+    spending->usage.repeated_calls += spending->asked;
+    spending->asked = true;
+    spending->model = intent->model;
+    spending->reserved = intent->reserved;
+    spending->cost = intent->cost;
+}
+
+void spending_refuse(struct spending *spending)
+{
+    spending->asked = false;
+}
+
+void spending_reply(struct spending *spending, const struct record *reply)
+{
+    struct usage *all = &spending->usage;
+    const struct usage *one = &reply->usage;
+    struct model_usage *model = find_model(spending, reply->model);
+    spending->asked = false;
+    all->input_tokens += one->input_tokens;
+    all->output_tokens += one->output_tokens;
+    all->cached_tokens += one->cached_tokens;
+    all->uncounted_tokens += one->uncounted_tokens;
+    all->cost += one->cost;
+    all->model_calls += one->model_calls;
+    if (model == NULL)
+        return;
+    model->input_tokens += one->input_tokens;
+    model->output_tokens += one->output_tokens;
+    model->cached_tokens += one->cached_tokens;
+    model->uncounted_tokens += one->uncounted_tokens;
+    model->cost += one->cost;
+    model->model_calls += one->model_calls;
+}
+
+struct usage spending_total(struct spending *spending)
+{
+    if (spending->asked) {
+        count_reserved(spending);
+        spending->reserved = spending->cost = 0;
+    }
+    struct usage total = spending->usage;
+    total.models = (struct list){ spending->models, spending->model_count };
+    return total;
+}
+
+uint64_t usage_tokens(const struct usage *usage)
+{
+    return usage->input_tokens + usage->output_tokens + usage->uncounted_tokens;
+}
+
+void spending_finish(struct spending *spending)
+{
+    free(spending->models);
+    *spending = (struct spending){ 0 };
+}

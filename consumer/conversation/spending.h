@@ -1,0 +1,35 @@
+/* spending.h - what a conversation has used up: a fold over the journal.
+ *
+ *   model_intent --reserves--> under way --model_reply--> counted
+ *                                 | '-----refused------> nothing
+ *                                 '---model_intent-----> counted as reserved
+ *
+ * A request that nobody knows the outcome of may have been paid for: what was
+ * reserved for it counts as used up. */
+#ifndef CONSUMER_SPENDING_H
+#define CONSUMER_SPENDING_H
+
+#include "schemas/message/journal.h"
+
+struct spending {
+    struct usage usage;         /* without models */
+    struct model_usage *models; /* by when they were asked first */
+    size_t model_count;
+    bool asked; /* a request is under way: */
+    struct view model;
+    uint64_t reserved, cost; /* tokens, micro-dollars */
+};
+
+/* The records' texts are borrowed. */
+void spending_ask(struct spending *spending, const struct record *intent);
+void spending_refuse(struct spending *spending);
+void spending_reply(struct spending *spending, const struct record *reply);
+
+/* All of it, with what is under way; models: of the spending itself. */
+struct usage spending_total(struct spending *spending);
+/* What counts against a limit on tokens. */
+uint64_t usage_tokens(const struct usage *usage);
+
+void spending_finish(struct spending *spending);
+
+#endif
