@@ -128,7 +128,7 @@ struct attempt {
     uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;
     struct view wait_reason;   /* retry: who failed has asked for it; backoff,
-                                  budget */
+                                  budget, endpoint */
     enum attempt_state resume; /* where PAUSING goes back to */
 
     struct session session;

@@ -164,7 +164,7 @@ static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
             "model %s: it is left alone for %llu ms, after failures or because "
             "it has asked for that",
             attempt->endpoint->name, (unsigned long long)wait_ms);
-    return attempt_rest(attempt, &why, wait_ms, VIEW("retry"), resume);
+    return attempt_rest(attempt, &why, wait_ms, VIEW("endpoint"), resume);
 }
 
 /* The terms only where they are news: most turns have those of the last. */

@@ -182,7 +182,8 @@ struct wait {
     uint64_t delay_ms; /* zero: until approve, for a week at most */
     uint64_t errors;   /* in a row, the one that it waits for included; zero: it
                           waits for something else, the attempt is not counted */
-    struct view reason;     /* retry, backoff, budget, approval */
+    struct view reason;     /* retry, backoff, approval; budget, endpoint: the
+                               attempt is not counted either */
     struct view event_data; /* of job.waiting; empty: reason and until. until is
                                added when there is a call */
     struct view call;       /* that approve is about: a verdict becomes a record

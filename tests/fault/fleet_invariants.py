@@ -14,6 +14,7 @@ from state import ONGOING, TERMINAL, WAITING
 
 FOR_EVER = ("work", "queue", "queues", "schedule", "schedules", "lanes", "wakes")
 PER_JOB = ("journal", "body", "events", "result")
+RESTS = ("approval", "budget", "endpoint")
 
 
 def no_loss(seen, state, _):
@@ -127,7 +128,7 @@ def bounded_attempts(seen, state, _):
                 holder = False
             elif type == "job.waiting":
                 # Who waits for somebody has not failed.
-                count -= holder and event["data"].get("reason") == "approval"
+                count -= holder and event["data"].get("reason") in RESTS
                 holder = False
         if job.number("attempts") != count:
             yield f"{id}: {job.number('attempts')} attempts, by its events {count}"

@@ -227,12 +227,14 @@ def test_what_is_wrong_is_told(queue, args, says):
     assert queue.records(A) == []
 
 
-def test_a_wait_for_the_budget_is_no_attempt(queue):
+@pytest.mark.parametrize("reason, errors", [("budget", 0), ("endpoint", 2)])
+def test_a_wait_for_others_is_no_attempt(queue, reason, errors):
     epoch = begun(queue)
-    assert queue.wait(A, epoch, 60000, "budget", 0) == "waiting"
+    assert queue.wait(A, epoch, 60000, reason, errors) == "waiting"
     facts = queue.facts(A)
-    assert facts["attempts"] == "0" and facts["reason"] == "budget"
+    assert facts["attempts"] == "0" and facts["reason"] == reason
+    assert facts.get("errors", "0") == str(errors), "what has failed has failed"
     queue.come_due()
     queue.promote()
-    assert queue.events(A)[-1]["data"]["reason"] == "budget"
+    assert queue.events(A)[-1]["data"]["reason"] == reason
     assert queue.take_jobs()[0].attempt == 1

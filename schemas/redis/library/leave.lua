@@ -81,12 +81,17 @@ local function release(keys, args)
     return job.state
 end
 
-local WAITS = { retry = true, backoff = true, approval = true, budget = true }
+local WAITS = {
+    retry = true, backoff = true, approval = true, budget = true,
+    endpoint = true,
+}
+-- For others: what was done until then was no attempt, whatever it was.
+local RESTS = { budget = true, endpoint = true }
 
 -- id epoch delay_ms reason errors event_data [call [fallback]]. For delay_ms, or
 -- until approve. errors: in a row, the one that it waits for included; zero: it
--- waits for something else, which is no attempt. call: that approve is about;
--- fallback: the verdict when there is none in time.
+-- waits for something else, which is no attempt. Nor is budget or endpoint. call:
+-- that approve is about; fallback: the verdict when there is none in time.
 local function wait(keys, args)
     local delay_ms, reason, errors = number(args[3]), args[4], number(args[5])
     local data, call_id, fallback = args[6] or "", args[7] or "", args[8] or ""
@@ -109,9 +114,8 @@ local function wait(keys, args)
     local now = now_ms()
     local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)
     fence(job)
-    if errors > 0 then
-        set(job, "errors", errors)
-    else
+    if errors > 0 then set(job, "errors", errors) end
+    if errors == 0 or RESTS[reason] then
         set(job, "attempts", job.attempts - 1)
         if reason == "approval" then reset(job, "errors") end
     end
