@@ -404,21 +404,21 @@ void attempt_journal_spend(struct attempt *attempt, const struct spend *spend,
                            const char *type, const struct event_data *data)
 {
     const struct names *names = &attempt->consumer->names;
-    struct holding holding = attempt_holding(attempt);
-    struct view record = buf_view(&attempt->record);
     CLEANUP(buf_finish) struct buf bytes;
     event_data_encode(data, &bytes);
     struct event_text event = { type, buf_view(&bytes) };
     size_t count = type != NULL;
-    uint64_t index = attempt->journaled++;
+    struct spend one = spend == NULL ? (struct spend){ 0 } : *spend;
+    one.holding = attempt_holding(attempt);
+    one.index = attempt->journaled++;
+    one.record = buf_view(&attempt->record);
     progress_flush(&attempt->progress);
     struct command command;
-    if (spend == NULL)
-        transition_journal(&command, names, holding, index, record, &event,
-                           count);
+    if (spend != NULL)
+        transition_spend(&command, names, &one, &event, count);
     else
-        transition_spend(&command, names, holding, index, record, spend, &event,
-                         count);
+        transition_journal(&command, names, one.holding, one.index, one.record,
+                           &event, count);
     store_commit(&attempt->store, &command, on_journaled, attempt);
     command_finish(&command);
 }

@@ -4,13 +4,12 @@
 #include "schemas/redis/step.h"
 
 void transition_spend(struct command *command, const struct names *names,
-                      struct holding holding, uint64_t index,
-                      struct view record, const struct spend *spend,
+                      const struct spend *spend,
                       const struct event_text *events, size_t count)
 {
-    step_begin_held(command, "quern_v1_spend", names, holding);
-    command_add_uint(command, index);
-    command_add(command, record);
+    step_begin_held(command, "quern_v1_spend", names, spend->holding);
+    command_add_uint(command, spend->index);
+    command_add(command, spend->record);
     command_add_text(command,
                      spend->verb == SPEND_RESERVE ? "reserve" : "settle");
     command_add_uint(command, spend->tokens);

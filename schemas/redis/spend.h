@@ -15,15 +15,16 @@
 enum spend_verb { SPEND_RESERVE, SPEND_SETTLE };
 
 struct spend {
+    struct holding holding; /* these three as in transition_journal() */
+    uint64_t index;
+    struct view record;
     int verb; /* enum spend_verb */
     uint64_t tokens;
     uint64_t cost; /* micro-dollars */
     bool priced;   /* the cost is known */
 };
-/* As transition_journal(). */
 void transition_spend(struct command *command, const struct names *names,
-                      struct holding holding, uint64_t index,
-                      struct view record, const struct spend *spend,
+                      const struct spend *spend,
                       const struct event_text *events, size_t count);
 
 /* Why a reservation was refused, and nothing written. */
