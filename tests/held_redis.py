@@ -2,7 +2,7 @@
 
 with HeldRedis(server.socket) as way:
     ... REDIS_URL=way.url ...
-    way.hold(b"quern_v1_journal")   # answers on that connection wait
+    way.hold(b"quern_v1_spend")   # answers on that connection wait
     way.held.wait(10)
     way.lose(b"quern_v1_release")   # this request is lost on the way, once
     way.let_go()

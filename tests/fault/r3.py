@@ -12,6 +12,7 @@ import r2
 from scenarios import Scenario
 from stack import call_of
 
+STEPS = ("take", "journal", "spend", "wait", "finish")
 WORLDS = 1500  # as many as there may be
 
 
@@ -86,7 +87,7 @@ SCENARIOS = [
 
 
 def is_of_the_journal(point):
-    return point.kill and point.place[0] in ("take", "journal", "wait", "finish")
+    return point.kill and point.place[0] in STEPS
 
 
 def run(asked, history, tell):

@@ -19,6 +19,7 @@ PREFIX = b"quern_v1_"
 # id and epoch are their first arguments.
 FENCED = {
     "journal",
+    "spend",
     "event",
     "finish",
     "finish_many",

@@ -124,7 +124,7 @@ def test_what_is_handed_back_is_handed_back_for_certain(stack):
     """The answer to an earlier write is not the answer to the release."""
     with HeldRedis(stack.redis.socket) as way:
         consumer = stack.consumer(redis_url=way.url, lease_ms=60000)
-        way.hold(b"quern_v1_journal")
+        way.hold(b"quern_v1_spend")
         job = stack.submit(prompt="x")
         assert way.held.wait(10)
         for line in ('"drain"', '"drain.release"'):
