@@ -52,14 +52,14 @@ struct inner {
 
 struct conversation {
     const struct job *job;
-    struct arena arena; /* of the records */
-    json_t *messages;   /* without our own instructions */
-    size_t given;       /* of them came with the job */
-    size_t records;     /* of the journal: the index of the next one */
-    uint64_t turn;      /* replies so far */
-    bool over;          /* the last reply is the answer, */
-    bool cut;           /* stopped by its length; */
-    bool spent;         /* or no other can be asked for: see last */
+    struct arena arena;         /* of the records */
+    json_t *messages;           /* without our own instructions */
+    size_t given;               /* of them came with the job */
+    size_t records;             /* of the journal: the index of the next one */
+    uint64_t turn;              /* replies so far */
+    bool over;                  /* the last reply is the answer, */
+    bool cut;                   /* stopped by its length; */
+    bool spent;                 /* or no other can be asked for: see last */
     const struct call *aborted; /* where a person has ended it */
     size_t idle;        /* replies in a row of which nothing could be done */
     struct view answer; /* of the last reply, when there is nothing to do */
