@@ -45,7 +45,7 @@ struct use {
     struct buf data;       /* the value, JSON */
     struct err why;        /* there is none */
     struct view arguments; /* the model's, as it wrote them */
-    int ruling;            /* enum ruling, of a call of the model */
+    enum ruling ruling;    /* of a call of the model */
 };
 
 /* Of the attempt from then on. */

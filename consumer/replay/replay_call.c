@@ -225,6 +225,19 @@ static bool is_its_own(const struct call *call, const struct judged *judged,
            record->brake != BRAKED_FORBID;
 }
 
+/* Of one that is not made. Who writes code badly is told why, and no more. */
+static enum record_brake brake_of_refusal(const struct replay *replay,
+                                          const struct call *call,
+                                          const struct judged *judged,
+                                          const struct record *record,
+                                          struct moments moments)
+{
+    if (judged->ruling == RULING_FORBID)
+        return BRAKED_FORBID;
+    return decide_is_tool(call) ? brake_of(replay, call, record, moments)
+                                : BRAKED_NOT;
+}
+
 static json_t *refused_today(const struct replay *replay,
                              const struct call *call,
                              const struct judged *judged,
@@ -232,15 +245,13 @@ static json_t *refused_today(const struct replay *replay,
                              struct moments moments)
 {
     json_t *json = named_today("tool_result", call);
-    bool forbids = judged->ruling == RULING_FORBID;
+    enum record_brake brake =
+        brake_of_refusal(replay, call, judged, record, moments);
     if (judged->ruling == RULING_RUN)
         put(json, "step", json_string("tool_intent"));
     else
         put(json, "observation", refusal_of(call, judged));
-    put(json, "brake",
-        json_string(record_brake_names[forbids ? BRAKED_FORBID
-                                               : brake_of(replay, call, record,
-                                                          moments)]));
+    put(json, "brake", json_string(record_brake_names[brake]));
     put(json, "failed", json_true());
     return json;
 }

@@ -7,6 +7,7 @@ import time
 
 import msgpack
 import pytest
+from command import Command
 from executor_client import Connection
 from servers import wait_until
 from stack import ROOT, Stack, call_of
@@ -80,10 +81,13 @@ def kinds(stack, job):
 
 
 def check(stack, job, status="completed"):
+    """Also: from the journal alone follows that the same people are asked."""
     result = stack.result(job)
     assert result["status"] == status, result
     stack.check_events(job)
     assert stack.is_quiet()
+    [outcome] = Command(stack.redis.url, "/").json("replay", job)
+    assert outcome["equal"], outcome
     return result
 
 

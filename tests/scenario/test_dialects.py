@@ -90,12 +90,13 @@ def test_a_conversation_with_calls_and_reasoning(stack, dialect, form):
     job = stack.submit(prompt="go", model=dialect)
     result = stack.result(job)
     assert (result["status"], result["answer"]) == ("completed", "it is 8"), result
-    assert result["usage"] == {
+    counted = {
         "input_tokens": 300,
         "output_tokens": 21,
         "cached_tokens": 180,
         "model_calls": 3,
     }
+    assert result["usage"] == {**counted, "models": [{"name": dialect, **counted}]}
     assert stack.model.counts()["total"] == 3
     events = stack.check_events(job)
     said = "".join(e["data"]["text"] for e in events if e["type"] == "reasoning.delta")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from command import Command
 from stack import Stack, call_of
 
 CITY = {
@@ -39,6 +40,8 @@ def ask(stack, **job):
     id = stack.submit(prompt="go", output_schema=CITY, **job)
     result = stack.result(id)
     stack.check_events(id)
+    [outcome] = Command(stack.redis.url, "/").json("replay", id)
+    assert outcome["equal"], outcome
     return result
 
 

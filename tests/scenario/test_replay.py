@@ -27,6 +27,11 @@ TOO_LONG = "context_length_exceeded"
 NOWHERE = "redis://127.0.0.1:1"
 COUNTED = {"prompt_tokens": 3000, "completion_tokens": 50}
 PRICE = {"input": 2, "cached": 0.7, "output": 8}
+OF_A_NUMBER = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+}
 
 
 def asks(name, arguments, id="c1"):
@@ -156,10 +161,89 @@ JOBS = {
         ],
         {"model": "o"},
     ),
+    "approval": (
+        [
+            {"tool_calls": searches("thrown away")},
+            {"tool_calls": [*searches("a", "b", "c"), call_of("1 + 1", "p")]},
+            {"tool_calls": [*searches("d"), call_of("print(1)", "q")]},
+            {"tool_calls": [asks("search", "{}", "r"), call_of("2", "t")]},
+            {"text": "so"},
+        ],
+        {"approve": ["search", "execute_python_code"]},
+    ),
+    "approval-codeact": (
+        [
+            {"text": BLOCK.format("search(query='x')")},
+            {
+                "text": BLOCK.format(
+                    "try:\n    globals()['sea' + 'rch'](query='y')\n"
+                    "except Exception as error:\n    print(error)"
+                )
+            },
+            {"text": "FINAL ANSWER: so"},
+        ],
+        {"mode": "codeact", "approve": ["search"]},
+    ),
+    "approval-aborted": (
+        [{"tool_calls": searches("a", "b")}],
+        {"approve": ["search"]},
+    ),
+    "approval-skipped": (
+        [{"tool_calls": searches("a")}, {"text": "so"}],
+        {"approve": ["search"], "approval_ms": 300, "approval_default": "skip"},
+    ),
+    "output": (
+        [{"text": "Many."}, {"text": 'It is:\n```json\n{"n": 2}\n```'}],
+        {"output_schema": OF_A_NUMBER},
+    ),
+    "output-codeact": (
+        [
+            {"text": BLOCK.format("final_answer({'n': 'two'})")},
+            {"text": BLOCK.format("final_answer({'n': 2})")},
+        ],
+        {"mode": "codeact", "output_schema": OF_A_NUMBER},
+    ),
+    "output-bad": ([{"text": "Many."}] * 3, {"output_schema": OF_A_NUMBER}),
+    "output-unknown": ([], {"output_schema": {"type": "object", "if": {}}}),
+    "refused-again": (
+        [{"tool_calls": [asks("execute_python_code", '{"kode": 1}', "r")]}] * 4
+        + [{"text": "I give up."}],
+        {},
+    ),
     "rejected": ([{"status": 401, "error": "who are you"}], {}),
     "code": ([], {"kind": "code", "cells": ["x = 1", "x + 1", "b'\\xff'"]}),
     "code-failed": ([], {"kind": "code", "cells": ["1", "1 / 0", "3"]}),
 }
+
+
+# What a person says of the calls of some of them, in order: verdict, note, text.
+VERDICTS = {
+    "approval": [
+        ("regenerate", "not so", ""),
+        ("edit", "", '{"query": "A"}'),
+        ("skip", "", ""),
+        ("ask", "", "which c?"),
+        ("edit", "", "1 + 2"),
+        ("edit", "", "no JSON"),
+        ("yes", "", ""),
+        ("no", "too dear", ""),
+        ("yes", "", ""),
+    ],
+    "approval-codeact": [("yes", "", "")],
+    "approval-aborted": [("yes", "", ""), ("abort", "enough", "")],
+}
+
+
+def answer(stack, id, verdicts):
+    for count, (verdict, note, text) in enumerate(verdicts, 1):
+
+        def waits():
+            told = [e["type"] for e in stack.events(id)].count("job.waiting")
+            return told == count
+
+        wait_until(waits, 20, f"question {count} of {id}")
+        said = stack.call("approve", id, verdict, note, "", text)
+        assert said == b"queued"
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +297,7 @@ def recorded(stack, quern, folder):
             stack.model.script([{"match": "", "in_order": True, "replies": replies}])
             words = {} if job.get("kind") == "code" else {"prompt": f"of {name}"}
             id = stack.submit(**{**words, **job})
+            answer(stack, id, VERDICTS.get(name, []))
             stack.result(id)
             [outcome] = quern.json("replay", id, "--save", path)
             assert outcome["equal"] and outcome["job"] == id, outcome
@@ -317,6 +402,17 @@ def test_they_are_what_they_are_called(recorded):
     assert [r["tool"] for r in inner] == ["search"]
     failed = records_of(lines_of(recorded("too-long")), "model_intent", failed=True)
     assert len(failed) == 1
+    for name, verdicts in VERDICTS.items():
+        said = records_of(lines_of(recorded(name)), "approval")
+        assert [r["verdict"] for r in said] == [v for v, _, _ in verdicts]
+    assert result("approval-aborted")["error"]["code"] == "aborted"
+    [skipped] = records_of(lines_of(recorded("approval-skipped")), "approval")
+    assert skipped["failed"] and skipped["verdict"] == "skip"
+    kept_from = records_of(lines_of(recorded("approval-codeact")), "tool_result")[-1]
+    assert "the user has to approve calls" in kept_from["observation"]
+    assert result("output")["output"] == result("output-codeact")["output"]
+    assert result("output-bad")["error"]["code"] == "bad_output"
+    assert result("output-unknown")["error"]["code"] == "bad_field"
 
 
 # --- one thing is another than it was
@@ -514,6 +610,70 @@ def test_a_refusal_in_other_words(quern, recorded):
     assert "+observation: " in difference["diff"]
 
 
+def change_terms(lines, **more):
+    intent = records_of(lines, "model_intent")[0]
+    intent["terms"] = json.dumps({**json.loads(intent["terms"]), **more})
+
+
+def leave_out_a_verdict(lines):
+    record = records_of(lines, "approval", call="2.2")[0]
+    del lines[1 + step_of(lines, record)]
+
+
+def change_a_verdict(lines):
+    records_of(lines, "approval", call="2.1")[0]["verdict"] = "ask"
+
+
+def change_an_edit(lines):
+    records_of(lines, "approval", call="2.0")[0]["arguments"] = '{"query": "Z"}'
+
+
+def ask_about_another(lines):
+    records_of(lines, "approval", call="2.0")[0]["call"] = "2.1"
+
+
+def accept_what_cannot_be_run(lines):
+    """What was no JSON was asked about again."""
+    records_of(lines, "approval", call="3.0")[0]["arguments"] = '{"query": "D"}'
+
+
+VERDICT_CHANGES = [
+    (leave_out_a_verdict, "approval", 2, 'call: "2.2"'),
+    (change_a_verdict, "tool_result", 2, "has skipped"),
+    (change_an_edit, "tool_intent", 2, "Z"),
+    (ask_about_another, "approval", 2, 'call: "2.0"'),
+    (accept_what_cannot_be_run, "approval", 3, 'call: "3.1"'),
+]
+
+
+@pytest.mark.parametrize("change, what, turn, shown", VERDICT_CHANGES)
+def test_what_a_person_was_asked(quern, recorded, change, what, turn, shown):
+    difference = first_difference(quern, edited(recorded("approval"), change))
+    assert (difference["what"], difference["turn"]) == (what, turn)
+    assert shown in difference["diff"], difference["diff"]
+
+
+def test_who_had_to_be_asked(quern, recorded):
+    """By the terms: what the operator wants approved, and what he does not."""
+
+    def operator(lines):
+        change_terms(lines, approve=["search"])
+
+    difference = first_difference(quern, edited(recorded("tools"), operator))
+    assert (difference["what"], difference["turn"]) == ("tool_intent", 1)
+    assert 'step: "approval"' in difference["diff"]
+
+
+def test_how_often_another_answer_is_asked_for(quern, recorded):
+    for repairs, what in ((1, "model_intent"), (3, "result")):
+
+        def change(lines):
+            change_terms(lines, output_repairs=repairs)
+
+        difference = first_difference(quern, edited(recorded("output-bad"), change))
+        assert difference["what"] == what
+
+
 def test_a_tool_of_another_description(quern, recorded):
     """The terms say what was offered: a change there is one of the request."""
 
@@ -564,7 +724,7 @@ def test_a_job_that_was_taken_over(stack, quern, folder):
     """kill -9 while the model thinks, and while a cell runs."""
     slow = {**acts("import time; time.sleep(1.5); 6 * 7"), "delay_ms": 1500}
     stack.model.script([slow, {"text": "42"}])
-    limits = {"max_total_tokens": 12000}  # of which the first request takes a part
+    limits = {"max_total_tokens": 9000}  # of which the first request takes a part
     id = stack.submit(prompt="taken over", limits=limits)
     for type in ("turn.started", "tool.started"):
         stack.wait_event(id, type)

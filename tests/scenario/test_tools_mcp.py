@@ -237,6 +237,44 @@ def test_a_server_that_comes_later():
             assert run(stack, "'late_say' in globals()") == "True"
 
 
+def asked_about(stack, job):
+    facts = stack.facts(job)
+    return (facts["state"], facts.get("reason")) == ("waiting", "approval")
+
+
+def test_a_person_approves_what_the_entry_or_the_operator_names():
+    """Also of a server that was away when the operator named its tool."""
+    calls = [
+        {"id": name, "index": i, "name": name, "arguments": '{"words": "hi"}'}
+        for i, name in enumerate(["w_say", "late_say"])
+    ]
+    with Server("new") as server, Server("new") as late:
+        late.process.stop()
+        servers = {
+            "w": {"url": server.url, "approve": ["say"]},
+            "late": {"url": late.url},
+        }
+        with stack_with(**servers) as stack:
+            with pytest.raises(AssertionError, match='there is no tool "other_say"'):
+                stack.consumer(approve="late_say, other_say")
+            stack.consumers.pop()
+            stack.model.script(
+                [{"tool_calls": calls[:1]}, {"tool_calls": calls[1:]}, {"text": "so"}]
+            )
+            consumer = stack.consumer(approve="late_say", hold_ms=300, max_attempts=50)
+            consumer.wait_for('"mcp.away"')
+            job = stack.submit(prompt="say hi", approve=["late_say"])
+            consumer.wait_for('"job.parked"')
+            late.start()
+            for turn in (1, 2):
+                wait_until(lambda: asked_about(stack, job), 60, f"question {turn}")
+                assert (server.asked() != [], late.asked()) == (turn == 2, [])
+                stack.call("approve", job, "yes", "", f"{turn}.0")
+                wait_until(lambda: not asked_about(stack, job), 20, "it goes on")
+            assert stack.result(job, 60)["answer"] == "so"
+            assert len(late.asked()) == 1
+
+
 def test_a_job_that_waits_in_vain():
     [port] = free_ports(1)
     with stack_with(w={"url": f"http://127.0.0.1:{port}/mcp"}) as stack:

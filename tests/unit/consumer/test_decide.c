@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "consumer/conversation/decide.h"
+#include "consumer/conversation/question.h"
+#include "consumer/model/dialect.h"
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };
@@ -29,6 +31,7 @@ static struct world *begin(const struct job *job)
     assert_true(conversation_init(&world->conversation, job, NULL));
     world->endpoint.dialect = &dialect_chat;
     world->endpoint.name = world->endpoint.model = (char[]){ "m" };
+    world->endpoint.dialect = &dialect_chat;
     world->terms = (struct terms){ .prompts = &world->prompts,
                                    .catalog = &world->catalog,
                                    .endpoint = &world->endpoint,
@@ -82,6 +85,83 @@ static void test_the_last_turn(void **state)
         json_decref(decided.asked.messages);
         end(world);
     }
+}
+
+/* What is left decides whether an answer is asked for, how long it may be, and
+ * whether anything is asked at all. */
+static void test_what_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t wish, most;
+        const char *last;
+        bool fits;
+    } rows[] = {
+        { 0, 0, "", true },
+        { 90000, 0, "", true },
+        { 1000, 90000, "token_limit", true },
+        { 90000, 1000, "token_limit", true },
+        { 50, 0, "token_limit", false },
+        { 0, 50, "token_limit", false },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct decided decided;
+        struct err err;
+        struct job job = question;
+        job.limits.max_total_tokens = rows[i].wish;
+        struct world *world = begin(&job);
+        world->terms.max_total_tokens = rows[i].most;
+        print_message("%zu\n", i);
+        assert_int_equal(decide_request(&world->conversation, &world->terms,
+                                        ASK_NEXT, &decided, &err),
+                         rows[i].fits);
+        assert_int_equal(decided.plan.fits, rows[i].fits);
+        if (rows[i].fits)
+            assert_string_equal(decided.last, rows[i].last);
+        else
+            assert_string_equal(err.code, rows[i].last);
+        assert_int_equal(decided.request.max_tokens > 0,
+                         rows[i].fits && *rows[i].last != '\0');
+        json_decref(decided.asked.messages);
+        end(world);
+    }
+}
+
+/* Of one that nobody knows the outcome of, all that was reserved is gone; the
+ * same one again finds as much as it did. */
+static void test_what_is_under_way_counts(void **state)
+{
+    (void)state;
+    struct decided decided;
+    struct err err = { 0 };
+    struct job job = question;
+    job.limits.max_total_tokens = 5000;
+    struct world *world = begin(&job);
+    const struct record intent = { .kind = RECORD_MODEL_INTENT,
+                                   .turn = 1,
+                                   .reserved = 4950 };
+    apply(&world->conversation, &intent);
+    assert_true(decide_request(&world->conversation, &world->terms, ASK_AGAIN,
+                               &decided, &err));
+    assert_string_equal(decided.last, "");
+    json_decref(decided.asked.messages);
+    assert_false(decide_request(&world->conversation, &world->terms, ASK_NEXT,
+                                &decided, &err));
+    json_decref(decided.asked.messages);
+    assert_non_null(strstr(err.text, "4950 of 5000 tokens"));
+    const struct record limit = { .kind = RECORD_MODEL_INTENT,
+                                  .turn = 1,
+                                  .last = view_of(decided.plan.limit),
+                                  .failed = true };
+    apply(&world->conversation, &limit);
+    assert_int_equal(conversation_next(&world->conversation), NEXT_END);
+    assert_int_equal(decide_end(&world->conversation, &world->terms, &err),
+                     STATE_INCOMPLETE);
+    assert_string_equal(err.code, "token_limit");
+    assert_non_null(strstr(err.text, "4950 of 5000 tokens"));
+    struct usage usage = spending_total(&world->conversation.spending);
+    assert_int_equal(usage_tokens(&usage), 4950);
+    end(world);
 }
 
 static void test_code_of_a_call(void **state)
@@ -145,6 +225,99 @@ static void test_circles(void **state)
     end(world);
 }
 
+static struct err verdict(struct world *world, const char *code, bool large)
+{
+    CLEANUP(buf_finish) struct buf text;
+    CLEANUP(buf_finish) struct buf many = { .max = MAX_CODE_BYTES };
+    struct err why = { 0 };
+    turn(world, code);
+    struct call *next = world->conversation.calls;
+    for (int i = 0; large && i <= MAX_VERDICT_BYTES; i++)
+        buf_add(&many, VIEW("#"));
+    next->edited = buf_view(&many);
+    const struct call *asked =
+        decide_question(&world->conversation, &world->terms, &why);
+    enum ruling ruling =
+        decide_code(&world->conversation, &world->terms, next, &text, &why);
+    err_set(&why, ERR_REJECT, "", "%s, %d",
+            asked == NULL ? "not asked" : "asked", (int)ruling);
+    return why;
+}
+
+/* Of what is not approved nothing is run, whatever was asked. */
+static void test_what_a_person_is_asked(void **state)
+{
+    (void)state;
+    struct view pay = VIEW("pay-out"), other = VIEW("x");
+    const struct job asks = { .prompt = question.prompt,
+                              .approve = { &pay, 1 } };
+    const struct job may = { .prompt = question.prompt,
+                             .approve = { &pay, 1 },
+                             .tools = { &pay, 1 } };
+    const struct job may_not = { .prompt = question.prompt,
+                                 .approve = { &pay, 1 },
+                                 .tools = { &other, 1 } };
+    struct tool tool = { .name = (char[]){ "pay-out" }, .holders = 1 };
+    const struct {
+        const struct job *job;
+        bool all; /* the operator wants all code to be approved */
+        const char *code;
+        bool large;
+        const char *outcome;
+    } rows[] = {
+        { &question, false, "f()", false, "not asked, 0" },
+        { &question, true, "f()", false, "asked, 3" },
+        { &question, true, "f()", true, "not asked, 3" },
+        { &question, true, "", false, "not asked, 1" },
+        { &question, false, "pay_out(1)", false, "not asked, 0" },
+        { &asks, false, "pay_out(1)", false, "asked, 3" },
+        { &asks, false, "no_pay_out(1)", false, "not asked, 0" },
+        { &may, false, "pay_out(1)", false, "asked, 3" },
+        { &may_not, false, "pay_out(1)", false, "not asked, 0" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct world *world = begin(rows[i].job);
+        world->terms.approves_code = rows[i].all;
+        world->catalog.items[world->catalog.count++] = &tool;
+        print_message("%zu: %s\n", i, rows[i].code);
+        assert_string_equal(verdict(world, rows[i].code, rows[i].large).text,
+                            rows[i].outcome);
+        end(world);
+    }
+}
+
+static void test_how_long_a_person_is_waited_for(void **state)
+{
+    (void)state;
+    struct terms terms = { .approval_ms = 9, .approval_default = "skip" };
+    struct job job = { .approval_ms = 3 };
+    assert_int_equal(question_ms(&terms, &job), 3);
+    assert_true(view_is(question_default(&terms, &job), "skip"));
+    job.approval_ms = 99;
+    job.approval_default = APPROVAL_ABORT;
+    assert_int_equal(question_ms(&terms, &job), 9);
+    assert_true(view_is(question_default(&terms, &job), "abort"));
+}
+
+/* How often another answer is asked for is the operator's to say. */
+static void test_answers_of_another_form(void **state)
+{
+    (void)state;
+    struct err why = { 0 };
+    struct world *world = begin(&question);
+    for (uint64_t misfits = 0; misfits < 4; misfits++) {
+        world->conversation.misfits = misfits;
+        world->terms.output_repairs = 2;
+        assert_int_equal(decide_next(&world->conversation, &world->terms),
+                         misfits < 3 ? NEXT_ASK : NEXT_END);
+    }
+    err_set(&world->conversation.misfit, ERR_REJECT, "bad_output", "so");
+    assert_int_equal(decide_end(&world->conversation, &world->terms, &why),
+                     STATE_INCOMPLETE);
+    assert_string_equal(why.code, "bad_output");
+    end(world);
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -189,8 +362,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_turn),
+        cmocka_unit_test(test_what_is_left),
+        cmocka_unit_test(test_what_is_under_way_counts),
         cmocka_unit_test(test_code_of_a_call),
         cmocka_unit_test(test_circles),
+        cmocka_unit_test(test_what_a_person_is_asked),
+        cmocka_unit_test(test_how_long_a_person_is_waited_for),
+        cmocka_unit_test(test_answers_of_another_form),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_terms_hold_no_secret),
     };

@@ -45,7 +45,8 @@ static const struct {
     { "only an address", SERVERS("{\"s\": {\"url\": \"http://h\"}}"), NULL },
     { "all there is",
       SERVER("\"type\": \"http\", \"headers\": {\"A\": \"${KEY}\"}, \"tools\": "
-             "[\"a.b\"], \"repeat\": [\"a.b\"], \"trust_annotations\": true, "
+             "[\"a.b\"], \"repeat\": [\"a.b\"], \"approve\": [\"a.b\"], "
+             "\"trust_annotations\": true, "
              "\"total_ms\": 1, \"max_bytes\": 1"),
       NULL },
     { "as others write it", SERVER("\"type\": \"streamable-http\""), NULL },
@@ -80,6 +81,8 @@ static const struct {
     { "tools that are numbers", SERVER("\"tools\": [1]"), "tools: is [1]" },
     { "repeat as a text", SERVER("\"repeat\": \"all\""),
       "s: repeat: is \"all\", must be true, or a list of names" },
+    { "approve as a number", SERVER("\"approve\": 1"),
+      "s: approve: is 1, must be true, or a list of names" },
     { "trust as a text", SERVER("\"trust_annotations\": \"yes\""),
       "trust_annotations: is \"yes\", must be true or false" },
     { "a header of the protocol's",
@@ -91,7 +94,7 @@ static const struct {
     { "too much time", SERVER("\"total_ms\": 600001"), "must be 1 to 600000" },
     { "an unknown member", SERVER("\"env\": {}"),
       "s: env: unknown; there are url, type, headers, tools, repeat, "
-      "trust_annotations, total_ms, max_bytes" },
+      "approve, trust_annotations, total_ms, max_bytes" },
 };
 
 static void files_are_read_or_refused_in_a_sentence(void **state)
