@@ -439,10 +439,10 @@ def test_a_session_waits_with_its_job(python):
     asked(python, first, 2)
     assert python.state(second) == "queued"
     decide(python, first, "yes")
+    assert python.result(second)["answer"] == "second"
     result = check(python, first)
     assert [cell["state"] for cell in result["cells"]] == ["kept", "kept"]
     assert result["cells"][1]["result"] == "42"
-    assert python.result(second)["answer"] == "second"
 
 
 def test_a_session_in_which_nothing_has_run_is_not_kept(python):
