@@ -13,11 +13,11 @@ def stack():
         yield stack
 
 
-def run(stack, script, **job):
+def run(stack, script, timeout=30, **job):
     stack.model.script(script)
     stack.model.reset()
     id = stack.submit(prompt="go", **job)
-    return id, stack.result(id)
+    return id, stack.result(id, timeout)
 
 
 def test_a_failure_that_passes_is_tried_again(stack):
@@ -106,7 +106,7 @@ def test_a_long_answer_is_cut(stack):
 
 @pytest.mark.parametrize("size", [600_000, 3_000_000])
 def test_an_answer_beyond_all_measure_is_paid_for_once(stack, size):
-    _, result = run(stack, [{"text": "ab " * (size // 3)}])
+    _, result = run(stack, [{"text": "ab " * (size // 3)}], timeout=120)
     assert result["status"] == "failed"
     assert result["error"]["code"] == "model_too_long"
     assert not result["error"].get("retryable")
