@@ -19,7 +19,7 @@ static bool read_part(double *part, const char *name, const json_t *value,
 {
     double given = json_number_value(value);
 
-    if (!json_is_number(value) || !(given >= 0 && given <= MAX_PRICE))
+    if (!json_is_number(value) || !(given >= 0 && given <= (double)MAX_PRICE))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "price: %s must be dollars for a million tokens, 0 to "
                        "%d",
