@@ -12,7 +12,7 @@ static bool is_whole(const json_t *value)
 {
     enum { EXACT = 1 << 30 };
     double real = json_real_value(value);
-    double most = (double)EXACT * EXACT;
+    double most = (double)EXACT * (double)EXACT;
     return json_is_integer(value) ||
            (json_is_real(value) && real > -most && real < most &&
             (double)(int64_t)real == real);

@@ -25,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 22 -- raise with every change; transition.c reads it from here
+local BUILD = 23 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -37,30 +37,17 @@ local TERMINAL = {
 
 local KIB = 1024
 local MAX_JOB_BYTES = 256 * KIB
-local MAX_RESULT_BYTES = 1024 * KIB
-local MAX_RECORD_BYTES = 1024 * KIB
 local MAX_EVENT_BYTES = 64 * KIB
 local MAX_REASON_BYTES = 256
 local MAX_EVENTS = 10000 -- kept of one job, about
 local MAX_BATCH = 512
-local MAX_ENTRIES = 16 -- that a take reads at a time
-local MAX_TAKE_BYTES = 1024 * KIB -- after which it reads no more
-local MAX_FACTS = 32 -- that a worker says of itself
-local MAX_DUE = 16 -- schedules that one promote tells of
-local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
 local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
--- When nobody has come for the entry that a lane has out: its reader has died.
-local LOOK_AGAIN_MS = 1000
 local MAX_FILES = 64 -- of one job
-local MAX_SESSION_BYTES = 256 * KIB
-local MAX_SESSION_FILES = 512
 
 local HOUR_MS = 3600 * 1000
 local DAY_MS = 24 * HOUR_MS
 local WEEK_MS = 7 * DAY_MS
--- Between two walks of mend, and between two steps of one at the most.
-local MEND_MS = 600 * 1000
-local MEND_STEP_MS = 15 * 1000
+local MEND_STEP_MS = 15 * 1000 -- between two steps of a walk of mend, at the most
 
 local EMPTY_MAP = "\128" -- MessagePack
 

@@ -1,5 +1,7 @@
 -- journal.lua - the steps of a conversation are written down, and paid for.
 
+local MAX_RECORD_BYTES = 1024 * KIB
+
 -- The journal's length, if the record may be written at its end; else nil and
 -- the answer: a refusal, or that it is there already, and so are its events.
 local function place_for(job, place, record)

@@ -1,5 +1,7 @@
 -- leave.lua - the ways out of a consumer's hands, and cancel.
 
+local MAX_RESULT_BYTES = 1024 * KIB
+
 -- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms; first:
 -- the argument before them. Answers the state, or the refusal.
 local function finish_one(root, args, first, now, ends)

@@ -7,6 +7,8 @@
 -- The key mended is there while no walk is wanted: promote gives the next one to
 -- whoever asks first when it has gone.
 
+local MEND_MS = 600 * 1000 -- between two walks
+
 -- An entry of its id may be another's, when the stream was deleted and made
 -- again.
 local function stands_in_stream(job)

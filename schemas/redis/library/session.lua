@@ -6,6 +6,9 @@
 -- whose turn it is. A turn ends with its job, also when the job has to go back
 -- into the queue meanwhile. Those that wait for theirs stand in line (line.lua).
 
+local MAX_SESSION_BYTES = 256 * KIB
+local MAX_SESSION_FILES = 512
+
 local function is_session(text)
     local tenant, name = (text or ""):match("^([^/]+)/([^/]+)$")
     return tenant ~= nil and is_name(tenant) and is_name(name)

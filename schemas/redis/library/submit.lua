@@ -1,5 +1,7 @@
 -- submit.lua - new jobs, or those that stand already.
 
+local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
+
 -- Those of the tenant that wait.
 local function tenant_depth(root, queue, tenant)
     return call("ZCARD", root .. "ready:" .. queue .. "/" .. tenant)

@@ -1,5 +1,10 @@
 -- take.lua - consumers get jobs: of the streams, then of the lanes behind them.
 
+local MAX_ENTRIES = 16 -- that a take reads at a time
+local MAX_TAKE_BYTES = 1024 * KIB -- after which it reads no more
+-- When nobody has come for the entry that a lane has out: its reader has died.
+local LOOK_AGAIN_MS = 1000
+
 -- ---------------------------------------------------- out of the streams
 
 -- Streams of those queues that hold anything, but for the paused ones.

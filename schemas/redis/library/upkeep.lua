@@ -1,5 +1,8 @@
 -- upkeep.lua - what every consumer does now and then, for all of them.
 
+local MAX_FACTS = 32 -- that a worker says of itself
+local MAX_DUE = 16 -- schedules that one promote tells of
+
 -- ----------------------------------------------------------------- promote
 
 -- Its time has come: a job that was scheduled, or waits for a retry.
