@@ -21,6 +21,7 @@ struct world {
     struct prompts prompts;
     struct catalog catalog;
     struct model_endpoint endpoint;
+    char name[2];
     struct terms terms;
 };
 
@@ -29,9 +30,9 @@ static struct world *begin(const struct job *job)
     struct world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
     assert_true(conversation_init(&world->conversation, job, NULL));
+    world->name[0] = 'm';
     world->endpoint.dialect = &dialect_chat;
-    world->endpoint.name = world->endpoint.model = (char[]){ "m" };
-    world->endpoint.dialect = &dialect_chat;
+    world->endpoint.name = world->endpoint.model = world->name;
     world->terms = (struct terms){ .prompts = &world->prompts,
                                    .catalog = &world->catalog,
                                    .endpoint = &world->endpoint,
