@@ -4,6 +4,7 @@
 
 #include "consumer/attempt/approval.h"
 #include "consumer/attempt/attempt.h"
+#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
 
@@ -124,8 +125,10 @@ static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
     if (!decide_job(job, view_of(attempt->id), buf_view(&attempt->body),
-                    &attempt->arena, err) ||
-        !conversation_init(&attempt->conversation, job, err))
+                    &attempt->arena, err))
+        return false;
+    decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
+    if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
     uint64_t own = job->limits.deadline_ms;

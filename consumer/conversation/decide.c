@@ -23,6 +23,22 @@ bool decide_job(struct job *job, struct view id, struct view body,
                    VIEW_ARG(job->id), VIEW_ARG(id));
 }
 
+bool decide_is_upload(const struct job *job)
+{
+    return job->kind == JOB_CONVERSATION && job->messages == NULL &&
+           job->prompt.len == 0;
+}
+
+/* That they have come is what the user wants to know. */
+void decide_upload(struct job *job, const struct prompts *prompts,
+                   struct arena *arena)
+{
+    bool own;
+    if (decide_is_upload(job))
+        job->prompt =
+            arena_copy(arena, prompt_text(prompts, PROMPT_UPLOAD,
+                                          prompt_upload_language(job), &own));
+}
 /* ----------------------------------------------------------------- ending */
 
 static void why_of_cell(size_t number, const struct cell *cell, struct err *why)

@@ -16,6 +16,11 @@
 bool decide_job(struct job *job, struct view id, struct view body,
                 struct arena *arena, struct err *err);
 
+/* Files and not a word: what the user says then becomes the job's prompt. */
+bool decide_is_upload(const struct job *job);
+void decide_upload(struct job *job, const struct prompts *prompts,
+                   struct arena *arena);
+
 /* -------- decide_request.c */
 
 /* Whether the terms' endpoint may be asked at all: a limit on money needs a

@@ -42,11 +42,15 @@ const char prompt_last[] =
 static const struct {
     const char *file;
     const char *text;
-} ours[PROMPT_MODES][LANGUAGES] = {
-    [MODE_TOOLS] = { { "tools.en.md", prompt_tools_en },
-                     { "tools.zh.md", prompt_tools_zh } },
-    [MODE_CODEACT] = { { "codeact.en.md", prompt_codeact_en },
-                       { "codeact.zh.md", prompt_codeact_zh } },
+} ours[PROMPTS][LANGUAGES] = {
+    [PROMPT_TOOLS] = { { "tools.en.md", prompt_tools_en },
+                       { "tools.zh.md", prompt_tools_zh } },
+    [PROMPT_CODEACT] = { { "codeact.en.md", prompt_codeact_en },
+                         { "codeact.zh.md", prompt_codeact_zh } },
+    [PROMPT_FILES] = { { "files.en.md", prompt_files_en },
+                       { "files.zh.md", prompt_files_zh } },
+    [PROMPT_UPLOAD] = { { "upload.en.md", prompt_upload_en },
+                        { "upload.zh.md", prompt_upload_zh } },
 };
 
 static bool read_text(const char *path, char **text, struct err *err)
@@ -81,20 +85,20 @@ bool prompts_load(struct prompts *prompts, const char *folder, struct err *err)
     char path[4096];
     bool good = true;
     *prompts = (struct prompts){ 0 };
-    for (int mode = 0; mode < PROMPT_MODES && *folder != '\0'; mode++)
+    for (int prompt = 0; prompt < PROMPTS && *folder != '\0'; prompt++)
         for (int language = 0; language < LANGUAGES && good; language++) {
             snprintf(path, sizeof(path), "%s/%s", folder,
-                     ours[mode][language].file);
-            good = read_text(path, &prompts->texts[mode][language], err);
+                     ours[prompt][language].file);
+            good = read_text(path, &prompts->texts[prompt][language], err);
         }
     return good;
 }
 
 void prompts_finish(struct prompts *prompts)
 {
-    for (int mode = 0; mode < PROMPT_MODES; mode++)
+    for (int prompt = 0; prompt < PROMPTS; prompt++)
         for (int language = 0; language < LANGUAGES; language++)
-            free(prompts->texts[mode][language]);
+            free(prompts->texts[prompt][language]);
     *prompts = (struct prompts){ 0 };
 }
 
@@ -124,44 +128,57 @@ enum language language_of(struct view text)
 /* ------------------------------------------------------------------ writing
  */
 
-static void add_files(struct buf *out, const struct job *job)
+struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
+                        enum language language, bool *own)
+{
+    const char *text = prompts->texts[prompt][language];
+    struct view chosen = view_of(text ? text : ours[prompt][language].text);
+    *own = text != NULL;
+    while (chosen.len > 0 && chosen.data[chosen.len - 1] == '\n')
+        chosen.len--;
+    return chosen;
+}
+
+enum language prompt_upload_language(const struct job *job)
 {
     const struct file_ref *files = job->files.items;
-    if (job->files.count > 0)
-        buf_add(out, VIEW("\nThe user uploaded these files; they are in the "
-                          "working directory:"));
+    CLEANUP(buf_finish) struct buf words;
+    buf_init(&words, MAX_JOB_BYTES);
+    buf_add(&words, job->system);
+    for (size_t i = 0; i < job->files.count && job->system.len == 0; i++)
+        buf_add(&words, files[i].name);
+    return language_of(buf_view(&words));
+}
+
+static void add_files(struct buf *out, const struct job *job, struct view head)
+{
+    const struct file_ref *files = job->files.items;
+    if (job->files.count > 0) {
+        buf_add(out, VIEW("\n"));
+        buf_add(out, head);
+    }
     for (size_t i = 0; i < job->files.count; i++)
         buf_printf(out, "\n- %.*s (%llu bytes%s%.*s)", VIEW_ARG(files[i].name),
                    (unsigned long long)files[i].bytes,
                    files[i].mime.len > 0 ? ", " : "", VIEW_ARG(files[i].mime));
 }
 
-const char *prompt_text(const struct prompts *prompts, int mode,
-                        enum language language, bool *own)
-{
-    const char *text = prompts->texts[mode][language];
-    *own = text != NULL;
-    return text != NULL ? text : ours[mode][language].text;
-}
-
 void prompt_write(struct buf *out, const struct prompts *prompts,
                   const struct job *job, enum language language,
                   struct view functions, struct view own)
 {
-    bool operators;
-    struct view chosen =
-        view_of(prompt_text(prompts, job->mode, language, &operators));
-    while (chosen.len > 0 && chosen.data[chosen.len - 1] == '\n')
-        chosen.len--;
+    bool own_text;
     buf_init(out, (size_t)MAX_JOB_BYTES * 2);
-    buf_add(out, chosen);
+    buf_add(out,
+            prompt_text(prompts, (enum prompt)job->mode, language, &own_text));
     if (functions.len > 0) {
         buf_add(out, VIEW("\nThese functions are defined already; code may "
                           "call them like any other, in loops and threads, and "
                           "they raise ToolError:"));
         buf_add(out, functions);
     }
-    add_files(out, job);
+    add_files(out, job,
+              prompt_text(prompts, PROMPT_FILES, language, &own_text));
     if (own.len > 0) {
         buf_add(out, VIEW("\n\n"));
         buf_add(out, own);

@@ -1,7 +1,9 @@
 /* prompt.h - what every model is told before anything else, and what we tell it
  * of replies that cannot be acted on.
  *
- * The instructions are the files of prompts/, one for each mode and language;
+ * The instructions are the files of prompts/, one for each mode and language,
+ * and two of files that a user has uploaded: what is told of them, and what the
+ * user says who has said nothing else;
  * a folder of the operator's may have others under the same names. Who writes
  * Chinese is answered best by a model that is told so in Chinese. */
 #ifndef CONSUMER_PROMPT_H
@@ -11,10 +13,17 @@
 #include "schemas/message/job.h"
 
 enum language { LANGUAGE_EN, LANGUAGE_ZH, LANGUAGES };
-enum { PROMPT_MODES = MODE_CODEACT + 1, MAX_PROMPT_BYTES = 32 << 10 };
+enum prompt {
+    PROMPT_TOOLS = MODE_TOOLS,
+    PROMPT_CODEACT = MODE_CODEACT,
+    PROMPT_FILES,
+    PROMPT_UPLOAD,
+    PROMPTS
+};
+enum { MAX_PROMPT_BYTES = 32 << 10 };
 
 struct prompts {
-    char *texts[PROMPT_MODES][LANGUAGES]; /* the operator's; NULL: ours */
+    char *texts[PROMPTS][LANGUAGES]; /* the operator's; NULL: ours */
 };
 
 /* folder: "" means ours. What it does not have is ours; a file that is there
@@ -25,10 +34,12 @@ void prompts_finish(struct prompts *prompts);
 /* Of a text that a user wrote: most of its letters are Han, none are kana. */
 enum language language_of(struct view text);
 
-/* The instructions without what is added to them. own: they are the operator's.
- */
-const char *prompt_text(const struct prompts *prompts, int mode,
+/* Borrowed; without line ends behind it. own: it is the operator's. */
+struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
                         enum language language, bool *own);
+
+/* In which a job of files and nothing else is spoken for. */
+enum language prompt_upload_language(const struct job *job);
 
 /* Initializes out. functions: stubs of what code may call; own: the system
  * message of the job; each may be empty. */
@@ -46,5 +57,7 @@ extern const char prompt_circles[], prompt_forbidden[], prompt_last[];
 
 extern const char prompt_tools_en[], prompt_tools_zh[];
 extern const char prompt_codeact_en[], prompt_codeact_zh[];
+extern const char prompt_files_en[], prompt_files_zh[];
+extern const char prompt_upload_en[], prompt_upload_zh[];
 
 #endif

@@ -102,6 +102,33 @@ static void add_limit(json_t *json, const char *name, uint64_t limit)
         json_object_set_new(json, name, json_integer((json_int_t)limit));
 }
 
+static void add_prompt(json_t *json, const char *name,
+                       const struct prompts *prompts, enum prompt prompt,
+                       enum language language)
+{
+    bool own;
+    struct view text = prompt_text(prompts, prompt, language, &own);
+    char owner[32];
+    snprintf(owner, sizeof(owner), "own_%s", name);
+    json_object_set_new(json, name, json_stringn(text.data, text.len));
+    json_object_set_new(json, owner, json_boolean(own));
+}
+
+/* Of files only where there are some. */
+static void add_prompts(json_t *json, const struct terms *terms,
+                        const struct conversation *conversation)
+{
+    const struct job *job = conversation->job;
+    enum language language = ask_language(conversation);
+    add_prompt(json, "prompt", terms->prompts, (enum prompt)job->mode,
+               language);
+    if (job->files.count == 0)
+        return;
+    add_prompt(json, "files_prompt", terms->prompts, PROMPT_FILES, language);
+    add_prompt(json, "upload_prompt", terms->prompts, PROMPT_UPLOAD,
+               prompt_upload_language(job));
+}
+
 static int write_piece(const char *data, size_t len, void *owner)
 {
     return buf_append(owner, data, len) ? 0 : -1;
@@ -111,15 +138,11 @@ void terms_write(const struct terms *terms,
                  const struct conversation *conversation, struct buf *out)
 {
     const struct job *job = conversation->job;
-    bool own;
-    const char *prompt = prompt_text(terms->prompts, job->mode,
-                                     ask_language(conversation), &own);
-    json_t *json =
-        json_pack("{s:I, s:I, s:I, s:s, s:b, s:o}", "max_turns",
-                  (json_int_t)terms->max_turns, "max_tokens",
-                  (json_int_t)terms->max_tokens, "repeats",
-                  (json_int_t)terms->repeats, "prompt", prompt, "own_prompt",
-                  (int)own, "tools", functions_of(terms, job));
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:o}", "max_turns", (json_int_t)terms->max_turns,
+        "max_tokens", (json_int_t)terms->max_tokens, "repeats",
+        (json_int_t)terms->repeats, "tools", functions_of(terms, job));
+    add_prompts(json, terms, conversation);
     json_object_set_new(json, "output_repairs",
                         json_integer((json_int_t)terms->output_repairs));
     json_object_set_new(json, "approve", approved_of(terms, job));

@@ -200,6 +200,27 @@ static bool step(struct replay *replay, struct view bytes, struct err *err)
 /* -------------------------------------------------------------------- all
  */
 
+/* What a user says who has said nothing: by the first terms that there are. */
+static bool speak_for_user(struct replay *replay, struct arena *arena,
+                           struct err *err)
+{
+    const struct recording *recording = replay->recording;
+    const struct view *records = recording->records.items;
+    struct record record = { 0 };
+    if (!decide_is_upload(&replay->job))
+        return true;
+    for (size_t i = 0; i < recording->records.count && record.terms.len == 0;
+         i++)
+        if (!message_decode(&schema_record, records[i], &record, arena, err))
+            return err_prefix(err, "record %zu of the journal", i);
+    if (record.terms.len > 0 &&
+        !today_load(&replay->today, record.terms, &replay->job, WHEN_TODAY,
+                    replay->prompts, err))
+        return false;
+    decide_upload(&replay->job, &replay->today.prompts, arena);
+    return true;
+}
+
 static bool walk(struct replay *replay, struct err *err)
 {
     const struct view *records = replay->recording->records.items;
@@ -212,9 +233,12 @@ static bool walk(struct replay *replay, struct err *err)
 static void run(struct replay *replay, struct arena *arena, struct err *err)
 {
     struct err why;
-    bool known = decide_job(&replay->job, replay->recording->id,
-                            replay->recording->body, arena, &why) &&
-                 conversation_init(&replay->conversation, &replay->job, &why);
+    bool read = decide_job(&replay->job, replay->recording->id,
+                           replay->recording->body, arena, &why);
+    if (read && !speak_for_user(replay, arena, err))
+        return;
+    bool known =
+        read && conversation_init(&replay->conversation, &replay->job, &why);
     if (!known) {
         conversation_finish(&replay->conversation);
         replay_check_unread(replay, &why, err);

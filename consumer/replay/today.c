@@ -114,16 +114,28 @@ static uint64_t number_of(const struct today *today, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
+/* As it was; one of ours today is ours. */
+static void load_prompt(struct today *today, const char *name,
+                        enum prompt prompt, enum when when)
+{
+    char owner[32];
+    snprintf(owner, sizeof(owner), "own_%s", name);
+    bool own = json_is_true(json_object_get(today->json, owner));
+    bool there = json_object_get(today->json, name) != NULL;
+    for (int language = 0; language < LANGUAGES; language++)
+        if (there && (when == WHEN_RECORDED || own))
+            today->prompts.texts[prompt][language] =
+                view_dup(view_of(text_of(today, name)));
+}
+
 static bool load_prompts(struct today *today, const struct job *job,
                          enum when when, const char *folder, struct err *err)
 {
-    bool own = json_is_true(json_object_get(today->json, "own_prompt"));
     if (when == WHEN_TODAY && folder != NULL)
         return prompts_load(&today->prompts, folder, err);
-    for (int language = 0; language < LANGUAGES; language++)
-        if (when == WHEN_RECORDED || own)
-            today->prompts.texts[job->mode][language] =
-                view_dup(view_of(text_of(today, "prompt")));
+    load_prompt(today, "prompt", (enum prompt)job->mode, when);
+    load_prompt(today, "files_prompt", PROMPT_FILES, when);
+    load_prompt(today, "upload_prompt", PROMPT_UPLOAD, when);
     return true;
 }
 

@@ -420,9 +420,10 @@ static bool check_kind(const struct job *job, struct err *err)
                        "kind code takes cells, not messages or prompt");
     if (job->kind == JOB_CODE)
         return true;
-    if (!talks)
+    if (!talks && job->files.count == 0)
         return err_set(err, ERR_REJECT, "missing_field",
-                       "prompt or messages is required for a conversation");
+                       "prompt, messages or files are required for a "
+                       "conversation");
     if (job->messages != NULL && job->prompt.len > 0)
         return err_set(err, ERR_REJECT, "bad_field",
                        "prompt and messages exclude each other");

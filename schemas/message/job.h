@@ -91,9 +91,9 @@ extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */
 
 /* message_decode(), then what no single row can say: a conversation has
- * messages (an array of maps with a role) or a prompt, not both; code has
- * cells; kind session has a session, and what its action needs and nothing
- * else; file names are base names, told apart from each other. */
+ * messages (an array of maps with a role) or a prompt, not both, or files
+ * alone; code has cells; kind session has a session, and what its action needs
+ * and nothing else; file names are base names, told apart from each other. */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 

@@ -46,7 +46,9 @@ static void decode_job(struct view bytes)
     }
     MUST(id_parse(job.id, NULL));
     MUST(job.kind == JOB_CODE ? job.cells.count > 0
-                              : (job.messages != NULL) != (job.prompt.len > 0));
+                              : job.messages == NULL || job.prompt.len == 0);
+    MUST(job.kind != JOB_CONVERSATION || job.messages != NULL ||
+         job.prompt.len > 0 || job.files.count > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -56,9 +56,9 @@ static const struct {
       "v is 2, must be 1" },
 
     { "nothing to say", "{" ID "}", "missing_field",
-      "prompt or messages is required for a conversation" },
+      "prompt, messages or files are required for a conversation" },
     { "no messages", "{" ID ",'messages':[]}", "missing_field",
-      "prompt or messages is required for a conversation" },
+      "prompt, messages or files are required for a conversation" },
     { "messages and a prompt", "{" TALK ",'messages':[{'role':'user'}]}",
       "bad_field", "prompt and messages exclude each other" },
     { "cells in a conversation", "{" TALK ",'cells':['x']}", "bad_field",
