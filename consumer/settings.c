@@ -170,6 +170,9 @@ static const struct setting table[] = {
            "how long a session is kept after its last job"),
     NUMBER("session-bytes", "QUERN_SESSION_BYTES", session_bytes, 0, 1ULL << 40,
            "134217728", "of a session's files that are saved"),
+    NUMBER("history-bytes", "QUERN_HISTORY_BYTES", history_bytes, 0,
+           MAX_HISTORY_BYTES / 2, "65536",
+           "of what was said in a session, shown to its next job; 0: none"),
 };
 enum { COUNT = sizeof(table) / sizeof(table[0]) };
 

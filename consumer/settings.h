@@ -65,6 +65,7 @@ struct settings {
     bool save_sessions;
     uint64_t session_ttl_ms;
     uint64_t session_bytes;
+    uint64_t history_bytes; /* of what was said in a session; 0: none */
 };
 
 enum settings_wish { SETTINGS_RUN, SETTINGS_HELP, SETTINGS_VERSION };

@@ -36,8 +36,12 @@ static const struct rule {
     uint64_t limit_ms;
     bool writes; /* waits for Redis alone */
 } table[ATTEMPT_STATES] = {
-    [LOADING] = { "loading", TO(DECIDING) | TO(PARKING) | STOPS, step_loading,
-                  REDIS_MS, true },
+    [LOADING] = { "loading", TO(CLAIMING) | TO(DECIDING) | TO(PARKING) | STOPS,
+                  step_loading, REDIS_MS, true },
+    [CLAIMING] = { "claiming", TO(RECALLING) | PAUSES | STOPS, step_claiming,
+                   OTHERS_MS, false },
+    [RECALLING] = { "recalling", TO(DECIDING) | STOPS, step_recalling, REDIS_MS,
+                    true },
     [DECIDING] = { "deciding",
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
                        TO(PARKING) | STOPS,
@@ -52,8 +56,8 @@ static const struct rule {
     [REFUSED] = { "refused", TO(ASKING) | TO(PARKING) | STOPS, step_refused,
                   REDIS_MS, true },
     [PAUSING] = { "pausing",
-                  TO(ASKING) | TO(ANSWERING) | TO(PREPARING) | TO(RUNNING) |
-                      TO(ACTING) | STOPS,
+                  TO(CLAIMING) | TO(ASKING) | TO(ANSWERING) | TO(PREPARING) |
+                      TO(RUNNING) | TO(ACTING) | STOPS,
                   step_pausing, 0, false },
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | PAUSES | STOPS,
@@ -451,6 +455,7 @@ static void attempt_free(struct attempt *attempt)
 {
     attempt_drop_call(attempt);
     session_finish(&attempt->session);
+    arena_finish(&attempt->recollection.arena);
     output_finish(&attempt->output);
     progress_finish(&attempt->progress);
     store_finish(&attempt->store);

@@ -1,6 +1,7 @@
 /* attempt.h - one consumer's work on one job, from its start to its end.
  *
- *               LOADING -> DECIDING ------> SAVING --> FINISHING -> ENDED
+ *   LOADING -> (CLAIMING -> RECALLING ->)
+ *                          DECIDING ------> SAVING --> FINISHING -> ENDED
  *                           ^ | | ^
  *            .--------------' | | '------------------------------------.
  *            |      .---------' '------------.                         |
@@ -10,7 +11,8 @@
  *            '--- ANSWERED <--'              v                      v  |
  *                                        OBSERVED <-------- COLLECTING |
  *                                            '-------------------------'
- *   ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that may pass
+ *   CLAIMING, ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that
+ * may pass
  *                                 --> PARKING --> ENDED, when that takes long;
  *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
  *   DECIDING, when a person is to be asked
@@ -21,11 +23,13 @@
  *
  * ASKING, ANSWERED, CALLING and OBSERVED write the journal: model_intent,
  * model_reply, tool_intent, tool_result; REFUSED that an intent came to
- * nothing, ASKING that none can be made any more, and DECIDING ends then. What
- * is to be done next is DECIDING's alone, from the conversation, so an attempt
- * that starts with a journal is in no way special. SAVING writes the session
- * that outlives the job, when it has been used: before the end, so that the
- * next job finds it. A callback records what came and runs the machine. */
+ * nothing, ASKING that none can be made any more, and DECIDING ends then.
+ * CLAIMING waits for the turn in a session that outlives the job, RECALLING
+ * brings what was said there. What is to be done next is DECIDING's alone, from
+ * the conversation, so an attempt that starts with a journal is in no way
+ * special. SAVING writes the session that outlives the job, when it has been
+ * used or something was said: before the end, so that the next job finds it. A
+ * callback records what came and runs the machine. */
 #ifndef CONSUMER_ATTEMPT_H
 #define CONSUMER_ATTEMPT_H
 
@@ -37,10 +41,13 @@
 #include "consumer/conversation/decide.h"
 #include "consumer/queue/partition.h"
 #include "consumer/session/session.h"
+#include "schemas/message/history.h"
 #include "schemas/redis/spend.h"
 
 enum attempt_state {
     LOADING,
+    CLAIMING,
+    RECALLING,
     DECIDING,
     ASKING,
     ANSWERING,
@@ -72,6 +79,14 @@ enum stop {
     STOP_CANCEL,
     STOP_FAULT, /* attempt->fault */
     STOP_LOST,  /* somebody else has the job: not one write more */
+};
+
+/* What was said in the session before this job. */
+struct recollection {
+    struct arena arena;
+    struct history history;
+    char before[65]; /* its blob; "": there was none */
+    char blob[65];   /* of what is said with this job */
 };
 
 struct attempt {
@@ -132,6 +147,7 @@ struct attempt {
     enum attempt_state resume; /* where PAUSING goes back to */
 
     struct session session;
+    struct recollection recollection;
     struct output output;
     bool sent_before;     /* the call, by an attempt before this one */
     size_t journaled;     /* records of the journal, those on their way, too */
@@ -164,6 +180,12 @@ const char *attempt_state_name(const struct attempt *attempt);
 enum turn { AGAIN, WAIT };
 typedef enum turn attempt_step(struct attempt *attempt);
 
+/* recall.c: what was said in the session. */
+attempt_step step_claiming, step_recalling;
+bool attempt_recalls(const struct attempt *attempt);
+/* What is to be the session's when the job has ended, for the record; no blob:
+ * as it is. */
+struct said attempt_say(struct attempt *attempt);
 /* turn.c: the model's side. */
 attempt_step step_asking, step_answering, step_answered, step_refused,
     step_pausing;

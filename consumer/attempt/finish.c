@@ -37,14 +37,17 @@ static bool has_to_be_saved(const struct attempt *attempt)
 enum turn step_saving(struct attempt *attempt)
 {
     const struct err *fault = &attempt->session.fault;
-    if (!attempt->begun && !has_to_be_saved(attempt))
-        return attempt_go(attempt, FINISHING);
     if (!attempt->begun) {
+        bool saves = has_to_be_saved(attempt);
+        struct said said = attempt_say(attempt);
+        if (!saves && known_says(&attempt->session.known, said.blob))
+            return attempt_go(attempt, FINISHING);
         struct wish wish = {
-            .kind = WISH_SAVE,
+            .kind = saves ? WISH_SAVE : WISH_NOTE,
             .past = conversation_past(&attempt->conversation),
             .files_there = attempt->conversation.files_there,
             .cells = cells_run(&attempt->conversation),
+            .said = said,
         };
         attempt->begun = true;
         session_want(&attempt->session, &wish);

@@ -228,7 +228,7 @@ enum turn step_loading(struct attempt *attempt)
     }
     if (attempt->files_checked < attempt->job.files.count)
         return WAIT;
-    return attempt_go(attempt, DECIDING);
+    return attempt_go(attempt, attempt_recalls(attempt) ? CLAIMING : DECIDING);
 }
 
 /* ---------------------------------------------------------------- session */

@@ -176,6 +176,7 @@ static bool compose_asking(struct attempt *attempt, struct record *record)
     record->kind = RECORD_MODEL_INTENT;
     record->attempt = attempt->number;
     record->turn = next_turn(attempt);
+    record->history = view_of(attempt->recollection.before);
     terms_write(&terms, conversation, &text);
     if (!view_equal(buf_view(&text), conversation->terms))
         record->terms = buf_view(&text);

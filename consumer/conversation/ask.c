@@ -10,6 +10,9 @@ enum language ask_language(const struct conversation *conversation)
 {
     size_t i;
     json_t *message;
+    json_t *first = json_array_get(conversation->said, 0);
+    if (first != NULL)
+        return language_of(reply_json_text(first, "content"));
     json_array_foreach(conversation->messages, i, message)
         if (view_is(reply_json_text(message, "role"), "user"))
             return language_of(reply_json_text(message, "content"));
@@ -39,6 +42,8 @@ static json_t *whole(const struct conversation *conversation,
         answer_rule(conversation->schema,
                     conversation->job->mode == MODE_CODEACT, &system);
     add_text(all, "system", buf_view(&system));
+    if (conversation->said != NULL)
+        json_array_extend(all, conversation->said);
     for (size_t i = own; i < json_array_size(conversation->messages); i++)
         json_array_append(all, json_array_get(conversation->messages, i));
     return all;
@@ -47,21 +52,11 @@ static json_t *whole(const struct conversation *conversation,
 /* ------------------------------------------------------------------ window
  */
 
-static uint64_t tokens_from(const json_t *all, size_t from)
-{
-    uint64_t sum = 0;
-    for (size_t i = from; i < json_array_size(all); i++)
-        sum += window_tokens(json_array_get(all, i));
-    return sum;
-}
-
 /* What is sent whatever is cut. */
-static uint64_t fixed_tokens(const json_t *all, const struct ask *ask)
+static uint64_t fixed_tokens(const struct window *all, const struct ask *ask)
 {
-    uint64_t sum = ask->tools == NULL ? 0 : window_tokens(ask->tools);
-    for (size_t i = 0; i < window_head(all); i++)
-        sum += window_tokens(json_array_get(all, i));
-    return sum;
+    return (ask->tools == NULL ? 0 : window_tokens(ask->tools)) +
+           window_fixed(all);
 }
 
 /* As this endpoint has counted the last request, of its tokens in ours. */
@@ -100,12 +95,13 @@ static void ask_for_answer(struct asked_for *out)
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
                struct asked_for *out, struct err *err)
 {
-    json_t *all = whole(conversation, ask);
-    size_t head = window_head(all);
-    size_t before = conversation->kept > head ? conversation->kept : head;
+    json_t *messages = whole(conversation, ask);
+    struct window all =
+        window_of(messages, json_array_size(conversation->said));
+    size_t before = window_cut(&all, conversation->kept, UINT64_MAX);
     size_t kept = before;
-    uint64_t fixed = fixed_tokens(all, ask);
-    uint64_t sent = fixed + tokens_from(all, before);
+    uint64_t fixed = fixed_tokens(&all, ask);
+    uint64_t sent = fixed + window_behind(&all, before);
     uint64_t window = in_our_tokens(conversation, ask->window);
     /* Seldom and much: what was sent before is a beginning that is known. */
     bool full = window > 0 && sent > window / 4 * 3;
@@ -113,19 +109,19 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
     if (ask->squeeze && aim > sent / 2)
         aim = sent / 2;
     if (full || ask->squeeze)
-        kept = window_cut(all, kept, aim > fixed ? aim - fixed : 0);
+        kept = window_cut(&all, kept, aim > fixed ? aim - fixed : 0);
     bool good = !ask->squeeze || kept > before;
     if (good)
         *out = (struct asked_for){
-            .messages = window_apply(all, kept),
+            .messages = window_apply(&all, kept),
             .kept = kept,
-            .tokens = fixed + tokens_from(all, kept),
+            .tokens = fixed + window_behind(&all, kept),
         };
     if (good && ask->last)
         ask_for_answer(out);
     if (good)
         out->expected = in_their_tokens(conversation, out->tokens);
-    json_decref(all);
+    json_decref(messages);
     return good ||
            err_set(err, ERR_REJECT, "model_context",
                    "the conversation does not fit into the model's window, "

@@ -22,9 +22,9 @@ struct asked_for {
     uint64_t expected; /* the same, as the endpoint will count */
 };
 
-/* The instructions' language: that of the first message of the user, so that
- * they stay as they are: endpoints charge less for a beginning that they know.
- */
+/* The instructions' language: that of the first message of the user, in the
+ * session too, so that they stay as they are: endpoints charge less for a
+ * beginning that they know. */
 enum language ask_language(const struct conversation *conversation);
 
 /* Error: model_context, there is nothing more that can be left out. */

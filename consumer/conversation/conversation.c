@@ -72,6 +72,7 @@ void conversation_finish(struct conversation *conversation)
     json_decref(conversation->messages);
     json_decref(conversation->schema);
     json_decref(conversation->output);
+    json_decref(conversation->said);
     free(conversation->calls);
     free(conversation->results);
     free(conversation->deeds);

@@ -54,7 +54,9 @@ struct conversation {
     const struct job *job;
     struct arena arena;         /* of the records */
     json_t *messages;           /* without our own instructions */
-    size_t given;               /* of them came with the job */
+    json_t *said;               /* in the session before: two of each job; NULL:
+                                   nothing is shown */
+    size_t given;               /* of messages: came with the job */
     size_t records;             /* of the journal: the index of the next one */
     uint64_t turn;              /* replies so far */
     bool over;                  /* the last reply is the answer, */

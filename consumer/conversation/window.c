@@ -7,7 +7,6 @@
 
 enum {
     MESSAGE_TOKENS = 4, /* what is around each */
-    IMAGE_TOKENS = 1000,
 };
 
 /* ------------------------------------------------------------------ tokens
@@ -63,16 +62,42 @@ static bool has_role(const json_t *message, const char *role)
     return view_is(reply_json_text(message, "role"), role);
 }
 
-size_t window_head(const json_t *messages)
+struct window window_of(const json_t *messages, size_t said)
 {
+    struct window window = { .messages = messages };
     size_t head = 0;
     while (head < json_array_size(messages) &&
            has_role(json_array_get(messages, head), "system"))
         head++;
+    window.said = head;
+    head += said;
+    window.task = head;
     while (head < json_array_size(messages) &&
            has_role(json_array_get(messages, head), "user"))
         head++;
-    return head;
+    window.head = head;
+    return window;
+}
+
+static uint64_t sum_of(const struct window *window, size_t from, size_t to)
+{
+    uint64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += window_tokens(json_array_get(window->messages, i));
+    return sum;
+}
+
+uint64_t window_fixed(const struct window *window)
+{
+    return sum_of(window, 0, window->said) +
+           sum_of(window, window->task, window->head);
+}
+
+uint64_t window_behind(const struct window *window, size_t cut)
+{
+    size_t end = json_array_size(window->messages);
+    return sum_of(window, cut, window->task) +
+           sum_of(window, cut > window->head ? cut : window->head, end);
 }
 
 static bool is_observation(const json_t *message)
@@ -97,14 +122,28 @@ static size_t last_group(const json_t *messages, size_t from)
     return at;
 }
 
-size_t window_cut(const json_t *messages, size_t from, uint64_t tokens)
+/* From one of its places to the next: a pair of what was said before, or to
+ * the head. */
+static size_t cut_said(const struct window *window, size_t cut, uint64_t *sum,
+                       uint64_t tokens)
 {
-    size_t head = window_head(messages);
-    size_t cut = from > head ? from : head;
+    for (; cut<window->task && * sum> tokens; cut += 2)
+        *sum -= sum_of(window, cut, cut + 2);
+    return cut < window->task ? cut : window->head;
+}
+
+size_t window_cut(const struct window *window, size_t from, uint64_t tokens)
+{
+    const json_t *messages = window->messages;
+    size_t cut = from > window->said ? from : window->said;
+    if (cut >= window->task && cut < window->head)
+        cut = window->head;
+    uint64_t sum = window_behind(window, cut);
+    if (cut < window->task)
+        cut = cut_said(window, cut, &sum, tokens);
+    if (cut < window->head)
+        return cut;
     size_t last = last_group(messages, cut);
-    uint64_t sum = 0;
-    for (size_t i = cut; i < json_array_size(messages); i++)
-        sum += window_tokens(json_array_get(messages, i));
     for (size_t i = cut; i < last && sum > tokens; i++) {
         sum -= window_tokens(json_array_get(messages, i));
         while (!begins_group(messages, i + 1))
@@ -114,21 +153,30 @@ size_t window_cut(const json_t *messages, size_t from, uint64_t tokens)
     return cut;
 }
 
-json_t *window_apply(const json_t *messages, size_t cut)
+static void add_note(json_t *messages, size_t count)
 {
-    size_t head = window_head(messages);
+    json_array_append_new(
+        messages,
+        json_pack("{s:s, s:o}", "role", "user", "content",
+                  json_sprintf("[%zu earlier messages are left out here: the "
+                               "conversation is too long for them.]",
+                               count)));
+}
+
+json_t *window_apply(const struct window *window, size_t cut)
+{
+    const json_t *messages = window->messages;
+    size_t before = cut < window->task ? cut : window->task;
     json_t *kept = json_array();
     for (size_t i = 0; i < json_array_size(messages); i++) {
-        if (i >= head && i < cut)
-            continue;
-        if (i == cut && cut > head)
-            json_array_append_new(
-                kept, json_pack("{s:s, s:o}", "role", "user", "content",
-                                json_sprintf("[%zu earlier messages are left "
-                                             "out here: the conversation is "
-                                             "too long for them.]",
-                                             cut - head)));
-        json_array_append(kept, json_array_get(messages, i));
+        bool behind = i >= window->head;
+        if (i == before && before > window->said)
+            add_note(kept, before - window->said);
+        if (behind && i == cut && cut > window->head)
+            add_note(kept, cut - window->head);
+        bool stays = i < window->said || (i >= window->task && !behind);
+        if (stays || i >= cut)
+            json_array_append(kept, json_array_get(messages, i));
     }
     return kept;
 }

@@ -5,6 +5,11 @@
  * *groups* are left out, an assistant's message with all that came of it. The
  * system message and the first message of the user, which is the task, stay.
  *
+ *   system, what was said in the session before, task, groups
+ *           `-- first ------- both the oldest first ------'
+ *
+ * What was said before goes first, question and answer together.
+ *
  * Tokens are estimated from the bytes: four of ASCII are one, and a character
  * beyond is one. What endpoints count corrects that (conversation->scale). */
 #ifndef CONSUMER_WINDOW_H
@@ -14,20 +19,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { IMAGE_TOKENS = 1000 };
+
 /* Of a message, or of anything else that a request holds. */
 uint64_t window_tokens(const json_t *json);
 
-/* How many messages at the beginning must stay: what is before the first
- * assistant's message, its system messages and the task. */
-size_t window_head(const json_t *messages);
+/* Messages (borrowed), and where of them begins what is kept whatever is left
+ * out: [said, task) was said before, [task, head) is what the user wants. */
+struct window {
+    const json_t *messages;
+    size_t said, task, head;
+};
 
-/* The position of the first message after the head that is kept, so that those
- * have at most so many tokens: where a group begins, at or after from. The last
- * group is kept whatever its size. */
-size_t window_cut(const json_t *messages, size_t from, uint64_t tokens);
+/* said: how many behind the system messages were said before; an even number.
+ */
+struct window window_of(const json_t *messages, size_t said);
 
-/* As it is sent: the head, a note of what is left out, and what stands from cut
- * on. A new reference. */
-json_t *window_apply(const json_t *messages, size_t cut);
+/* Tokens of what stays; of what is behind cut, but that. */
+uint64_t window_fixed(const struct window *window);
+uint64_t window_behind(const struct window *window, size_t cut);
+
+/* The position of the first message that is kept of those that need not be, so
+ * that those have at most so many tokens: where a group begins, at or after
+ * from. The last group is kept whatever its size. */
+size_t window_cut(const struct window *window, size_t from, uint64_t tokens);
+
+/* As it is sent: what stays, notes of what is left out, and what stands from
+ * cut on. A new reference. */
+json_t *window_apply(const struct window *window, size_t cut);
 
 #endif

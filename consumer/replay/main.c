@@ -73,11 +73,11 @@ static json_t *difference_of(const struct outcome *outcome)
 
 static void tell_json(const char *job, const struct outcome *outcome)
 {
-    json_t *json =
-        json_pack("{s:s, s:I, s:I, s:I, s:b}", "job", job, "steps",
-                  (json_int_t)outcome->steps, "requests",
-                  (json_int_t)outcome->requests, "hidden_requests",
-                  (json_int_t)outcome->hidden, "equal", !outcome->differs);
+    json_t *json = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:b}", "job", job, "steps",
+        (json_int_t)outcome->steps, "requests", (json_int_t)outcome->requests,
+        "hidden_requests", (json_int_t)outcome->hidden, "bare_requests",
+        (json_int_t)outcome->bare, "equal", !outcome->differs);
     if (outcome->differs)
         json_object_set_new(json, "first_difference", difference_of(outcome));
     json_dumpf(json, stdout, JSON_COMPACT);
@@ -94,6 +94,10 @@ static void tell_people(const char *job, const struct outcome *outcome)
             printf("; of %zu the bytes cannot be compared: a parameter is "
                    "secret",
                    outcome->hidden);
+        if (outcome->bare > 0)
+            printf("; of %zu the bytes cannot be compared: a picture, or what "
+                   "was said before, is not in the recording",
+                   outcome->bare);
         putchar('\n');
         return;
     }

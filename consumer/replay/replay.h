@@ -26,6 +26,7 @@ struct outcome {
     size_t steps;     /* records and result, up to the difference */
     size_t requests;  /* of them, compared by their bytes */
     size_t hidden;    /* requests that hold what must not be told */
+    size_t bare;      /* requests of blobs that are not in the recording */
     bool differs;     /* then: */
     uint64_t turn;    /* of the step that was the last */
     const char *what; /* a kind of record, "result" or "journal" */

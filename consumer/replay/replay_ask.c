@@ -1,4 +1,5 @@
 /* replay_ask.c - is the model asked the same? */
+#include "consumer/conversation/memory.h"
 #include "consumer/model/model_body.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/replay/replay.h"
@@ -11,9 +12,17 @@ struct built {
     struct err why; /* kind ERR_NONE: it could be made */
 };
 
-static void build(struct built *built, const struct conversation *conversation,
+/* What is needed of a recorded intent to build it again. */
+struct source {
+    const struct replay *replay;
+    const struct record *record;
+    bool unsaid; /* what was said before is not in the recording */
+};
+
+static void build(struct built *built, const struct source *source,
                   const struct terms *terms, enum ask_kind kind)
 {
+    const struct conversation *conversation = &source->replay->conversation;
     struct decided *decided = &built->decided;
     *built = (struct built){ 0 };
     if (decide_request(conversation, terms, kind, decided, &built->why) &&
@@ -35,10 +44,15 @@ static json_t *built_body(const struct built *built)
                       NULL);
 }
 
-static bool is_same(const struct built *built, const struct record *record,
-                    bool hidden)
+/* Bytes that cannot be had cannot be compared, and without what was said before
+ * nobody knows how long it was, and what a limit has left. */
+static bool is_same(const struct built *built, const struct source *source)
 {
+    const struct record *record = source->record;
     const struct decided *decided = &built->decided;
+    bool hidden = source->replay->today.hidden;
+    if (source->unsaid)
+        return true;
     if (record->failed) /* as nothing more was left */
         return !decided->plan.fits &&
                view_is(record->last, decided->plan.limit);
@@ -53,17 +67,15 @@ static bool is_same(const struct built *built, const struct record *record,
 
 /* One that was too long was sent again with less: that is known by what it
  * leaves out. */
-static bool build_same(struct built *built, const struct replay *replay,
-                       const struct terms *terms, const struct record *record)
+static bool build_same(struct built *built, const struct source *source,
+                       const struct terms *terms)
 {
-    const struct conversation *conversation = &replay->conversation;
-    bool hidden = replay->today.hidden;
-    build(built, conversation, terms, ASK_NEXT);
-    if (is_same(built, record, hidden) || !replay->refused)
-        return is_same(built, record, hidden);
+    build(built, source, terms, ASK_NEXT);
+    if (is_same(built, source) || !source->replay->refused)
+        return is_same(built, source);
     struct built less;
-    build(&less, conversation, terms, ASK_LESS);
-    if (!is_same(&less, record, hidden)) {
+    build(&less, source, terms, ASK_LESS);
+    if (!is_same(&less, source)) {
         built_finish(&less);
         return false;
     }
@@ -133,9 +145,10 @@ static json_t *built_step(const struct built *built, uint64_t turn,
 
 /* The bytes that were sent are not kept. They can be had again from the terms
  * that were in force; else the result may have the messages. */
-static bool tell(struct replay *replay, const struct record *record,
+static bool tell(struct replay *replay, const struct source *source,
                  const struct built *built, struct err *err)
 {
+    const struct record *record = source->record;
     const struct conversation *conversation = &replay->conversation;
     size_t count = json_array_size(conversation->messages);
     json_t *before = NULL;
@@ -143,7 +156,7 @@ static bool tell(struct replay *replay, const struct record *record,
     struct today terms;
     bool loaded = today_load(&terms, replay->terms, &replay->job, WHEN_RECORDED,
                              NULL, err);
-    if (loaded && build_same(&then, replay, &terms.terms, record))
+    if (loaded && build_same(&then, source, &terms.terms))
         before = built_body(&then);
     else if (replay->messages != NULL)
         before = messages_of(replay->messages, count);
@@ -178,19 +191,38 @@ static bool take_terms(struct replay *replay, const struct record *record,
                    "asked: it is of an older quern");
 }
 
+/* What was said before this job, as far as it is recorded. */
+static bool recall(struct replay *replay, const struct record *record,
+                   struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct view bytes = recording_blob(replay->recording, record->history);
+    struct history history;
+    json_decref(replay->conversation.said);
+    replay->conversation.said = NULL;
+    return bytes.len == 0 ||
+           memory_recall(&replay->conversation, bytes, &history, &arena, err);
+}
+
 bool replay_check_intent(struct replay *replay, const struct record *record,
                          struct err *err)
 {
+    struct outcome *outcome = replay->outcome;
     struct built built = { 0 };
+    struct source source = { .replay = replay, .record = record };
     if (record->failed && record->last.len == 0)
         return true; /* that it was refused came from outside */
-    if (!take_terms(replay, record, err))
+    if (!take_terms(replay, record, err) || !recall(replay, record, err))
         return false;
-    bool same = build_same(&built, replay, &replay->today.terms, record) ||
-                tell(replay, record, &built, err);
+    source.unsaid = record->history.len > 0 &&
+                    recording_blob(replay->recording, record->history).len == 0;
+    bool same = build_same(&built, &source, &replay->today.terms) ||
+                tell(replay, &source, &built, err);
+    bool bare = source.unsaid;
     bool sent = same && !record->failed;
-    replay->outcome->requests += sent && !replay->today.hidden;
-    replay->outcome->hidden += sent && replay->today.hidden;
+    outcome->requests += sent && !replay->today.hidden && !bare;
+    outcome->hidden += sent && replay->today.hidden;
+    outcome->bare += sent && !replay->today.hidden && bare;
     built_finish(&built);
     return same;
 }

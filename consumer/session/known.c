@@ -37,6 +37,20 @@ bool known_is_held_by(const struct known *known, struct view holder)
            view_equal(known->record.holder, holder);
 }
 
+bool known_is_blank(const struct known *known)
+{
+    const struct session_record *record = &known->record;
+    return known_is_open(known) && record->updated_ms > 0 &&
+           record->holder.len == 0 && record->cells == 0 &&
+           record->picture.len == 0 && record->unsaved.len == 0 &&
+           record->files.count == 0;
+}
+
+bool known_says(const struct known *known, struct view history)
+{
+    return history.len == 0 || view_equal(known->record.history, history);
+}
+
 bool known_is_saved_by(const struct known *known, struct view job)
 {
     return known->there && known->record.updated_ms > 0 &&

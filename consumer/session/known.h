@@ -20,6 +20,10 @@ bool known_is_open(const struct known *known);
 /* What an executor has had under the session's name before now is the session:
  * nothing else is, whatever it has run. */
 bool known_is_held_by(const struct known *known, struct view holder);
+/* Something was said in it, and nothing else: no executor has ever had it. */
+bool known_is_blank(const struct known *known);
+/* That is what was said in it; none is asked for: it is, whatever it is. */
+bool known_says(const struct known *known, struct view history);
 /* That job has saved it, and had nothing to do after. */
 bool known_is_saved_by(const struct known *known, struct view job);
 

@@ -29,7 +29,7 @@ static bool waits_for_redis(enum session_state state)
 {
     return state == SESSION_FETCHING || state == SESSION_CLAIMING ||
            state == SESSION_PICTURING || state == SESSION_HOLDING ||
-           state == SESSION_WRITING;
+           state == SESSION_NOTING || state == SESSION_WRITING;
 }
 
 static uint64_t limit_ms(const struct session *session,
@@ -279,13 +279,17 @@ static enum turn session_idle(struct session *session)
 #define ANY_TIME (TO(SESSION_IDLE) | TO(SESSION_AWAY))
 
 static const struct rule table[SESSION_STATES] = {
-    [SESSION_IDLE] = { "idle", ANY_TIME | OPEN_WORK | TO(SESSION_CLAIMING),
+    [SESSION_IDLE] = { "idle",
+                       ANY_TIME | OPEN_WORK | TO(SESSION_CLAIMING) |
+                           TO(SESSION_NOTING),
                        session_idle },
     [SESSION_AWAY] = { "away",
                        ANY_TIME | TO(SESSION_OPENING) | TO(SESSION_CLAIMING),
                        session_away },
-    [SESSION_CLAIMING] = { "claiming", ANY_TIME | TO(SESSION_CLAIMING),
+    [SESSION_CLAIMING] = { "claiming",
+                           ANY_TIME | TO(SESSION_CLAIMING) | TO(SESSION_NOTING),
                            session_claiming },
+    [SESSION_NOTING] = { "noting", ANY_TIME, session_noting },
     [SESSION_OPENING] = { "opening",
                           ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING) |
                               TO(SESSION_DROPPING),
@@ -398,11 +402,15 @@ void session_want(struct session *session, const struct wish *wish)
         session->sent_here = false;
         session->losses = 0;
     }
-    if (wish->kind == WISH_CLAIM && !session->claimed) {
+    bool notes = wish->kind == WISH_NOTE;
+    if ((wish->kind == WISH_CLAIM || notes) && !session->claimed) {
         session_enter(session, SESSION_CLAIMING);
         session_run(session);
     } else if (wish->kind == WISH_CLAIM) {
         session_done(session);
+    } else if (notes) {
+        session_enter(session, SESSION_NOTING);
+        session_run(session);
     } else if (!session->opened) {
         session->files_due = !wish->files_there;
         session->file_at = 0;
@@ -414,10 +422,17 @@ void session_want(struct session *session, const struct wish *wish)
     }
 }
 
+/* A record that is on its way may be written all the same: what stands is asked
+ * for again, and whether the executor's is that one. */
 void session_abandon(struct session *session)
 {
-    if (session->alarm != NULL && session->state != SESSION_IDLE)
-        session_enter(session, SESSION_IDLE);
+    enum session_state state = session->state;
+    if (session->alarm == NULL || state == SESSION_IDLE)
+        return;
+    if (state == SESSION_HOLDING || state == SESSION_NOTING ||
+        state == SESSION_WRITING)
+        session->claimed = session->opened = false;
+    session_enter(session, SESSION_IDLE);
 }
 
 static void tell(struct session *session, enum frame_type type,

@@ -13,6 +13,7 @@
  *     FETCHING --> PICTURING --> RESTORING --> HOLDING      its names; whose it
  *                                                           is now
  *     SAVING --> LISTING --> COLLECTING ... <-> WRITING     WISH_SAVE
+ *     CLAIMING --> NOTING       nothing ran: what was said  WISH_NOTE
  *
  * When the link comes back the session is opened again. Is it still there, the
  * call is asked for by its id: what it put out comes again, it does not run
@@ -45,6 +46,7 @@ enum session_state {
     SESSION_IDLE,
     SESSION_AWAY,
     SESSION_CLAIMING,
+    SESSION_NOTING,
     SESSION_OPENING,
     SESSION_DROPPING,
     SESSION_CHECKING,
@@ -117,6 +119,14 @@ enum wish_kind {
     WISH_RUN,   /* call, code */
     WISH_GET,   /* name: a file of the workspace, into session->file */
     WISH_SAVE,  /* as READY, then names and files into Redis, once a job */
+    WISH_NOTE,  /* said, into the record; no executor is asked for it */
+};
+
+/* What was said in the session: a blob that is there, see history.h. Without
+ * one: as the record has it. */
+struct said {
+    struct view blob;
+    uint64_t bytes, exchanges;
 };
 
 struct wish {
@@ -127,7 +137,8 @@ struct wish {
     struct view name;
     struct past past;
     bool files_there;
-    uint64_t cells; /* SAVE: that this job has run */
+    uint64_t cells;   /* SAVE: that this job has run */
+    struct said said; /* SAVE, NOTE */
 };
 
 struct session {

@@ -96,7 +96,12 @@ enum turn session_claiming(struct session *session)
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->wait_ms = 0;
-    bool saved = known_is_saved_by(&session->known, session->setup.job);
+    bool saved = known_is_saved_by(&session->known, session->setup.job) &&
+                 known_says(&session->known, session->wish.said.blob);
+    if (session->wish.kind == WISH_NOTE) {
+        session_enter(session, SESSION_NOTING);
+        return AGAIN;
+    }
     if (session->wish.kind == WISH_CLAIM ||
         (session->wish.kind == WISH_SAVE && saved))
         return session_done(session);
@@ -149,7 +154,8 @@ void session_remake(struct session *session)
     struct told *told = &session->told;
     session->hold_due = session_is_named(session);
     session->record_due = false;
-    if (!session_is_named(session) || !known_is_open(&session->known))
+    if (!session_is_named(session) || !known_is_open(&session->known) ||
+        known_is_blank(&session->known))
         return;
     if (record->updated_ms == 0) {
         if (!view_equal(record->job, session->setup.job))
@@ -312,6 +318,7 @@ bool session_record_send(struct session *session, struct session_key key,
         .kept_ms = setup->kept_ms,
         .record = buf_view(&session->sent_out),
         .picture = record->picture,
+        .history = record->history,
         .files = record->files,
     };
     transition_session_save(&command, setup->names, &save);
@@ -320,12 +327,39 @@ bool session_record_send(struct session *session, struct session_key key,
     return true;
 }
 
+void session_record_say(const struct session *session,
+                        struct session_record *record)
+{
+    const struct said *said = &session->wish.said;
+    if (said->blob.len == 0)
+        return;
+    record->history = said->blob;
+    record->history_bytes = said->bytes;
+    record->exchanges = said->exchanges;
+}
+
+bool session_record_forget(struct session *session,
+                           struct session_record *record)
+{
+    char history[65];
+    snprintf(history, sizeof(history), "%.*s", VIEW_ARG(record->history));
+    if (strcmp(session->answer.code, "missing_blob") != 0 || *history == '\0' ||
+        strstr(session->answer.text, history) == NULL)
+        return false;
+    record->history = (struct view){ 0 };
+    record->history_bytes = record->exchanges = 0;
+    session->begun = session->landed = false;
+    session->answer = (struct err){ 0 };
+    return true;
+}
+
 static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct session *session = owner;
-    bool holds = session->state == SESSION_HOLDING;
-    if (!session_heard(session, holds ? SESSION_HOLDING : SESSION_WRITING))
+    enum session_state state = session->state;
+    bool writes = state == SESSION_HOLDING || state == SESSION_NOTING;
+    if (!session_heard(session, writes ? state : SESSION_WRITING))
         return;
     if (reply == NULL) {
         session->answer = *why;
@@ -372,8 +406,31 @@ enum turn session_holding(struct session *session)
     }
     if (!session->landed)
         return WAIT;
+    if (session_record_forget(session, &session->known.record))
+        return AGAIN;
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->hold_due = session->reported = false;
     return session_settle(session);
+}
+
+/* What was said: variables and files are as they were, and where. */
+enum turn session_noting(struct session *session)
+{
+    const struct known *known = &session->known;
+    if (!session->begun) {
+        struct session_record next =
+            session_record_next(&session->setup, known);
+        if (known_is_open(known))
+            next.holder = known->record.holder;
+        else
+            next.updated_ms = next.created_ms; /* all that there is */
+        session_record_say(session, &next);
+        return session_write(session, &next);
+    }
+    if (!session->landed)
+        return WAIT;
+    if (session->answer.kind != ERR_NONE)
+        return session_fail(session, &session->answer);
+    return session_done(session);
 }

@@ -48,6 +48,7 @@ static struct saving *saving_new(struct session *session)
     next->picture = next->unsaved = (struct view){ 0 };
     next->picture_bytes = 0;
     next->missing = next->files = (struct list){ 0 };
+    session_record_say(session, next);
     return saving;
 }
 
@@ -276,6 +277,8 @@ enum turn session_writing(struct session *session)
     }
     if (!session->landed)
         return WAIT;
+    if (session_record_forget(session, &saving->next))
+        return AGAIN;
     if (strcmp(session->answer.code, "missing_blob") == 0 && !saving->all_anew)
         return collect_anew(session);
     if (session->answer.kind != ERR_NONE)

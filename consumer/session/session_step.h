@@ -12,7 +12,7 @@ typedef enum turn session_step(struct session *session);
 
 session_step session_fetching, session_putting, session_getting;
 session_step session_replaying, session_running;
-session_step session_claiming, session_dropping;
+session_step session_claiming, session_noting, session_dropping;
 session_step session_picturing, session_restoring, session_holding;
 session_step session_saving, session_listing, session_collecting,
     session_writing;
@@ -55,6 +55,13 @@ enum turn session_write(struct session *session,
 void session_record_tell(const struct session *session,
                          struct session_record *record);
 uint64_t session_wall_ms(void);
+/* What was said becomes the record's, when it is the wish. */
+void session_record_say(const struct session *session,
+                        struct session_record *record);
+/* The write was refused because somebody has deleted what was said: then it is
+ * no more the record's, and the write may begin again. */
+bool session_record_forget(struct session *session,
+                           struct session_record *record);
 /* Why a save, or a restoring, did not end well. */
 struct view session_why(const struct cell *cell);
 /* session_save.c */

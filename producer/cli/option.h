@@ -39,6 +39,7 @@ struct options {
     const char *queue;
     int priority; /* enum quern_priority */
     int mode;     /* enum quern_mode */
+    int history;  /* enum quern_history */
     const char *tenant;
     const char *key;
     struct texts metadata;

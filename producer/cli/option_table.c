@@ -6,6 +6,7 @@
 
 #define AT(member) offsetof(struct options, member)
 
+static const char *const histories[] = { "shown", "anew", "off", NULL };
 static const char *const modes[] = { "tools", "codeact", NULL };
 static const char *const priorities[] = { "normal", "high", "low", NULL };
 
@@ -42,6 +43,15 @@ const struct option option_table[] = {
       .value = "NAME",
       .verbs = JOBS SCHEDULED,
       .about = "keep variables and files under NAME for later jobs" },
+    { .name = "history",
+      .type = OPTION_CHOICE,
+      .offset = AT(history),
+      .member = "history",
+      .value = "WORD",
+      .verbs = ",run,submit," SCHEDULED,
+      .about = "what was said in the session: shown, and added to; anew: it "
+               "begins here; off: neither (shown)",
+      .choices = histories },
     { .name = "model",
       .letter = 'm',
       .type = OPTION_TEXT,

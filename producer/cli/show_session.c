@@ -95,6 +95,11 @@ void show_record(struct app *app, const struct session_record *session)
         VIEW_ARG(session->tenant));
     say(out, "used", "%s ago, %" PRIu64 " cell%s", session_age(session),
         session->cells, session->cells == 1 ? "" : "s");
+    if (session->exchanges > 0)
+        say(out, "said", "%" PRIu64 " question%s and answer%s, %s",
+            session->exchanges, session->exchanges == 1 ? "" : "s",
+            session->exchanges == 1 ? "" : "s",
+            term_size(session->history_bytes));
     say_fact(out, "last job", session->job);
     say_fact(out, "where", session->holder);
     if (session->state != CELL_KEPT)

@@ -150,6 +150,7 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         .priority = (int)from->priority,
         .tenant = view_of(from->tenant),
         .session = view_of(from->session),
+        .history = (int)from->history,
         .prompt = view_of(from->prompt),
         .system = view_of(from->system),
         .mode = (int)from->mode,

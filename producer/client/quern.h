@@ -94,6 +94,9 @@ struct quern_pair {
 enum quern_kind { QUERN_CONVERSATION, QUERN_CODE, QUERN_SESSION };
 /* How the model acts: it calls tools, or the code in what it writes is run. */
 enum quern_mode { QUERN_TOOLS, QUERN_CODEACT };
+/* What was said in the session before: shown, and added to; it begins with this
+ * job; neither. */
+enum quern_history { QUERN_SHOWN, QUERN_ANEW, QUERN_OFF };
 enum quern_priority { QUERN_NORMAL, QUERN_HIGH, QUERN_LOW };
 
 /* What a job of kind session does with its session. */
@@ -154,6 +157,7 @@ struct quern_job {
     uint64_t approval_ms;      /* how long it waits for that; then ... */
     const char *output_schema; /* JSON that the answer has to fit */
     bool approval_skips;       /* ... it goes on without the call */
+    enum quern_history history;
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;

@@ -5,6 +5,8 @@
 
 #include "producer/client/fleet.h"
 #include "producer/client/quern_operate.h"
+#include "schemas/message/id.h"
+#include "schemas/message/journal.h"
 
 static redisReply *ask(struct quern *quern, struct view id,
                        const struct key *key, bool is_list, struct err *err)
@@ -42,9 +44,79 @@ static bool read_kept(struct quern *quern, struct view id, struct kept *kept,
            (kept->journal = ask(quern, id, &journal, true, err));
 }
 
-static bool write_kept(const struct kept *kept, struct view id, char **text,
-                       size_t *size, struct err *err)
+/* The blobs that requests were made of; those that are gone, or do not fit, are
+ * left out: such a request cannot be compared by its bytes. */
+struct gathering {
+    struct quern *quern;
+    struct view id;
+    struct recording *recording;
+    struct arena *arena;
+    size_t room, left; /* for blobs; bytes */
+};
+
+static bool take_blob(struct gathering *gathering, struct view name,
+                      struct err *err)
 {
+    struct recording *recording = gathering->recording;
+    struct recorded_blob *blobs = recording->blobs.items;
+    unsigned int partition;
+    redisReply *reply;
+
+    if (!id_is_sha256(name) || recording->blobs.count == gathering->room ||
+        recording_blob(recording, name).len > 0 ||
+        !id_parse(gathering->id, &partition))
+        return true;
+    struct key key =
+        names_blob(&gathering->quern->fleet->names, partition, name);
+
+    if (!(reply = ask(gathering->quern, gathering->id, &key, false, err)))
+        return false;
+    struct view bytes = reply_view(reply);
+
+    if (bytes.len > 0 && bytes.len <= gathering->left) {
+        blobs[recording->blobs.count++] = (struct recorded_blob){
+            .name = arena_copy(gathering->arena, name),
+            .bytes = arena_copy(gathering->arena, bytes),
+        };
+        gathering->left -= bytes.len;
+    }
+    freeReplyObject(reply);
+    return true;
+}
+
+static bool gather(struct gathering *gathering, struct view bytes,
+                   struct err *err)
+{
+    struct record record;
+    struct err why;
+
+    if (!message_decode(&schema_record, bytes, &record, gathering->arena, &why))
+        return true; /* recording_write() says so */
+    return take_blob(gathering, record.history, err);
+}
+
+static bool gather_blobs(struct quern *quern, struct recording *recording,
+                         struct arena *arena, struct err *err)
+{
+    const struct view *records = recording->records.items;
+    struct gathering gathering = {
+        quern, recording->id,      recording,
+        arena, MAX_RECORDED_BLOBS, MAX_RECORDED_BLOB_BYTES
+    };
+
+    recording->blobs.items =
+        arena_alloc(arena, MAX_RECORDED_BLOBS * sizeof(struct recorded_blob));
+    for (size_t i = 0; i < recording->records.count; i++)
+        if (!gather(&gathering, records[i], err))
+            return false;
+    return true;
+}
+
+static bool write_kept(struct quern *quern, const struct kept *kept,
+                       struct view id, char **text, size_t *size,
+                       struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(buf_finish) struct buf out = { .max = MAX_RECORDING_BYTES };
     size_t count = kept->journal->elements;
     CLEANUP(cleanup_free)
@@ -65,6 +137,8 @@ static bool write_kept(const struct kept *kept, struct view id, char **text,
                        "what was submitted as job %.*s is not kept: it waits "
                        "in a lane, had nothing to do, or ended long ago",
                        VIEW_ARG(id));
+    if (!gather_blobs(quern, &recording, &arena, err))
+        return false;
     if (!recording_write(&recording, &out, err))
         return err_prefix(err, "job %.*s", VIEW_ARG(id));
     *text = view_dup(buf_view(&out));
@@ -80,7 +154,7 @@ bool quern_record(struct quern *quern, const char *id_text, char **text,
     struct view id;
     bool ok = handle_id(&id, id_text, &err) &&
               read_kept(quern, id, &kept, &err) &&
-              write_kept(&kept, id, text, size, &err);
+              write_kept(quern, &kept, id, text, size, &err);
 
     cleanup_reply(&kept.result);
     cleanup_reply(&kept.body);

@@ -55,6 +55,21 @@ static void add_job(struct buf *out, struct view body)
         json_pack("{s:s%}", "base64", text.data ? text.data : "", text.len));
 }
 
+static void add_blobs(struct buf *out, const struct list *list)
+{
+    const struct recorded_blob *blobs = list->items;
+
+    for (size_t i = 0; i < list->count; i++) {
+        CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+
+        base64_encode(blobs[i].bytes, &text);
+        add_line(out, "blob",
+                 json_pack("{s:s%, s:s%}", "name", blobs[i].name.data,
+                           blobs[i].name.len, "base64",
+                           text.data ? text.data : "", text.len));
+    }
+}
+
 bool recording_write(const struct recording *recording, struct buf *out,
                      struct err *err)
 {
@@ -72,6 +87,7 @@ bool recording_write(const struct recording *recording, struct buf *out,
         if (!add_message(out, "record", &schema_record, records[i], &record,
                          err))
             return err_prefix(err, "record %zu of the journal", i);
+    add_blobs(out, &recording->blobs);
     if (recording->result.len > 0 &&
         !add_message(out, "result", &schema_result, recording->result, &result,
                      err))
@@ -87,7 +103,8 @@ struct reader {
     struct recording *recording;
     struct arena *arena;
     size_t room; /* for records */
-    bool begun;  /* it has said what it is */
+    size_t blob_room;
+    bool begun; /* it has said what it is */
 };
 
 static bool bad_line(struct err *err, const char *why)
@@ -157,28 +174,49 @@ static bool read_body(struct reader *reader, const json_t *json,
 }
 
 /* Twice the room each time: what is left behind goes with the arena. */
-static struct view *new_record(struct reader *reader)
+static void *new_item(struct reader *reader, struct list *list, size_t *room,
+                      size_t size)
 {
-    struct list *list = &reader->recording->records;
-    struct view *items = list->items;
+    if (list->count == *room) {
+        const void *before = list->items;
 
-    if (list->count == reader->room) {
-        reader->room = reader->room > 0 ? 2 * reader->room : 16;
-        items = arena_alloc(reader->arena, reader->room * sizeof(*items));
+        *room = *room > 0 ? 2 * *room : 16;
+        list->items = arena_alloc(reader->arena, *room * size);
         if (list->count > 0)
-            memcpy(items, list->items, list->count * sizeof(*items));
-        list->items = items;
+            memcpy(list->items, before, list->count * size);
     }
-    return &items[list->count++];
+    return (char *)list->items + list->count++ * size;
 }
 
 static bool read_record(struct reader *reader, const json_t *json,
                         struct err *err)
 {
     struct record record;
+    struct view *bytes = new_item(reader, &reader->recording->records,
+                                  &reader->room, sizeof(*bytes));
 
-    return read_message(reader, &schema_record, json, &record,
-                        new_record(reader), err);
+    return read_message(reader, &schema_record, json, &record, bytes, err);
+}
+
+static bool read_blob(struct reader *reader, const json_t *json,
+                      struct err *err)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDED_BLOB_BYTES };
+    const json_t *text = json_object_get(json, "base64");
+    const json_t *name = json_object_get(json, "name");
+    struct view of = { json_string_value(name), json_string_length(name) };
+    struct view base64 = { json_string_value(text), json_string_length(text) };
+
+    if (!id_is_sha256(of) || !json_is_string(text) ||
+        !base64_decode(base64, &bytes))
+        return bad_line(err, "blob must be {\"name\": its SHA-256, "
+                             "\"base64\": \"...\"}");
+    struct recorded_blob *blob = new_item(reader, &reader->recording->blobs,
+                                          &reader->blob_room, sizeof(*blob));
+
+    blob->name = arena_copy(reader->arena, of);
+    blob->bytes = arena_copy(reader->arena, buf_view(&bytes));
+    return true;
 }
 
 static bool read_result(struct reader *reader, const json_t *json,
@@ -198,7 +236,7 @@ static const struct {
 } kinds[] = {
     { "recording", read_head }, { "job", read_job },
     { "body", read_body },      { "record", read_record },
-    { "result", read_result },
+    { "blob", read_blob },      { "result", read_result },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -215,7 +253,7 @@ static bool read_member(struct reader *reader, const json_t *line,
         return kinds[i].read(reader, value, err);
     }
     return bad_line(err, "must be an object with one member: recording, job, "
-                         "body, record or result");
+                         "body, record, blob or result");
 }
 
 static bool read_line(struct reader *reader, struct view text, struct err *err)
@@ -263,4 +301,14 @@ bool recording_read(struct recording *recording, struct view text,
     return recording->body.len > 0 ||
            err_set(err, ERR_REJECT, "bad_message",
                    "no job: a recording has a line {\"job\": {...}}");
+}
+
+struct view recording_blob(const struct recording *recording, struct view name)
+{
+    const struct recorded_blob *blobs = recording->blobs.items;
+
+    for (size_t i = 0; i < recording->blobs.count; i++)
+        if (view_equal(blobs[i].name, name))
+            return blobs[i].bytes;
+    return (struct view){ 0 };
 }

@@ -13,6 +13,7 @@ static const char *const kind_names[] = { "conversation", "code", "session",
                                           NULL };
 static const char *const action_names[] = { "show",  "files", "get", "put",
                                             "close", "fork",  NULL };
+static const char *const history_names[] = { "shown", "anew", "off", NULL };
 static const char *const mode_names[] = { "tools", "codeact", NULL };
 const char *const approval_default_names[] = { "operator", "abort", "skip",
                                                NULL };
@@ -113,6 +114,10 @@ static const struct field job_fields[] = {
     TEXT(job, session, 0, MAX_NAME_BYTES,
          "Name of a Python session that outlives the job; absent: one of its "
          "own"),
+    ENUM(
+        job, history, 0, history_names,
+        "What was said in the session. shown: to the model, before the prompt, "
+        "and added to. anew: it begins with this job. off: neither"),
     ANY(job, messages, 0,
         "The conversation so far, in OpenAI's chat form; or prompt"),
     TEXT(job, prompt, 0, MAX_TEXT_BYTES, "One user message; or messages"),

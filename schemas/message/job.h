@@ -10,6 +10,9 @@
 
 enum job_kind { JOB_CONVERSATION, JOB_CODE, JOB_SESSION };
 enum job_mode { MODE_TOOLS, MODE_CODEACT };
+/* Of a session: what was said in it before is shown and added to; it begins
+ * anew with this job; it is neither shown nor added to. */
+enum job_history { HISTORY_SHOWN, HISTORY_ANEW, HISTORY_OFF };
 enum priority { PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_LOW };
 extern const char *const priority_names[]; /* normal, high, low */
 
@@ -66,6 +69,7 @@ struct job {
     int priority; /* enum priority */
     struct view tenant;
     struct view session; /* outlives the job; empty: one of the job's own */
+    int history;         /* enum job_history */
     const msgpack_object *messages;
     struct view prompt;
     struct view system;

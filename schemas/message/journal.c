@@ -48,6 +48,9 @@ static const struct field record_fields[] = {
     TEXT(record, terms, FIELD_RAW, MAX_TERMS_BYTES,
          "model_intent: under which the model is asked, JSON, when they are "
          "not those of the intent before it"),
+    TEXT_OF_LENGTH(record, history, 0, SHA256_BYTES,
+                   "model_intent: the blob of what was said in the session "
+                   "before"),
     ENUM(record, brake, 0, record_brake_names,
          "tool_result: what was done because it goes round in circles"),
     TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,

@@ -75,6 +75,8 @@ struct record {
     uint64_t tokens;         /* model_intent: of what is sent, estimated */
     struct view terms;       /* model_intent: under which it is asked, JSON;
                                 empty: those of the intent before it */
+    struct view history;     /* model_intent: the blob of what was said in the
+                                session before; empty: nothing was */
     int brake;               /* tool_result: enum record_brake */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */

@@ -38,6 +38,8 @@ enum {
     MAX_PICTURE_BYTES = 16 << 20,  /* a session's namespace, pickled */
     MAX_SESSION_BYTES = 256 << 10, /* what is known of a session */
     MAX_SESSION_FILES = 512,       /* of its workspace, in there */
+    MAX_HISTORY_BYTES = 1 << 20,   /* what was said in one */
+    MAX_EXCHANGES = 1024,          /* questions and answers, in there */
     MAX_MISSING = 128,             /* names that were not saved */
     MAX_PACKAGES = 128,            /* installed in one session */
     MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */

@@ -36,8 +36,11 @@ struct session_record {
     struct list missing;  /* of struct pair: names that are not in it, why */
     struct list files;    /* of struct session_file */
     struct list packages; /* of struct view: "name==version", installed */
-    uint64_t cells;       /* that have run in it */
-    struct view job;      /* the last one that saved it */
+    struct view history;  /* SHA-256 of what was said in it: history.h */
+    uint64_t history_bytes;
+    uint64_t exchanges;              /* in there: questions and answers */
+    uint64_t cells;                  /* that have run in it */
+    struct view job;                 /* the last one that saved it */
     uint64_t created_ms, updated_ms; /* since 1970 */
     int state;                       /* enum cell_state, to be told ... */
     struct view note;                /* ... to the next cell, and why */

@@ -39,6 +39,7 @@ struct session_save {
                             least */
     struct view record;  /* its generation is one more */
     struct view picture; /* SHA-256; empty: none */
+    struct view history; /* what was said in it; the same */
     struct list files;   /* of struct session_file */
 };
 void transition_session_save(struct command *command, const struct names *names,

@@ -13,6 +13,13 @@ static bool is_same(const struct recording *a, const struct recording *b)
     for (size_t i = 0; i < a->records.count; i++)
         if (!view_equal(ours[i], theirs[i]))
             return false;
+    const struct recorded_blob *blobs = a->blobs.items;
+    if (a->blobs.count != b->blobs.count)
+        return false;
+    for (size_t i = 0; i < a->blobs.count; i++)
+        if (!view_equal(recording_blob(a, blobs[i].name),
+                        recording_blob(b, blobs[i].name)))
+            return false;
     return true;
 }
 

@@ -48,7 +48,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         *"submit question --file sales.csv --session lab --model big".split(),
         *"--system terse --tool python --priority normal --tenant acme".split(),
         *"--metadata a=b=c --metadata d=e --max-turns 7 --deadline 90s".split(),
-        *"--cell-time 500ms --memory 512M --mode codeact".split(),
+        *"--cell-time 500ms --memory 512M --mode codeact --history anew".split(),
         *"--max-total-tokens 9000 --max-cost 0.25".split(),
     ).strip()
     job = consumer.take().job
@@ -60,6 +60,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         "prompt": "question",
         "files": [{"name": "sales.csv", "blob": sha, "bytes": 8}],
         "session": "lab",
+        "history": "anew",
         "model": "big",
         "mode": "codeact",
         "system": "terse",
@@ -206,6 +207,7 @@ REFUSED = [
     ("--session lab", "session"),
     ("--model big", "model"),
     ("--mode codeact", "mode"),
+    ("--history off", "history"),
     ("--system terse", "system"),
     ("--tool python", "tools"),
     ("--metadata a=b", "metadata"),

@@ -145,6 +145,12 @@ def test_show_says_what_the_next_cell_will_be_told(quern, redis):
     assert f"state      restored: not saved: {'name, ' * 100}\n" in said, "all of it"
 
 
+def test_show_says_how_much_was_said(quern, redis):
+    keep(redis, "lab", exchanges=2, history="0" * 64, history_bytes=2048)
+    said = quern("session", "show", "lab")
+    assert "said       2 questions and answers, 2.0 KiB\n" in said
+
+
 def test_one_that_was_never_saved_is_as_old_as_it_is(quern, redis):
     keep(redis, "lab", updated_ms=0)
     assert "used       2 hours ago, 2 cells\n" in quern("session", "show", "lab")

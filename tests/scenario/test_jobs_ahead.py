@@ -1,7 +1,10 @@
 """What is done for a reply's code while the reply still comes, and what not."""
 
+import time
+
 import pytest
 from executor_client import Connection
+from held_redis import HeldRedis
 from servers import wait_until
 from stack import Stack
 
@@ -107,3 +110,21 @@ def test_variables_of_a_named_session_are_there(stack):
     text = "```python\nn + 1\n```\nI wait.\n"
     result = run(stack, text, "FINAL ANSWER: b", session="s")
     assert result["cells"][0]["result"] == "42"
+
+
+def test_a_reply_that_ends_while_the_session_is_written_down():
+    """That the executor has it is on its way, and may have been written or not:
+    the cell finds out."""
+    with Stack() as stack, HeldRedis(stack.redis.socket) as way:
+        stack.consumer(redis_url=way.url)
+        way.hold(b"quern_v1_session_save")
+        text = "```python\nn = 41\n```\n" + "And on it goes. " * 50
+        replies = [{"text": text, "chunk_ms": 20}, {"text": "FINAL ANSWER: a"}]
+        stack.model.script(replies)
+        job = stack.submit(prompt="go", mode="codeact", session="s")
+        assert way.held.wait(20), "while the reply still comes"
+        time.sleep(2)
+        way.let_go()
+        result = stack.result(job)
+        assert result["status"] == "completed", result
+        assert result["cells"][0]["state"] == "kept"

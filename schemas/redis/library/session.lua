@@ -2,9 +2,10 @@
 -- known of one.
 --
 -- session:<tenant>/<name> is a hash: record (../../message/session.h), its
--- generation, which every write raises; picture and files, its blobs; and job,
--- whose turn it is. A turn ends with its job, also when the job has to go back
--- into the queue meanwhile. Those that wait for theirs stand in line (line.lua).
+-- generation, which every write raises; picture and files, its blobs (picture:
+-- of its names, and of what was said in it); and job, whose turn it is. A turn
+-- ends with its job, also when the job has to go back into the queue meanwhile.
+-- Those that wait for theirs stand in line (line.lua).
 
 local MAX_SESSION_BYTES = 256 * KIB
 local MAX_SESSION_FILES = 512
@@ -90,7 +91,8 @@ local function list_session(root, session, listed, now, ttl_ms)
     end
 end
 
--- id epoch session generation listed ttl_ms kept_ms record picture file...
+-- id epoch session generation listed ttl_ms kept_ms record pictures file...
+-- pictures: none, or those of names and of what was said, a space between.
 -- generation: the one that is replaced; 0: none stands. listed: 0 when it is
 -- over. kept_ms: how long files that are replaced are still there. Answers the
 -- new generation.
@@ -109,7 +111,8 @@ local function session_save(keys, args)
         return refuse("TOOBIG", "session: %d bytes, at most %d", #record,
             MAX_SESSION_BYTES)
     end
-    local picture = args[9] ~= "" and { args[9] } or {}
+    local picture = {}
+    for sha256 in args[9]:gmatch("%S+") do picture[#picture + 1] = sha256 end
     local files = { unpack(args, 10) }
     refusal = bad_session_blobs(root, picture) or bad_session_blobs(root, files)
     if refusal then return refusal end

@@ -49,29 +49,37 @@ static void test_cuts(void **state)
     (void)state;
     static const struct {
         const char *messages;
-        size_t from, messages_kept; /* that have room */
+        size_t said, from, messages_kept; /* that have room */
         size_t cut;
     } rows[] = {
-        { "su", 0, 9, 2 },
-        { "suctctct", 0, 9, 2 }, /* all fit */
-        { "suctctct", 0, 5, 4 },
-        { "suctctct", 0, 4, 4 },
-        { "suctctct", 0, 3, 6 },
-        { "suctctct", 0, 2, 6 },
-        { "suctctct", 0, 0, 6 }, /* the last one stays */
-        { "suctctct", 6, 9, 6 }, /* what has gone does not come back */
-        { "sucttttctct", 0, 6, 7 },
-        { "suaoaoao", 0, 3, 6 },
-        { "uauauau", 0, 4, 3 }, /* a chat: to a user's message */
-        { "uauauau", 0, 1, 5 },
-        { "ctct", 0, 2, 2 },
-        { "", 0, 0, 0 },
+        { "su", 0, 0, 9, 2 },
+        { "suctctct", 0, 0, 9, 2 }, /* all fit */
+        { "suctctct", 0, 0, 5, 4 },
+        { "suctctct", 0, 0, 4, 4 },
+        { "suctctct", 0, 0, 3, 6 },
+        { "suctctct", 0, 0, 2, 6 },
+        { "suctctct", 0, 0, 0, 6 }, /* the last one stays */
+        { "suctctct", 0, 6, 9, 6 }, /* what has gone does not come back */
+        { "sucttttctct", 0, 0, 6, 7 },
+        { "suaoaoao", 0, 0, 3, 6 },
+        { "uauauau", 0, 0, 4, 3 }, /* a chat: to a user's message */
+        { "uauauau", 0, 0, 1, 5 },
+        { "ctct", 0, 0, 2, 2 },
+        { "", 0, 0, 0, 0 },
+        /* In the session before; the third is the task. */
+        { "suauauct", 4, 0, 9, 1 },
+        { "suauauct", 4, 0, 4, 3 }, /* a question goes with its answer */
+        { "suauauct", 4, 0, 3, 6 },
+        { "suauauctct", 4, 0, 2, 8 },
+        { "suauau", 4, 0, 0, 6 },
+        { "suauauct", 4, 3, 9, 3 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_t *messages = messages_of(rows[i].messages);
         print_message("%s, room for %zu\n", rows[i].messages,
                       rows[i].messages_kept);
-        assert_int_equal(window_cut(messages, rows[i].from,
+        struct window window = window_of(messages, rows[i].said);
+        assert_int_equal(window_cut(&window, rows[i].from,
                                     rows[i].messages_kept * TEXT_TOKENS),
                          rows[i].cut);
         json_decref(messages);
@@ -102,13 +110,13 @@ static void test_no_orphans(void **state)
             roles[i + 1] = '\0';
         }
         json_t *messages = messages_of(roles);
+        struct window window = window_of(messages, 0);
         size_t before = 0;
         for (size_t room = count; room-- > 0;) {
-            size_t cut = window_cut(messages, before, room * TEXT_TOKENS);
-            json_t *kept = window_apply(messages, cut);
+            size_t cut = window_cut(&window, before, room * TEXT_TOKENS);
+            json_t *kept = window_apply(&window, cut);
             assert_true(cut >= before);
-            assert_false(cut > window_head(messages) &&
-                         is_role(messages, cut, "tool"));
+            assert_false(cut > window.head && is_role(messages, cut, "tool"));
             assert_true(is_role(kept, 0, "system"));
             before = cut;
             json_decref(kept);
@@ -121,15 +129,57 @@ static void test_a_note_says_what_is_left_out(void **state)
 {
     (void)state;
     json_t *messages = messages_of("suctctct");
-    json_t *kept = window_apply(messages, 6);
+    struct window window = window_of(messages, 0);
+    json_t *kept = window_apply(&window, 6);
     const char *note =
         json_string_value(json_object_get(json_array_get(kept, 2), "content"));
     assert_int_equal(json_array_size(kept), 5);
     assert_non_null(strstr(note, "4 earlier messages"));
     json_decref(kept);
-    kept = window_apply(messages, 2);
+    kept = window_apply(&window, 2);
     assert_int_equal(json_array_size(kept), 8);
     json_decref(kept);
+    json_decref(messages);
+}
+
+/* Every place that a cut may have: what stays is there, in order. */
+static void test_the_task_stays_behind_what_was_said(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t cut;
+        const char *sent; /* n: a note */
+    } rows[] = {
+        { 1, "suauauct" },
+        { 3, "snuauct" },
+        { 6, "snuct" },
+    };
+    json_t *messages = messages_of("suauauct");
+    struct window window = window_of(messages, 4);
+    assert_int_equal(window.said, 1);
+    assert_int_equal(window.task, 5);
+    assert_int_equal(window.head, 6);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *kept = window_apply(&window, rows[i].cut);
+        uint64_t tokens = 0;
+        print_message("cut at %zu\n", rows[i].cut);
+        assert_int_equal(json_array_size(kept), strlen(rows[i].sent));
+        for (size_t at = 0; rows[i].sent[at] != '\0'; at++) {
+            char letter = rows[i].sent[at];
+            json_t *message = json_array_get(kept, at);
+            bool note =
+                strstr(json_string_value(json_object_get(message, "content")),
+                       "left out") != NULL;
+            assert_int_equal(note, letter == 'n');
+            assert_int_equal(is_role(kept, at, "user"),
+                             letter == 'u' || letter == 'n');
+            tokens += note ? 0 : window_tokens(message);
+        }
+        assert_int_equal(window_fixed(&window) +
+                             window_behind(&window, rows[i].cut),
+                         tokens);
+        json_decref(kept);
+    }
     json_decref(messages);
 }
 
@@ -162,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_no_orphans),
         cmocka_unit_test(test_a_note_says_what_is_left_out),
+        cmocka_unit_test(test_the_task_stays_behind_what_was_said),
         cmocka_unit_test(test_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
+#include "schemas/message/history.h"
 
 static void write_document(const char *path, const char *text)
 {
@@ -67,13 +68,18 @@ static void test_session(void **state)
     check_document(&schema_session_record);
 }
 
+static void test_history(void **state)
+{
+    (void)state;
+    check_document(&schema_history);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_job),
-        cmocka_unit_test(test_event),
-        cmocka_unit_test(test_result),
-        cmocka_unit_test(test_session),
+        cmocka_unit_test(test_job),     cmocka_unit_test(test_event),
+        cmocka_unit_test(test_result),  cmocka_unit_test(test_session),
+        cmocka_unit_test(test_history),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

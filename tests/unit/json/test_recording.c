@@ -48,6 +48,10 @@ static void check_round(const struct recording *recording)
     for (size_t i = 0; i < again.records.count; i++)
         check_same(records[i], ((struct view *)again.records.items)[i]);
     assert_int_equal(recording->result.len, again.result.len);
+    const struct recorded_blob *blobs = recording->blobs.items;
+    assert_int_equal(recording->blobs.count, again.blobs.count);
+    for (size_t i = 0; i < again.blobs.count; i++)
+        check_same(blobs[i].bytes, recording_blob(&again, blobs[i].name));
 }
 
 static void test_all_of_it_is_kept(void **state)
@@ -63,6 +67,11 @@ static void test_all_of_it_is_kept(void **state)
         .cell = { .code = VIEW("1"), .out = VIEW("\x80") },
     };
     const struct result end = { .id = VIEW(ID), .status = STATE_COMPLETED };
+    struct recorded_blob blob = {
+        .name = VIEW("0123456789abcdef0123456789abcdef0123456789abcdef"
+                     "0123456789abcdef"),
+        .bytes = VIEW("\x89PNG\0"),
+    };
     struct view records[40];
     for (size_t i = 0; i < 40; i++)
         records[i] = encoded(&schema_record, &result, &arena);
@@ -70,6 +79,7 @@ static void test_all_of_it_is_kept(void **state)
         .id = VIEW(ID),
         .body = encoded(&schema_job, &job, &arena),
         .records = { records, 40 },
+        .blobs = { &blob, 1 },
     };
     check_round(&recording);
     recording.result = encoded(&schema_result, &end, &arena);
@@ -102,7 +112,9 @@ static const struct {
     { "a list", HEAD "[1]\n", "bad_message", "one member" },
     { "two members", HEAD "{\"job\": {}, \"body\": {}}\n", "bad_message",
       "one member" },
-    { "another kind", HEAD "{\"blob\": 1}\n", "bad_message", "one member" },
+    { "another kind", HEAD "{\"blot\": 1}\n", "bad_message", "one member" },
+    { "a blob of no name", HEAD "{\"blob\": {\"base64\": \"MQ==\"}}\n",
+      "bad_message", "blob must be" },
     { "no beginning", JOB, "bad_message", "line 1: the first line must be" },
     { "of a later version", "{\"recording\": {\"v\": 2}}\n",
       "unsupported_version", "version 2, not 1" },

@@ -4,6 +4,7 @@
 
 #include "schemas/message/event.h"
 #include "schemas/message/frame.h"
+#include "schemas/message/history.h"
 #include "schemas/message/journal.h"
 
 static const struct schema *const all_schemas[] = {
@@ -24,6 +25,7 @@ static const struct schema *const all_schemas[] = {
     &schema_workspace_file,
     &schema_session_record,
     &schema_session_file,
+    &schema_history,
 };
 
 enum { ALL_SCHEMAS = sizeof(all_schemas) / sizeof(all_schemas[0]) };

@@ -1,0 +1,121 @@
+/* recall.c - what was said in the session before: brought when a job begins,
+ * added to when it ends.
+ *
+ * Both in the session's turn, so that nobody else adds meanwhile; what is added
+ * becomes the session's with the record that says what else the job left. */
+#include "consumer/attempt/attempt.h"
+#include "consumer/blob.h"
+#include "consumer/conversation/memory.h"
+#include "consumer/log.h"
+
+enum { BLOB_MS = 3600 * 1000 }; /* until the record keeps it */
+
+bool attempt_recalls(const struct attempt *attempt)
+{
+    const struct job *job = &attempt->job;
+    return attempt->known && job->kind == JOB_CONVERSATION &&
+           job->session.len > 0 && job->history != HISTORY_OFF &&
+           attempt->consumer->settings.history_bytes > 0;
+}
+
+enum turn step_claiming(struct attempt *attempt)
+{
+    static const struct wish wish = { .kind = WISH_CLAIM };
+    if (!attempt->begun) {
+        attempt->begun = true;
+        session_want(&attempt->session, &wish);
+    }
+    if (!attempt->landed)
+        return WAIT;
+    if (attempt->session.fault.kind != ERR_NONE)
+        return attempt_retry(attempt, &attempt->session.fault, 0, CLAIMING);
+    return attempt_go(attempt, RECALLING);
+}
+
+/* No error of the job: the session begins to talk anew, and says so to who
+ * looks after it. */
+static void forget(struct attempt *attempt, const char *why)
+{
+    struct session_record *record = &attempt->session.known.record;
+    log_line("session.forgot", "{s:s, s:s}", "job", attempt->id, "why", why);
+    record->history = (struct view){ 0 };
+    record->history_bytes = record->exchanges = 0;
+}
+
+static void read_history(struct attempt *attempt, struct view bytes)
+{
+    struct recollection *recollection = &attempt->recollection;
+    struct view blob = attempt->session.known.record.history;
+    struct err err;
+    if (memory_recall(&attempt->conversation,
+                      arena_copy(&recollection->arena, bytes),
+                      &recollection->history, &recollection->arena, &err))
+        snprintf(recollection->before, sizeof(recollection->before), "%.*s",
+                 VIEW_ARG(blob));
+    else
+        forget(attempt, err.text);
+}
+
+static void on_history(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (reply == NULL || attempt->state != RECALLING) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_STRING)
+        read_history(attempt, (struct view){ reply->str, reply->len });
+    else
+        forget(attempt, "its blob is gone");
+    attempt->landed = true;
+    attempt_run(attempt);
+}
+
+enum turn step_recalling(struct attempt *attempt)
+{
+    const struct known *known = &attempt->session.known;
+    bool none = !known_is_open(known) || known->record.history.len == 0;
+    if (attempt->landed || (!attempt->begun && none))
+        return attempt_go(attempt, DECIDING);
+    if (attempt->begun)
+        return WAIT;
+    attempt->begun = true;
+    struct key key =
+        names_blob(&attempt->consumer->names, attempt->partition->number,
+                   known->record.history);
+    struct command command;
+    command_init(&command, "GET");
+    command_add(&command, key_view(&key));
+    store_send(&attempt->store, &command, on_history, attempt);
+    command_finish(&command);
+    return WAIT;
+}
+
+/* ------------------------------------------------------------- at the end */
+
+/* Answers, also those that a limit has stopped; what has failed or was
+ * cancelled has not been said. */
+static bool has_said(const struct attempt *attempt)
+{
+    int status = attempt->ending.status;
+    return attempt_recalls(attempt) &&
+           (status == STATE_COMPLETED || status == STATE_INCOMPLETE) &&
+           memory_is_due(&attempt->conversation);
+}
+
+struct said attempt_say(struct attempt *attempt)
+{
+    struct recollection *recollection = &attempt->recollection;
+    if (!has_said(attempt))
+        return (struct said){ 0 };
+    CLEANUP(buf_finish) struct buf bytes;
+    size_t exchanges =
+        memory_write(&bytes, &recollection->history, &attempt->conversation,
+                     attempt->consumer->settings.history_bytes);
+    blob_name(buf_view(&bytes), recollection->blob);
+    blob_put(&attempt->store, &attempt->consumer->names,
+             view_of(recollection->blob), buf_view(&bytes), BLOB_MS, NULL,
+             NULL);
+    return (struct said){ view_of(recollection->blob), bytes.len, exchanges };
+}
