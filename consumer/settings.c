@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/picture.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
@@ -170,6 +171,10 @@ static const struct setting table[] = {
            "how long a session is kept after its last job"),
     NUMBER("session-bytes", "QUERN_SESSION_BYTES", session_bytes, 0, 1ULL << 40,
            "134217728", "of a session's files that are saved"),
+    NUMBER("pictures", "QUERN_PICTURES", pictures, 0, MAX_SHOWN, "4",
+           "that a request shows a model which sees, the newest; 0: none"),
+    NUMBER("picture-bytes", "QUERN_PICTURE_BYTES", picture_bytes, 0,
+           MAX_BLOB_BYTES, "4194304", "of these in all"),
     NUMBER("history-bytes", "QUERN_HISTORY_BYTES", history_bytes, 0,
            MAX_HISTORY_BYTES / 2, "65536",
            "of what was said in a session, shown to its next job; 0: none"),

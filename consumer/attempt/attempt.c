@@ -46,10 +46,14 @@ static const struct rule {
                    TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
                        TO(PARKING) | STOPS,
                    step_deciding, MINUTE_MS, false },
-    [ASKING] = { "asking", TO(ANSWERING) | TO(DECIDING) | PAUSES | STOPS,
+    [SHOWING] = { "showing", TO(ASKING) | TO(ANSWERING) | STOPS, step_showing,
+                  REDIS_MS, true },
+    [ASKING] = { "asking",
+                 TO(SHOWING) | TO(ANSWERING) | TO(DECIDING) | PAUSES | STOPS,
                  step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering",
-                    TO(ASKING) | TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
+                    TO(SHOWING) | TO(ASKING) | TO(ANSWERED) | TO(REFUSED) |
+                        PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
@@ -121,6 +125,8 @@ struct terms attempt_terms(const struct attempt *attempt)
         .approves_code = attempt->toolset->approves_code,
         .approval_ms = consumer->settings.approval_ms,
         .approval_default = consumer->settings.approval_default,
+        .pictures = attempt_sees(attempt) ? consumer->settings.pictures : 0,
+        .picture_bytes = consumer->settings.picture_bytes,
     };
 }
 
@@ -454,6 +460,7 @@ void attempt_new(const struct partition *partition,
 static void attempt_free(struct attempt *attempt)
 {
     attempt_drop_call(attempt);
+    attempt_drop_pictures(attempt);
     session_finish(&attempt->session);
     arena_finish(&attempt->recollection.arena);
     output_finish(&attempt->output);

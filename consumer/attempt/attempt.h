@@ -16,6 +16,7 @@
  *                                 --> PARKING --> ENDED, when that takes long;
  *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
  *   DECIDING, when a person is to be asked
+ *   a model that sees: ASKING, ANSWERING <--> SHOWING
  *   tools other than Python: DECIDING <--> GATHERING, many at once
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
@@ -49,6 +50,7 @@ enum attempt_state {
     CLAIMING,
     RECALLING,
     DECIDING,
+    SHOWING,
     ASKING,
     ANSWERING,
     ANSWERED,
@@ -135,7 +137,10 @@ struct attempt {
     struct err bar;
     uint64_t bar_ms;
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
-    bool asks_endpoint;       /* its breaker waits for what comes of it */
+    struct shown *shown;      /* pictures of the request that is made */
+    enum attempt_state shown_in;  /* where SHOWING goes back to */
+    bool blind;                   /* the endpoint did not take pictures */
+    bool asks_endpoint;           /* its breaker waits for what comes of it */
     struct model_failure failure; /* of the call; ERR_NONE: a reply came */
     struct buf said;              /* its text, for the event */
     struct ahead ahead;           /* of its end */
@@ -186,6 +191,18 @@ bool attempt_recalls(const struct attempt *attempt);
 /* What is to be the session's when the job has ended, for the record; no blob:
  * as it is. */
 struct said attempt_say(struct attempt *attempt);
+/* show.c: pictures, for a model that sees. SHOWING brings them for the state
+ * then, when attempt_has_to_show(). */
+attempt_step step_showing;
+bool attempt_sees(const struct attempt *attempt); /* its model, pictures */
+bool attempt_has_to_show(const struct attempt *attempt);
+enum turn attempt_show(struct attempt *attempt, enum attempt_state then);
+/* What a request is made of, beside the conversation. */
+struct beside attempt_beside(const struct attempt *attempt, enum ask_kind kind);
+/* Blobs of the pictures that were there. */
+struct list attempt_shown(const struct attempt *attempt,
+                          struct view blobs[MAX_SHOWN]);
+void attempt_drop_pictures(struct attempt *attempt);
 /* turn.c: the model's side. */
 attempt_step step_asking, step_answering, step_answered, step_refused,
     step_pausing;

@@ -107,8 +107,9 @@ static bool make_call(struct attempt *attempt, enum ask_kind kind,
                                                 .on_reasoning = on_reasoning,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);
+    const struct beside beside = attempt_beside(attempt, kind);
     struct decided *decided = &attempt->decided;
-    if (decide_request(&attempt->conversation, &terms, kind, decided, err))
+    if (decide_request(&attempt->conversation, &terms, &beside, decided, err))
         attempt->call =
             model_call_new(attempt->consumer->http, attempt->endpoint,
                            &decided->request, events, attempt, err);
@@ -167,20 +168,26 @@ static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
     return attempt_rest(attempt, &why, wait_ms, VIEW("endpoint"), resume);
 }
 
-/* The terms only where they are news: most turns have those of the last. */
+/* The terms only where they are news: most turns have those of the last. The
+ * request is made by now, or none can be: its pictures are not held while it is
+ * waited for. */
 static bool compose_asking(struct attempt *attempt, struct record *record)
 {
     const struct conversation *conversation = &attempt->conversation;
     struct terms terms = attempt_terms(attempt);
     CLEANUP(buf_finish) struct buf text;
+    struct view blobs[MAX_SHOWN];
     record->kind = RECORD_MODEL_INTENT;
     record->attempt = attempt->number;
     record->turn = next_turn(attempt);
     record->history = view_of(attempt->recollection.before);
+    record->shown = attempt_shown(attempt, blobs);
     terms_write(&terms, conversation, &text);
     if (!view_equal(buf_view(&text), conversation->terms))
         record->terms = buf_view(&text);
-    return attempt_compose(attempt, record);
+    bool fits = attempt_compose(attempt, record);
+    attempt_drop_pictures(attempt);
+    return fits;
 }
 
 /* What does not fit into a limit is no fault: the job has its best answer. */
@@ -238,6 +245,8 @@ enum turn step_asking(struct attempt *attempt)
     uint64_t wait_ms = find_endpoint(attempt);
     if (wait_ms > 0)
         return wait_for_endpoint(attempt, wait_ms, ASKING);
+    if (attempt_has_to_show(attempt))
+        return attempt_show(attempt, ASKING);
     if (make_call(attempt, attempt->squeezing ? ASK_LESS : ASK_NEXT, &err))
         return write_intent(attempt);
     return attempt->decided.plan.fits ? attempt_fail(attempt, &err)
@@ -253,9 +262,14 @@ static enum turn ask_anew(struct attempt *attempt, bool unknown)
     return attempt_go(attempt, unknown ? ASKING : REFUSED);
 }
 
-/* Once a turn: what is too long then will not do either. */
+/* Without pictures first. Then once a turn: what is too long then will not do
+ * either. */
 static enum turn squeeze(struct attempt *attempt)
 {
+    if (attempt_has_to_show(attempt)) {
+        attempt->blind = true;
+        return ask_anew(attempt, false);
+    }
     attempt->squeezing = attempt->squeezed = true;
     return ask_anew(attempt, false);
 }
@@ -271,8 +285,11 @@ enum turn step_answering(struct attempt *attempt)
             return wait_for_endpoint(attempt, wait_ms, ANSWERING);
         if (attempt->endpoint != before)
             return ask_anew(attempt, false);
+        if (attempt->call == NULL && attempt_has_to_show(attempt))
+            return attempt_show(attempt, ANSWERING);
         if (attempt->call == NULL && !make_call(attempt, ASK_AGAIN, &err))
             return attempt_fail(attempt, &err);
+        attempt_drop_pictures(attempt);
         attempt->asked_ms = attempt_now_ms(attempt);
         model_call_start(attempt->call);
         return WAIT;
@@ -284,6 +301,9 @@ enum turn step_answering(struct attempt *attempt)
     const struct model_failure *failure = &attempt->failure;
     if (failure->why.kind == ERR_NONE)
         return attempt_go(attempt, ANSWERED);
+    attempt->blind = attempt->blind || failure->blind;
+    if (failure->anew)
+        return ask_anew(attempt, false);
     if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
         return squeeze(attempt);
     if (attempt_is_spent(attempt, &failure->why) &&

@@ -56,7 +56,7 @@ static json_t *whole(const struct conversation *conversation,
 static uint64_t fixed_tokens(const struct window *all, const struct ask *ask)
 {
     return (ask->tools == NULL ? 0 : window_tokens(ask->tools)) +
-           window_fixed(all);
+           ask->pictures * IMAGE_TOKENS + window_fixed(all);
 }
 
 /* As this endpoint has counted the last request, of its tokens in ours. */

@@ -11,6 +11,7 @@ struct ask {
     struct view functions; /* stubs of what code may call; CodeAct mode */
     const json_t *tools;   /* count against the window; may be NULL */
     uint64_t window;       /* tokens of the model's; 0: nobody knows */
+    size_t pictures;       /* at most, that come to it */
     bool last;             /* an answer is asked for */
     bool squeeze;          /* what was sent before was too long */
 };

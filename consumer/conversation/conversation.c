@@ -76,6 +76,7 @@ void conversation_finish(struct conversation *conversation)
     free(conversation->calls);
     free(conversation->results);
     free(conversation->deeds);
+    free(conversation->places);
     free(conversation->inner);
     spending_finish(&conversation->spending);
     arena_finish(&conversation->arena);
@@ -215,7 +216,10 @@ static void add_result(struct conversation *conversation,
                                          sizeof(*conversation->results));
     conversation->deeds =
         reallocarray(conversation->deeds, count, sizeof(*conversation->deeds));
-    if (conversation->results == NULL || conversation->deeds == NULL)
+    conversation->places = reallocarray(conversation->places, count,
+                                        sizeof(*conversation->places));
+    if (conversation->results == NULL || conversation->deeds == NULL ||
+        conversation->places == NULL)
         abort();
     struct view what =
         record->cell.code.len > 0 ? record->cell.code : call_arguments(call);
@@ -224,6 +228,7 @@ static void add_result(struct conversation *conversation,
     deed.refused = record->brake == BRAKED_FORBID;
     conversation->results[count - 1] = *record;
     conversation->deeds[count - 1] = deed;
+    conversation->places[count - 1] = json_array_size(conversation->messages);
     conversation->result_count = count;
 }
 

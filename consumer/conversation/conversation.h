@@ -74,6 +74,7 @@ struct conversation {
     size_t call_count;
     struct record *results; /* the tool_results, in order */
     struct deed *deeds;     /* of each of these */
+    size_t *places;         /* ... and its message */
     size_t result_count;
     struct view final;   /* by the code of the call that runs: JSON */
     struct view terms;   /* of the last intent that had any: JSON */

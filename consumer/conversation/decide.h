@@ -8,6 +8,7 @@
 
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/budget.h"
+#include "consumer/conversation/picture.h"
 #include "consumer/conversation/terms.h"
 #include "consumer/model/model.h"
 
@@ -28,10 +29,23 @@ void decide_upload(struct job *job, const struct prompts *prompts,
 bool decide_may_ask(const struct conversation *conversation,
                     const struct terms *terms, struct err *err);
 
+/* Which pictures the next request holds, the newest first: their bytes are the
+ * caller's to bring. */
+size_t decide_pictures(const struct conversation *conversation,
+                       const struct terms *terms,
+                       struct picture pictures[MAX_SHOWN]);
+
 enum ask_kind {
     ASK_NEXT,  /* what was asked before, and not answered, counts */
     ASK_LESS,  /* that was too long: see squeeze in ask.h */
     ASK_AGAIN, /* the same: it has come to nothing */
+};
+
+/* What a request depends on beside conversation and terms. */
+struct beside {
+    enum ask_kind kind;
+    const struct picture *pictures; /* those decided on; some without bytes */
+    size_t picture_count;
 };
 
 /* The request of the next turn. */
@@ -46,7 +60,7 @@ struct decided {
  * model_context; with decided->plan.fits false not even an answer can be asked
  * for: token_limit, cost_limit. */
 bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, enum ask_kind kind,
+                    const struct terms *terms, const struct beside *beside,
                     struct decided *decided, struct err *err);
 /* That error, of a conversation that has ended with it. */
 void decide_why_spent(const struct conversation *conversation,

@@ -15,6 +15,14 @@ bool decide_may_ask(const struct conversation *conversation,
                    endpoint->name);
 }
 
+size_t decide_pictures(const struct conversation *conversation,
+                       const struct terms *terms,
+                       struct picture pictures[MAX_SHOWN])
+{
+    return pictures_choose(conversation, terms->pictures, terms->picture_bytes,
+                           pictures);
+}
+
 /* ------------------------------------------------------------------ plans */
 
 static const char *last_by_turns(const struct conversation *conversation,
@@ -44,27 +52,32 @@ static struct budget budget_of(const struct conversation *conversation,
 }
 
 static bool write_request(const struct conversation *conversation,
-                          const struct terms *terms, enum ask_kind kind,
-                          struct decided *decided, struct err *err)
+                          const struct terms *terms,
+                          const struct beside *beside, struct decided *decided,
+                          struct err *err)
 {
     const struct ask ask = {
         .prompts = terms->prompts,
         .functions = terms->functions,
         .tools = terms->tools,
         .window = terms->endpoint->window,
+        .pictures = beside->picture_count,
         .last = *decided->last != '\0',
-        .squeeze = kind == ASK_LESS,
+        .squeeze = beside->kind == ASK_LESS,
     };
     if (!ask_write(conversation, &ask, &decided->asked, err))
         return false;
+    pictures_place(decided->asked.messages, beside->pictures,
+                   beside->picture_count);
     decided->request = (struct model_request){
         .messages = decided->asked.messages,
         .tools = terms->tools,
         .last = ask.last,
+        .pictures = beside->picture_count > 0,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
                                   terms->max_tokens),
     };
-    const struct budget budget = budget_of(conversation, terms, kind);
+    const struct budget budget = budget_of(conversation, terms, beside->kind);
     const struct budget_request wish = {
         .tokens = decided->asked.expected,
         .reply = model_body_max_tokens(terms->endpoint, &decided->request),
@@ -77,13 +90,13 @@ static bool write_request(const struct conversation *conversation,
 
 /* The same, but for an answer. */
 static bool write_last(const struct conversation *conversation,
-                       const struct terms *terms, enum ask_kind kind,
+                       const struct terms *terms, const struct beside *beside,
                        struct decided *decided, struct err *err)
 {
     decided->last = decided->plan.limit;
     json_decref(decided->asked.messages);
     decided->asked.messages = NULL;
-    return write_request(conversation, terms, kind, decided, err);
+    return write_request(conversation, terms, beside, decided, err);
 }
 
 /* ------------------------------------------------------------------ limits */
@@ -116,20 +129,21 @@ void decide_why_spent(const struct conversation *conversation,
 }
 
 bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, enum ask_kind kind,
+                    const struct terms *terms, const struct beside *beside,
                     struct decided *decided, struct err *err)
 {
     struct budget_plan *plan = &decided->plan;
     *decided = (struct decided){ .plan.fits = true };
     decided->last = last_by_turns(conversation, terms);
-    if (!write_request(conversation, terms, kind, decided, err))
+    if (!write_request(conversation, terms, beside, decided, err))
         return false;
     bool limited = plan->fits && *plan->limit != '\0';
     if (limited && *decided->last == '\0' &&
-        !write_last(conversation, terms, kind, decided, err))
+        !write_last(conversation, terms, beside, decided, err))
         return false;
     if (!plan->fits) {
-        const struct budget budget = budget_of(conversation, terms, kind);
+        const struct budget budget =
+            budget_of(conversation, terms, beside->kind);
         return does_not_fit(&budget, view_of(plan->limit), err);
     }
     if (plan->max_tokens > 0)

@@ -129,6 +129,17 @@ static void add_prompts(json_t *json, const struct terms *terms,
                prompt_upload_language(job));
 }
 
+/* Most models see none. */
+static void add_pictures(json_t *json, const struct terms *terms)
+{
+    if (terms->pictures == 0)
+        return;
+    json_object_set_new(json, "pictures",
+                        json_integer((json_int_t)terms->pictures));
+    json_object_set_new(json, "picture_bytes",
+                        json_integer((json_int_t)terms->picture_bytes));
+}
+
 static int write_piece(const char *data, size_t len, void *owner)
 {
     return buf_append(owner, data, len) ? 0 : -1;
@@ -154,6 +165,7 @@ void terms_write(const struct terms *terms,
     add_limit(json, "max_total_tokens", terms->max_total_tokens);
     add_limit(json, "max_cost", terms->max_cost);
     add_endpoint(json, terms->endpoint);
+    add_pictures(json, terms);
     json_dump_callback(json, write_piece, out, JSON_COMPACT);
     if (!buf_ok(out))
         buf_clear(out);

@@ -25,6 +25,8 @@ struct terms {
     bool approves_code;           /* a person must; of other tools, they say */
     uint64_t approval_ms;         /* for so long at most */
     const char *approval_default; /* and then: abort, skip */
+    uint64_t pictures; /* that a request may show; 0: the model sees none */
+    uint64_t picture_bytes;
 };
 
 /* As JSON, into out, which it initializes; empty when that would be more than

@@ -177,11 +177,17 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
         return set_window(endpoint, value, err);
     if (strcmp(name, "price") == 0)
         return price_read(&endpoint->price, value, err);
+    if (strcmp(name, "sees") == 0) {
+        endpoint->sees = json_is_true(value);
+        return json_is_boolean(value) ||
+               bad_member(err, name, "must be true or false");
+    }
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
             "unknown; there are url, dialect, model, key, key_file, fallback, "
-            "parameters, window, price, first_byte_ms, idle_ms, total_ms");
+            "parameters, window, sees, price, first_byte_ms, idle_ms, "
+            "total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
     endpoint->parameters = json_incref(value);

@@ -7,7 +7,7 @@
  *                "price": {"input": 2.5, "cached": 1.25, "output": 10}},
  *    "local":   {"url": "http://127.0.0.1:8000/v1", "model": "qwen3",
  *                "parameters": {"temperature": 0}, "window": 32768,
- *                "fallback": "default"},
+ *                "sees": true, "fallback": "default"},
  *    "claude":  {"url": "https://api.anthropic.com/v1", "dialect": "anthropic",
  *                "model": "claude-sonnet-4-5", "key_file": "/run/secrets/a"}}
  *
@@ -42,6 +42,7 @@ enum endpoint_quirk {
     QUIRK_NO_STREAM = 1 << 6,        /* a plain body only */
     QUIRK_NO_CACHE = 1 << 7,         /* no cache_control */
     QUIRK_NO_ENCRYPTED = 1 << 8,     /* no reasoning to be sent back */
+    QUIRK_BLIND = 1 << 9,            /* no pictures, whatever was said */
 };
 
 struct model_endpoint {
@@ -53,6 +54,7 @@ struct model_endpoint {
     char *fallback;         /* asked in its place when it fails; NULL: none */
     bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
+    bool sees;              /* pictures may be shown to it */
     uint64_t window;        /* tokens of a request and its reply; 0: unknown */
     struct price price;     /* of its tokens */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */

@@ -219,9 +219,14 @@ static bool judge_error(struct model_call *call)
     struct reply_error error;
 
     reply_error_parse(&error, buf_view(&call->error_body));
-    if ((status == 400 || status == 422) &&
-        model_body_learn(call->endpoint, &error))
+    bool pictures = call->request.pictures;
+    bool blind = pictures && model_body_is_blind(call->endpoint, &error);
+    bool news = !blind && (status == 400 || status == 422) &&
+                model_body_learn(call->endpoint, &error);
+    if (news && !pictures)
         return false;
+    call->failure.blind = blind;
+    call->failure.anew = blind || news;
     reply_error_judge(&error, status, call->response->should_retry, why);
     if (call->endpoint->window == 0)
         call->endpoint->window = reply_error_window(&error);
@@ -324,12 +329,15 @@ struct model_call *model_call_new(struct http *http,
     call->http = http;
     call->endpoint = endpoint_take(endpoint);
     call->request = *request;
-    json_incref(request->messages);
     json_incref(request->tools);
     call->events = events;
     call->owner = owner;
     buf_init(&call->error_body, MAX_ERROR_BODY);
-    if (model_body_make(&call->body, call->hash, endpoint, request, err))
+    bool made =
+        model_body_make(&call->body, call->hash, endpoint, request, err);
+    call->request.messages =
+        request->pictures ? NULL : json_incref(request->messages);
+    if (made)
         return call;
     call_destroy(call);
     return NULL;

@@ -32,12 +32,17 @@ struct model_request {
     json_t *tools;       /* array of {type, function}; NULL or empty: none */
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
     bool last;           /* the tools are shown, and must not be called */
+    bool pictures;       /* messages hold some: many bytes, which are not kept
+                            while the model is waited for; see anew */
 };
 
 struct model_failure {
     struct err why;
     unsigned http_status;    /* 0: there was no answer */
     uint64_t retry_after_ms; /* what the endpoint asked for; 0: nothing */
+    bool blind;              /* it does not take the pictures of the request */
+    bool anew;    /* worth another request at once, which is the owner's to
+                     make: that one's bytes are gone */
     bool unknown; /* it was sent: it may have been carried out, and charged */
 };
 

@@ -107,3 +107,31 @@ bool model_body_learn(struct model_endpoint *endpoint,
     endpoint->quirks |= quirk;
     return news;
 }
+
+static bool has_word(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasestr(text, *words))
+            return true;
+    return false;
+}
+
+/* A picture that is too large, or none, says nothing of the next one. */
+bool model_body_is_blind(struct model_endpoint *endpoint,
+                         const struct reply_error *error)
+{
+    static const char *const pictures[] = { "image", "vision", "multimodal",
+                                            "multi-modal", NULL };
+    static const char *const whats[] = { "support", "unknown",  "not allow",
+                                         "accept",  "expected", "valid string",
+                                         "mmproj",  NULL };
+    static const char *const ones[] = { "too large", "exceed",  "too many",
+                                        "dimension", "corrupt", "decode",
+                                        "process",   NULL };
+
+    if (!has_word(error->message, pictures))
+        return false;
+    if (has_word(error->message, whats) && !has_word(error->message, ones))
+        endpoint->quirks |= QUIRK_BLIND;
+    return true;
+}

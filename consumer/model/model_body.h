@@ -21,4 +21,8 @@ uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
 bool model_body_learn(struct model_endpoint *endpoint,
                       const struct reply_error *error);
 
+/* A refusal of a request that holds pictures: these are why. */
+bool model_body_is_blind(struct model_endpoint *endpoint,
+                         const struct reply_error *error);
+
 #endif

@@ -10,6 +10,8 @@ struct built {
     struct buf body;
     char hash[65];
     struct err why; /* kind ERR_NONE: it could be made */
+    bool unseen;    /* a picture that it held is not in the recording */
+    bool same_shown;
 };
 
 /* What is needed of a recorded intent to build it again. */
@@ -19,17 +21,54 @@ struct source {
     bool unsaid; /* what was said before is not in the recording */
 };
 
+static bool was_shown(const struct record *record, struct view blob)
+{
+    const struct view *shown = record->shown.items;
+    for (size_t i = 0; i < record->shown.count; i++)
+        if (view_equal(shown[i], blob))
+            return true;
+    return false;
+}
+
+/* Those that are decided on today, with the bytes of then. One that was decided
+ * on and not shown was gone. */
+static void take_pictures(struct built *built, const struct source *source,
+                          struct picture *pictures, size_t count)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!was_shown(source->record, pictures[i].blob))
+            continue;
+        struct view bytes =
+            recording_blob(source->replay->recording, pictures[i].blob);
+        buf_init(&pictures[i].bytes, bytes.len);
+        buf_add(&pictures[i].bytes, bytes);
+        built->unseen |= bytes.len == 0;
+        shown++;
+    }
+    built->same_shown = shown == source->record->shown.count;
+}
+
 static void build(struct built *built, const struct source *source,
                   const struct terms *terms, enum ask_kind kind)
 {
     const struct conversation *conversation = &source->replay->conversation;
     struct decided *decided = &built->decided;
+    struct picture pictures[MAX_SHOWN] = { 0 };
+    const struct beside beside = {
+        .kind = kind,
+        .pictures = pictures,
+        .picture_count = decide_pictures(conversation, terms, pictures),
+    };
     *built = (struct built){ 0 };
-    if (decide_request(conversation, terms, kind, decided, &built->why) &&
+    take_pictures(built, source, pictures, beside.picture_count);
+    if (decide_request(conversation, terms, &beside, decided, &built->why) &&
         model_body_make(&built->body, built->hash, terms->endpoint,
                         &decided->request, &built->why))
         built->why.kind = ERR_NONE;
     json_decref(decided->asked.messages);
+    for (size_t i = 0; i < beside.picture_count; i++)
+        buf_finish(&pictures[i].bytes);
 }
 
 static void built_finish(struct built *built)
@@ -50,9 +89,9 @@ static bool is_same(const struct built *built, const struct source *source)
 {
     const struct record *record = source->record;
     const struct decided *decided = &built->decided;
-    bool hidden = source->replay->today.hidden;
-    if (source->unsaid)
-        return true;
+    bool hidden = source->replay->today.hidden || built->unseen;
+    if (!built->same_shown || source->unsaid)
+        return built->same_shown;
     if (record->failed) /* as nothing more was left */
         return !decided->plan.fits &&
                view_is(record->last, decided->plan.limit);
@@ -218,7 +257,7 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
                     recording_blob(replay->recording, record->history).len == 0;
     bool same = build_same(&built, &source, &replay->today.terms) ||
                 tell(replay, &source, &built, err);
-    bool bare = source.unsaid;
+    bool bare = source.unsaid || built.unseen;
     bool sent = same && !record->failed;
     outcome->requests += sent && !replay->today.hidden && !bare;
     outcome->hidden += sent && replay->today.hidden;

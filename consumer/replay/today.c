@@ -185,6 +185,8 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.output_repairs = number_of(today, "output_repairs");
     today->terms.approval_ms = number_of(today, "approval_ms");
     today->terms.approval_default = text_of(today, "approval_default");
+    today->terms.pictures = number_of(today, "pictures");
+    today->terms.picture_bytes = number_of(today, "picture_bytes");
     return true;
 }
 

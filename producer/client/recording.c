@@ -92,6 +92,11 @@ static bool gather(struct gathering *gathering, struct view bytes,
 
     if (!message_decode(&schema_record, bytes, &record, gathering->arena, &why))
         return true; /* recording_write() says so */
+    const struct view *shown = record.shown.items;
+
+    for (size_t i = 0; i < record.shown.count; i++)
+        if (!take_blob(gathering, shown[i], err))
+            return false;
     return take_blob(gathering, record.history, err);
 }
 

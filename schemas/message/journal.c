@@ -1,6 +1,7 @@
 /* journal.c - the table of a journal's record. */
 #include "schemas/message/journal.h"
 
+#include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/table.h"
 
@@ -51,6 +52,8 @@ static const struct field record_fields[] = {
     TEXT_OF_LENGTH(record, history, 0, SHA256_BYTES,
                    "model_intent: the blob of what was said in the session "
                    "before"),
+    LIST(record, shown, 0, text, MAX_SHOWN,
+         "model_intent: the blobs of the pictures that it holds"),
     ENUM(record, brake, 0, record_brake_names,
          "tool_result: what was done because it goes round in circles"),
     TEXT(record, call_id, FIELD_RAW, MAX_SENTENCE_BYTES,

@@ -77,6 +77,8 @@ struct record {
                                 empty: those of the intent before it */
     struct view history;     /* model_intent: the blob of what was said in the
                                 session before; empty: nothing was */
+    struct list shown;       /* model_intent: of struct view, the blobs of the
+                                pictures that it holds */
     int brake;               /* tool_result: enum record_brake */
     struct view call_id;     /* the model's own tool_call_id */
     struct view tool;        /* name, as the model wrote it */

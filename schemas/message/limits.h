@@ -39,6 +39,7 @@ enum {
     MAX_SESSION_BYTES = 256 << 10, /* what is known of a session */
     MAX_SESSION_FILES = 512,       /* of its workspace, in there */
     MAX_HISTORY_BYTES = 1 << 20,   /* what was said in one */
+    MAX_SHOWN = 16,                /* pictures, in one request */
     MAX_EXCHANGES = 1024,          /* questions and answers, in there */
     MAX_MISSING = 128,             /* names that were not saved */
     MAX_PACKAGES = 128,            /* installed in one session */

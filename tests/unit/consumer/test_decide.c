@@ -62,6 +62,14 @@ static void turn(struct world *world, const char *arguments)
     answers(conversation, message.data);
 }
 
+static bool request(const struct world *world, enum ask_kind kind,
+                    struct decided *decided, struct err *err)
+{
+    const struct beside beside = { .kind = kind };
+    return decide_request(&world->conversation, &world->terms, &beside, decided,
+                          err);
+}
+
 static void test_the_last_turn(void **state)
 {
     (void)state;
@@ -80,8 +88,7 @@ static void test_the_last_turn(void **state)
         world->terms.max_turns = rows[i].most;
         world->conversation.turn = rows[i].turns;
         struct decided decided;
-        assert_true(decide_request(&world->conversation, &world->terms,
-                                   ASK_NEXT, &decided, NULL));
+        assert_true(request(world, ASK_NEXT, &decided, NULL));
         assert_string_equal(decided.last, rows[i].last);
         json_decref(decided.asked.messages);
         end(world);
@@ -113,8 +120,7 @@ static void test_what_is_left(void **state)
         struct world *world = begin(&job);
         world->terms.max_total_tokens = rows[i].most;
         print_message("%zu\n", i);
-        assert_int_equal(decide_request(&world->conversation, &world->terms,
-                                        ASK_NEXT, &decided, &err),
+        assert_int_equal(request(world, ASK_NEXT, &decided, &err),
                          rows[i].fits);
         assert_int_equal(decided.plan.fits, rows[i].fits);
         if (rows[i].fits)
@@ -123,6 +129,42 @@ static void test_what_is_left(void **state)
             assert_string_equal(err.code, rows[i].last);
         assert_int_equal(decided.request.max_tokens > 0,
                          rows[i].fits && *rows[i].last != '\0');
+        json_decref(decided.asked.messages);
+        end(world);
+    }
+}
+
+/* Pictures are of what a request may take, brought or not. */
+static void test_pictures_of_what_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t pictures;
+        const char *last;
+        bool fits;
+    } rows[] = {
+        { 0, "", true },
+        { 2, "token_limit", true },
+        { 4, "token_limit", false },
+    };
+    struct job job = question;
+    job.limits.max_total_tokens = 4000;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct world *world = begin(&job);
+        struct picture pictures[MAX_SHOWN] = { 0 };
+        const struct beside beside = { .pictures = pictures,
+                                       .picture_count = rows[i].pictures };
+        struct decided decided;
+        struct err err;
+        print_message("%zu\n", i);
+        assert_int_equal(decide_request(&world->conversation, &world->terms,
+                                        &beside, &decided, &err),
+                         rows[i].fits);
+        assert_true(decided.asked.tokens > 1000 * rows[i].pictures);
+        if (rows[i].fits)
+            assert_string_equal(decided.last, rows[i].last);
+        else
+            assert_string_equal(err.code, rows[i].last);
         json_decref(decided.asked.messages);
         end(world);
     }
@@ -142,12 +184,10 @@ static void test_what_is_under_way_counts(void **state)
                                    .turn = 1,
                                    .reserved = 4950 };
     apply(&world->conversation, &intent);
-    assert_true(decide_request(&world->conversation, &world->terms, ASK_AGAIN,
-                               &decided, &err));
+    assert_true(request(world, ASK_AGAIN, &decided, &err));
     assert_string_equal(decided.last, "");
     json_decref(decided.asked.messages);
-    assert_false(decide_request(&world->conversation, &world->terms, ASK_NEXT,
-                                &decided, &err));
+    assert_false(request(world, ASK_NEXT, &decided, &err));
     json_decref(decided.asked.messages);
     assert_non_null(strstr(err.text, "4950 of 5000 tokens"));
     const struct record limit = { .kind = RECORD_MODEL_INTENT,
@@ -364,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_turn),
         cmocka_unit_test(test_what_is_left),
+        cmocka_unit_test(test_pictures_of_what_is_left),
         cmocka_unit_test(test_what_is_under_way_counts),
         cmocka_unit_test(test_code_of_a_call),
         cmocka_unit_test(test_circles),

@@ -119,7 +119,9 @@ static void check_body(unsigned quirks, const char *want)
                                   "{\"role\":\"b\",\"content\":\"\"}]",
                                   0, NULL);
     json_t *tools = json_loads("[{\"type\":\"function\"}]", 0, NULL);
-    struct model_request request = { messages, tools, 9, false };
+    struct model_request request = { .messages = messages,
+                                     .tools = tools,
+                                     .max_tokens = 9 };
     json_t *wanted = json_loads(want, 0, NULL);
     char hash[65];
     json_t *body = make(&endpoint, &request, hash);
@@ -153,6 +155,44 @@ static void test_bodies(void **state)
                "\"stream\":true}");
 }
 
+/* What is said of pictures in refusals that were seen. */
+static void test_pictures_that_are_refused(void **state)
+{
+    static const struct {
+        const char *message;
+        bool blind, for_good;
+    } refusals[] = {
+        { "image_url is only supported by certain models.", true, true },
+        { "No endpoints found that support image input", true, true },
+        { "This model does not support image inputs", true, true },
+        { "unknown variant `image_url`, expected `text`", true, true },
+        { "image input is not supported - hint: if this is unexpected, you "
+          "may need to provide the mmproj",
+          true, true },
+        { "Multimodal data provided, but model does not support it", true,
+          true },
+        { "messages.2.content.1.image.source: image exceeds 5 MB maximum: "
+          "6 bytes > 5 bytes; see what is supported",
+          true, false },
+        { "Could not process image", true, false },
+        { "Invalid image data", true, false },
+        { "This model's maximum context length is 8192 tokens", false, false },
+        { "Unsupported parameter: 'tool_choice'", false, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        struct model_endpoint endpoint = { .model = name };
+        struct reply_error error = { 0 };
+
+        snprintf(error.message, sizeof(error.message), "%s",
+                 refusals[i].message);
+        if (model_body_is_blind(&endpoint, &error) != refusals[i].blind ||
+            (endpoint.quirks == QUIRK_BLIND) != refusals[i].for_good)
+            fail_msg("%s", refusals[i].message);
+    }
+}
+
 static void test_parameters_of_the_operator(void **state)
 {
     json_t *parameters = json_loads("{\"temperature\":0,\"max_tokens\":5,"
@@ -162,7 +202,7 @@ static void test_parameters_of_the_operator(void **state)
                                        .model = name,
                                        .parameters = parameters };
     json_t *messages = json_array();
-    struct model_request request = { messages, NULL, 0, false };
+    struct model_request request = { .messages = messages };
     char first[65], second[65];
     json_t *body = make(&endpoint, &request, first);
 
@@ -194,7 +234,9 @@ static void test_a_last_answer_is_asked_for_without_tools(void **state)
     } choices[] = { { 0, "none" }, { QUIRK_NO_TOOL_CHOICE, NULL } };
     json_t *messages = json_array();
     json_t *tools = json_loads("[{\"type\":\"function\"}]", 0, NULL);
-    struct model_request request = { messages, tools, 0, true };
+    struct model_request request = { .messages = messages,
+                                     .tools = tools,
+                                     .last = true };
 
     (void)state;
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
@@ -242,7 +284,7 @@ static void test_the_same_request_has_the_same_hash(void **state)
                                        .model = name };
     json_t *messages =
         json_loads("[{\"role\":\"user\",\"content\":\"\u00e9\"}]", 0, NULL);
-    struct model_request request = { messages, NULL, 0, false };
+    struct model_request request = { .messages = messages };
     char hash[65];
 
     (void)state;
@@ -259,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_lessons),
         cmocka_unit_test(test_lessons_of_other_dialects),
         cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_pictures_that_are_refused),
         cmocka_unit_test(test_parameters_of_the_operator),
         cmocka_unit_test(test_a_last_answer_is_asked_for_without_tools),
         cmocka_unit_test(test_how_many_tokens_a_reply_may_have),

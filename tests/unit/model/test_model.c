@@ -147,7 +147,9 @@ static void trial_make(struct trial *trial, struct bench *bench,
         json_pack("[{s:s, s:s}]", "role", "user", "content", question);
     json_t *tools = json_pack("[{s:s, s:{s:s}}]", "type", "function",
                               "function", "name", "f");
-    struct model_request request = { messages, tools, 77, false };
+    struct model_request request = { .messages = messages,
+                                     .tools = tools,
+                                     .max_tokens = 77 };
     struct err err;
 
     *trial = (struct trial){ .bench = bench };

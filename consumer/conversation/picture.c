@@ -1,0 +1,204 @@
+/* picture.c - pictures that a model which sees is shown. */
+#include "consumer/conversation/picture.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/model/reply_json.h"
+
+struct view picture_mime(struct view bytes)
+{
+    if (view_starts(bytes, "\x89PNG\r\n\x1a\n"))
+        return VIEW("image/png");
+    if (view_starts(bytes, "\xff\xd8\xff"))
+        return VIEW("image/jpeg");
+    if (view_starts(bytes, "GIF87a") || view_starts(bytes, "GIF89a"))
+        return VIEW("image/gif");
+    if (bytes.len > 12 && view_starts(bytes, "RIFF") &&
+        memcmp(bytes.data + 8, "WEBP", 4) == 0)
+        return VIEW("image/webp");
+    return (struct view){ 0 };
+}
+
+/* ---------------------------------------------------------------- choosing
+ */
+
+struct choice {
+    struct picture *pictures;
+    size_t count;
+    uint64_t most, bytes_left;
+};
+
+static bool may_be_shown(struct view mime)
+{
+    return view_starts(mime, "image/") && !view_is(mime, "image/svg+xml");
+}
+
+static void choose(struct choice *choice, struct view name, struct view blob,
+                   uint64_t bytes, const json_t *message)
+{
+    if (choice->count == choice->most || bytes > choice->bytes_left ||
+        message == NULL || blob.len == 0)
+        return;
+    choice->bytes_left -= bytes;
+    choice->pictures[choice->count++] = (struct picture){
+        .name = name,
+        .blob = blob,
+        .message = message,
+    };
+}
+
+static const json_t *last_of_user(const struct conversation *conversation)
+{
+    for (size_t i = conversation->given; i-- > 0;) {
+        json_t *message = json_array_get(conversation->messages, i);
+        if (view_is(reply_json_text(message, "role"), "user"))
+            return message;
+    }
+    return NULL;
+}
+
+size_t pictures_choose(const struct conversation *conversation, uint64_t most,
+                       uint64_t most_bytes, struct picture pictures[MAX_SHOWN])
+{
+    struct choice choice = {
+        .pictures = pictures,
+        .most = most < MAX_SHOWN ? most : MAX_SHOWN,
+        .bytes_left = most_bytes,
+    };
+    for (size_t i = conversation->result_count; i-- > 0;) {
+        const struct list *list = &conversation->results[i].images;
+        const struct image_ref *images = list->items;
+        const json_t *message =
+            json_array_get(conversation->messages, conversation->places[i]);
+        for (size_t j = list->count; j-- > 0;)
+            if (may_be_shown(images[j].mime))
+                choose(&choice, images[j].name, images[j].blob, images[j].bytes,
+                       message);
+    }
+    const struct file_ref *files = conversation->job->files.items;
+    const json_t *message = last_of_user(conversation);
+    for (size_t i = conversation->job->files.count; i-- > 0;)
+        if (may_be_shown(files[i].mime))
+            choose(&choice, files[i].name, files[i].blob, files[i].bytes,
+                   message);
+    return choice.count;
+}
+
+/* ----------------------------------------------------------------- placing
+ */
+
+static json_t *part_of_text(struct view text)
+{
+    return json_pack("{s:s, s:o}", "type", "text", "text",
+                     json_stringn(text.data, text.len));
+}
+
+static json_t *part_of_bytes(struct view mime, struct view bytes)
+{
+    size_t room = mime.len + bytes.len / 3 * 4 + 32;
+    char *url = malloc(room);
+    if (url == NULL)
+        abort();
+    int head = snprintf(url, room, "data:%.*s;base64,", VIEW_ARG(mime));
+    int len =
+        EVP_EncodeBlock((unsigned char *)url + head,
+                        (const unsigned char *)bytes.data, (int)bytes.len);
+    json_t *part =
+        json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url",
+                  json_stringn(url, (size_t)head + (size_t)len));
+    free(url);
+    return part;
+}
+
+/* Messages that hold pictures, and which messages of the conversation these
+ * come from. */
+struct placing {
+    json_t *messages;
+    struct {
+        const json_t *from;
+        json_t *to;
+    } made[MAX_SHOWN];
+    size_t count;
+};
+
+static size_t position_of(const struct placing *placing, const json_t *message)
+{
+    for (size_t i = 0; i < placing->count; i++)
+        if (placing->made[i].from == message)
+            message = placing->made[i].to;
+    size_t at = 0;
+    while (at < json_array_size(placing->messages) &&
+           json_array_get(placing->messages, at) != message)
+        at++;
+    return at;
+}
+
+static bool is_made(const struct placing *placing, const json_t *message)
+{
+    for (size_t i = 0; i < placing->count; i++)
+        if (placing->made[i].to == message)
+            return true;
+    return false;
+}
+
+/* The user's message, with parts in the place of its text. */
+static json_t *open_message(struct placing *placing, size_t at)
+{
+    json_t *message = json_array_get(placing->messages, at);
+    if (is_made(placing, message))
+        return json_object_get(message, "content");
+    json_t *content = json_object_get(message, "content");
+    json_t *parts = json_is_array(content) ? json_copy(content) : json_array();
+    if (json_is_string(content))
+        json_array_append_new(
+            parts, part_of_text(reply_json_text(message, "content")));
+    json_t *copy = json_copy(message);
+    json_object_set_new(copy, "content", parts);
+    placing->made[placing->count].from = message;
+    placing->made[placing->count++].to = copy;
+    json_array_set_new(placing->messages, at, copy);
+    return parts;
+}
+
+/* Behind all results of the turn: nothing may come between these. */
+static json_t *open_behind(struct placing *placing, size_t at)
+{
+    while (view_is(
+        reply_json_text(json_array_get(placing->messages, at), "role"), "tool"))
+        at++;
+    json_t *there = json_array_get(placing->messages, at);
+    if (is_made(placing, there))
+        return json_object_get(there, "content");
+    json_t *parts = json_array();
+    json_t *made = json_pack("{s:s, s:o}", "role", "user", "content", parts);
+    placing->made[placing->count].from = NULL;
+    placing->made[placing->count++].to = made;
+    json_array_insert_new(placing->messages, at, made);
+    return parts;
+}
+
+static void place(struct placing *placing, const struct picture *picture)
+{
+    struct view bytes = buf_view(&picture->bytes);
+    struct view mime = picture_mime(bytes);
+    size_t at = position_of(placing, picture->message);
+    if (mime.len == 0 || at == json_array_size(placing->messages))
+        return;
+    bool tool = view_is(reply_json_text(picture->message, "role"), "tool");
+    json_t *parts = tool ? open_behind(placing, at) : open_message(placing, at);
+    CLEANUP(buf_finish) struct buf name;
+    buf_init(&name, MAX_FILE_NAME_BYTES + 16);
+    buf_printf(&name, "[image: %.*s]", VIEW_ARG(picture->name));
+    json_array_append_new(parts, part_of_text(buf_view(&name)));
+    json_array_append_new(parts, part_of_bytes(mime, bytes));
+}
+
+void pictures_place(json_t *messages, const struct picture *pictures,
+                    size_t count)
+{
+    struct placing placing = { .messages = messages };
+    while (count-- > 0)
+        place(&placing, &pictures[count]);
+}
