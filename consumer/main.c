@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "consumer/attempt/attempt.h"
+#include "consumer/conversation/links.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
@@ -166,6 +167,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
                           err) ||
         !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
+        !links_check(settings->blob_url, err) ||
         !builtin_load(&consumer->catalog, settings,
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err) ||

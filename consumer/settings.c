@@ -171,6 +171,9 @@ static const struct setting table[] = {
            "how long a session is kept after its last job"),
     NUMBER("session-bytes", "QUERN_SESSION_BYTES", session_bytes, 0, 1ULL << 40,
            "134217728", "of a session's files that are saved"),
+    TEXT("blob-url", "QUERN_BLOB_URL", blob_url, "",
+         "where an answer's links to images and files of the job lead: "
+         "https://files.example/{blob}/{name}"),
     NUMBER("pictures", "QUERN_PICTURES", pictures, 0, MAX_SHOWN, "4",
            "that a request shows a model which sees, the newest; 0: none"),
     NUMBER("picture-bytes", "QUERN_PICTURE_BYTES", picture_bytes, 0,

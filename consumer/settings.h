@@ -65,6 +65,7 @@ struct settings {
     bool save_sessions;
     uint64_t session_ttl_ms;
     uint64_t session_bytes;
+    char *blob_url;         /* template, see links.h; "": none */
     uint64_t pictures;      /* that a request shows a model that sees */
     uint64_t picture_bytes; /* of them, in all */
     uint64_t history_bytes; /* of what was said in a session; 0: none */

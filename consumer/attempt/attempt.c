@@ -127,6 +127,7 @@ struct terms attempt_terms(const struct attempt *attempt)
         .approval_default = consumer->settings.approval_default,
         .pictures = attempt_sees(attempt) ? consumer->settings.pictures : 0,
         .picture_bytes = consumer->settings.picture_bytes,
+        .blob_url = consumer->settings.blob_url,
     };
 }
 

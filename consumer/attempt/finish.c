@@ -66,6 +66,7 @@ enum turn step_saving(struct attempt *attempt)
 
 static void complete_ending(struct attempt *attempt)
 {
+    struct terms terms = attempt_terms(attempt);
     struct ending *ending = &attempt->ending;
     ending->id = view_of(attempt->id);
     ending->attempts = attempt->number;
@@ -74,6 +75,9 @@ static void complete_ending(struct attempt *attempt)
         attempt->age_ms + attempt_now_ms(attempt) - attempt->started_ms;
     if (attempt->endpoint != NULL)
         ending->model = view_of(attempt->endpoint->name);
+    if (attempt->known)
+        ending->answer =
+            decide_answer(&attempt->conversation, &terms, &attempt->answer);
     if (attempt->known && attempt->conversation.result_count > 0)
         ending->isolation =
             view_of(executor_isolation(attempt->consumer->executor));

@@ -114,13 +114,19 @@ static void collect_files(struct writing *writing)
     }
 }
 
-static void collect(struct writing *writing)
+static struct view answer_of(const struct conversation *conversation,
+                             const struct ending *ending)
+{
+    return ending->answer.len > 0 ? ending->answer
+                                  : conversation_answer(conversation);
+}
+
+static void collect(struct writing *writing, const struct ending *ending)
 {
     struct conversation *conversation = writing->conversation;
     struct result *result = &writing->result;
     const struct job *job = conversation->job;
-    result->answer =
-        as_text(&writing->arena, conversation_answer(conversation));
+    result->answer = as_text(&writing->arena, answer_of(conversation, ending));
     result->session = job->session;
     result->metadata = job->metadata;
     result->usage = spending_total(&conversation->spending);
@@ -290,7 +296,7 @@ void result_write(struct buf *out, struct conversation *conversation,
         buf_printf(&writing.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));
     if (conversation != NULL && conversation->job != NULL)
-        collect(&writing);
+        collect(&writing, ending);
     if (ending->files.count > 0)
         result->files = ending->files;
     json_incref(writing.messages);
@@ -306,6 +312,6 @@ void result_event(struct buf *out, const struct conversation *conversation,
     struct event_data data = { .ms = ending->total_ms,
                                .error = result_error_of(&ending->why) };
     if (conversation != NULL && conversation->job != NULL)
-        data.answer = view_head(conversation_answer(conversation), HEAD_BYTES);
+        data.answer = view_head(answer_of(conversation, ending), HEAD_BYTES);
     event_data_encode(&data, out);
 }

@@ -16,6 +16,7 @@ struct ending {
     uint64_t attempts;
     uint64_t queued_ms, total_ms;
     struct view model, isolation;
+    struct view answer;         /* as clients get it; empty: as it was said */
     struct view unsaved;        /* why the session is not; empty: it is */
     struct list listing, files; /* kind session: of struct session_file,
                                    file_ref */

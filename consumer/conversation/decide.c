@@ -5,6 +5,7 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/arguments.h"
+#include "consumer/conversation/linking.h"
 #include "consumer/conversation/question.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
@@ -128,6 +129,15 @@ int decide_end(const struct conversation *conversation,
     else
         return STATE_COMPLETED;
     return STATE_INCOMPLETE;
+}
+
+struct view decide_answer(const struct conversation *conversation,
+                          const struct terms *terms, struct arena *arena)
+{
+    if (conversation->job->kind != JOB_CONVERSATION ||
+        conversation->schema != NULL)
+        return (struct view){ 0 };
+    return linking_answer(conversation, terms->blob_url, arena);
 }
 
 /* ---------------------------------------------------------------- calling */

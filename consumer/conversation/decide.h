@@ -78,6 +78,11 @@ enum next decide_next(const struct conversation *conversation,
 int decide_end(const struct conversation *conversation,
                const struct terms *terms, struct err *why);
 
+/* The answer as clients get it: its links lead to what the job has left. Into
+ * the arena; empty: it is as it was said. */
+struct view decide_answer(const struct conversation *conversation,
+                          const struct terms *terms, struct arena *arena);
+
 /* A tool other than Python is called, by the model itself. */
 bool decide_is_tool(const struct call *call);
 

@@ -166,6 +166,8 @@ void terms_write(const struct terms *terms,
     add_limit(json, "max_cost", terms->max_cost);
     add_endpoint(json, terms->endpoint);
     add_pictures(json, terms);
+    if (terms->blob_url != NULL && *terms->blob_url != '\0')
+        json_object_set_new(json, "blob_url", json_string(terms->blob_url));
     json_dump_callback(json, write_piece, out, JSON_COMPACT);
     if (!buf_ok(out))
         buf_clear(out);

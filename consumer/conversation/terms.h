@@ -27,6 +27,7 @@ struct terms {
     const char *approval_default; /* and then: abort, skip */
     uint64_t pictures; /* that a request may show; 0: the model sees none */
     uint64_t picture_bytes;
+    const char *blob_url; /* template, see links.h; "", NULL: none */
 };
 
 /* As JSON, into out, which it initializes; empty when that would be more than

@@ -151,6 +151,8 @@ bool replay_check_end(struct replay *replay, struct err *err)
     if (!outside)
         ending.status = decide_end(&replay->conversation, &replay->today.terms,
                                    &ending.why);
+    ending.answer =
+        decide_answer(&replay->conversation, &replay->today.terms, &arena);
     bool same = is_of_redis(&recorded) ||
                 check_result(replay, &recorded, &ending, &arena, err);
     replay->outcome->steps += same;

@@ -187,6 +187,7 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.approval_default = text_of(today, "approval_default");
     today->terms.pictures = number_of(today, "pictures");
     today->terms.picture_bytes = number_of(today, "picture_bytes");
+    today->terms.blob_url = text_of(today, "blob_url");
     return true;
 }
 

@@ -1,0 +1,40 @@
+/* fuzz_links.c - any text of a model: without a file that is meant it stays as
+ * it is; with one, it has as many lines as before. */
+#include "consumer/conversation/links.h"
+#include "consumer/conversation/picture.h"
+#include "tests/fuzz/fuzz.h"
+
+static const struct linked item = { VIEW_INIT("a"), VIEW_INIT("d/b"),
+                                    VIEW_INIT("0") };
+
+static void write(struct buf *out, struct view text, size_t items)
+{
+    const struct links links = { .template = "@{blob}",
+                                 .items = &item,
+                                 .count = items };
+    buf_init(out, 8 * text.len + 16);
+    links_write(out, text, &links);
+    MUST(buf_ok(out));
+}
+
+static size_t lines_of(struct view text)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n';
+    return lines;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct view text = { (const char *)data, size };
+    CLEANUP(buf_finish) struct buf none;
+    CLEANUP(buf_finish) struct buf once;
+    write(&none, text, 0);
+    MUST(view_equal(buf_view(&none), text));
+    write(&once, text, 1);
+    MUST(lines_of(buf_view(&once)) == lines_of(text));
+    struct view mime = picture_mime(text);
+    MUST(mime.len == 0 || view_starts(mime, "image/"));
+    return 0;
+}

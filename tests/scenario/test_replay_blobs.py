@@ -1,0 +1,254 @@
+"""quern replay of jobs whose requests were made of blobs: pictures, what was
+said in the session before; and of what an operator's links make of an answer.
+
+With QUERN_UPDATE=1 the recordings become part of the pack of
+tests/recordings/jobs."""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+
+import pytest
+from command import Command
+from stack import Stack, call_of
+
+PACK = pathlib.Path(__file__).parent.parent / "recordings" / "jobs"
+NOWHERE = "redis://127.0.0.1:1"
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
+)
+SHOW = f"""
+from IPython.display import display
+class P:
+    def _repr_png_(self): return {PNG!r} + bytes(SIZE)
+display(P())"""
+COUNTED = {"prompt_tokens": 400, "completion_tokens": 10}
+LINKED = "![so](figure-1.png) [in](./a.csv)"
+BLIND = {"status": 400, "error": "This model does not support image inputs."}
+
+
+def shows(*sizes):
+    return [
+        {"tool_calls": [call_of(SHOW.replace("SIZE", str(n)), f"c{n}")]} for n in sizes
+    ]
+
+
+# What the model says, what is asked for, which blobs the recording has.
+JOBS = {
+    "pictures": ([*shows(1, 2), {"text": LINKED}], {"prompt": "Draw."}, 2),
+    "pictures-refused": (
+        [*shows(3), BLIND, {"text": "I see nothing."}],
+        {"prompt": "Draw.", "model": "claims"},
+        1,
+    ),
+    "upload": ([{"text": "Got it."}], {"files": ["表.csv"]}, 0),
+    "session": (
+        [{"text": "Ada."}],
+        {"prompt": "Who am I?", "session": "replayed"},
+        1,
+    ),
+    "session-anew": (
+        [{"text": "Who knows."}],
+        {"prompt": "Who am I?", "session": "replayed", "history": "anew"},
+        1,
+    ),
+    # Asked about the cell, a person says yes: another attempt shows the picture.
+    "session-asked": (
+        [*shows(1), {"text": 'So: {"name": "Ada"}'}],
+        {
+            "prompt": "Who am I?",
+            "session": "asked",
+            "approve": ["execute_python_code"],
+            "output_schema": {"type": "object"},
+        },
+        2,
+    ),
+    # With its picture the next request does not fit into what is left.
+    "session-spent": (
+        [{**shows(1)[0], "text": "I draw.", "usage": COUNTED}],
+        {
+            "prompt": "Draw.",
+            "session": "spent",
+            "limits": {"max_total_tokens": 1800},
+        },
+        2,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("recordings")
+
+
+@pytest.fixture(scope="module")
+def stack(folder):
+    with Stack() as stack:
+        eyes = {"url": stack.model.url, "model": "m", "sees": True}
+        models = {"default": eyes, "claims": eyes}
+        (folder / "models.json").write_text(json.dumps(models))
+        stack.consumer(
+            models=folder / "models.json", blob_url="https://files.example/{blob}"
+        )
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def quern(stack, folder):
+    return Command(stack.redis.url, folder)
+
+
+def say(stack, replies):
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+
+
+@pytest.fixture(scope="module")
+def recorded(stack, quern, folder):
+    def record(name):
+        path = folder / f"{name}.jsonl"
+        if path.exists():
+            return path
+        replies, job, _ = JOBS[name]
+        if "session" in job:
+            say(stack, [{"text": "Hello Ada."}])
+            stack.run(prompt="My name is Ada.", session=job["session"])
+        files = [stack.file(n, b"1,2") for n in job.get("files", ["a.csv"])]
+        say(stack, replies)
+        id = stack.submit(**{**job, "files": files})
+        if "approve" in job:
+            stack.wait_event(id, "job.waiting")
+            stack.call("approve", id, "yes", "", "", "")
+        ends = "incomplete" if "limits" in job else "completed"
+        assert stack.result(id)["status"] == ends
+        [outcome] = quern.json("replay", id, "--save", path)
+        assert outcome["equal"] and outcome["bare_requests"] == 0, outcome
+        return path
+
+    return record
+
+
+def outcome_of(quern, path, *args, code=0):
+    """Of a replay that could not ask Redis anything."""
+    out, err, ended = quern.run("replay", "--json", path, *args, REDIS_URL=NOWHERE)
+    assert (ended, err) == (code, ""), (out, err)
+    return json.loads(out)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def written(path, lines):
+    other = path.with_name("edited.jsonl")
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return other
+
+
+def blobs_of(lines):
+    return [line["blob"] for line in lines if "blob" in line]
+
+
+def records_of(lines):
+    return [line["record"] for line in lines if "record" in line]
+
+
+def asked(lines):
+    intents = [r for r in records_of(lines) if r["kind"] == "model_intent"]
+    return [r for r in intents if not r.get("failed")]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_it_is_done_again(quern, recorded, name):
+    path = recorded(name)
+    lines = lines_of(path)
+    outcome = outcome_of(quern, path)
+    assert outcome["equal"] and outcome["bare_requests"] == 0
+    assert outcome["requests"] == len(asked(lines)), "each, byte for byte"
+    assert len(blobs_of(lines)) == JOBS[name][2]
+    if os.environ.get("QUERN_UPDATE"):
+        shutil.copy(path, PACK)
+
+
+def test_they_are_what_they_are_called(recorded):
+    """Or some of them would show nothing."""
+
+    def result(name):
+        return lines_of(recorded(name))[-1]["result"]
+
+    shown = [len(r.get("shown", [])) for r in asked(lines_of(recorded("pictures")))]
+    assert shown == [0, 1, 2]
+    assert result("pictures")["answer"].count("https://files.example/") == 2
+    assert result("pictures")["messages"][-1]["content"] == LINKED
+    terms = [json.loads(r["terms"]) for r in asked_with_terms(recorded, "refused")]
+    assert [t.get("pictures", 0) for t in terms] == [4, 0]
+    assert "上传" in result("upload")["messages"][0]["content"]
+    limit = records_of(lines_of(recorded("session-spent")))[-1]
+    assert limit["failed"] and limit["last"] == "token_limit" and limit["shown"]
+    verdicts = [r["kind"] for r in records_of(lines_of(recorded("session-asked")))]
+    assert verdicts.count("approval") == 1
+    assert result("session-asked")["output"] == {"name": "Ada"}
+    for name in JOBS:
+        if not name.startswith("session"):
+            continue
+        assert all(r["history"] for r in asked(lines_of(recorded(name))))
+
+
+def asked_with_terms(recorded, name):
+    lines = lines_of(recorded(f"pictures-{name}"))
+    return [r for r in asked(lines) if r.get("terms")]
+
+
+@pytest.mark.parametrize("name, bare", [("pictures", 2), ("session", 1)])
+def test_without_its_blobs_it_says_what_it_cannot_compare(quern, recorded, name, bare):
+    path = recorded(name)
+    lines = [line for line in lines_of(path) if "blob" not in line]
+    other = written(path, lines)
+    outcome = outcome_of(quern, other)
+    assert outcome["equal"] and outcome["bare_requests"] == bare
+    assert outcome["requests"] == len(asked(lines)) - bare
+    out, _, code = quern.run("replay", other, REDIS_URL=NOWHERE)
+    assert code == 0 and f"of {bare} the bytes cannot be compared" in out
+
+
+@pytest.mark.parametrize(
+    "name, old, new", [("pictures", b"\0", b"\1"), ("session", b"Ada", b"Eva")]
+)
+def test_other_bytes_make_another_request(quern, recorded, name, old, new):
+    path = recorded(name)
+    lines = lines_of(path)
+    for blob in blobs_of(lines):
+        data = base64.b64decode(blob["base64"])
+        assert old in data
+        blob["base64"] = base64.b64encode(data.replace(old, new)).decode()
+    outcome = outcome_of(quern, written(path, lines), code=1)
+    assert outcome["first_difference"]["what"] == "model_intent"
+
+
+def test_another_picture_is_decided_on(quern, recorded):
+    """The journal says which were shown: one more is a difference, even where
+    there are no bytes to compare."""
+    path = recorded("pictures")
+    lines = [line for line in lines_of(path) if "blob" not in line]
+    asked(lines)[1]["shown"].append("0" * 64)
+    outcome = outcome_of(quern, written(path, lines), code=1)
+    assert outcome["first_difference"]["turn"] == 2
+
+
+def test_a_link_that_led_elsewhere(quern, recorded):
+    path = recorded("pictures")
+    text = path.read_text().replace("files.example/{blob}", "files.other/{blob}")
+    other = path.with_name("edited.jsonl")
+    other.write_text(text)
+    outcome = outcome_of(quern, other, code=1)
+    assert outcome["first_difference"]["what"] == "result"
+
+
+def test_other_words_for_an_upload(quern, recorded, tmp_path):
+    (tmp_path / "upload.zh.md").write_text("别的话\n")
+    outcome = outcome_of(quern, recorded("upload"), "--prompts", tmp_path, code=1)
+    assert "别的话" in json.dumps(
+        outcome["first_difference"]["replayed"], ensure_ascii=False
+    )
