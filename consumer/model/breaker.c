@@ -8,19 +8,24 @@ static bool is_open(const struct breaker *breaker)
 
 uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms)
 {
-    if (breaker->until_ms > now_ms)
-        return breaker->until_ms - now_ms;
-    if (!is_open(breaker))
-        return 0;
-    if (breaker->probing)
-        return BREAKER_REST_MS / 4;
-    breaker->probing = true;
-    return 0;
+    uint64_t wait = breaker_waits(breaker, now_ms);
+
+    if (breaker->until_ms > now_ms + wait)
+        wait = breaker->until_ms - now_ms;
+    if (wait == 0 && is_open(breaker) && breaker->probing)
+        wait = BREAKER_REST_MS / 4;
+    if (wait == 0)
+        wait = rate_ask(&breaker->rate, now_ms);
+    if (wait == 0)
+        breaker->probing = is_open(breaker);
+    return wait;
 }
 
 void breaker_well(struct breaker *breaker)
 {
-    *breaker = (struct breaker){ 0 };
+    breaker->failures = 0;
+    breaker->probing = false;
+    breaker->until_ms = 0;
 }
 
 void breaker_failed(struct breaker *breaker, uint64_t now_ms)
@@ -40,9 +45,13 @@ void breaker_failed(struct breaker *breaker, uint64_t now_ms)
 
 void breaker_wait(struct breaker *breaker, uint64_t now_ms, uint64_t wait_ms)
 {
-    breaker->probing = false;
-    if (now_ms + wait_ms > breaker->until_ms)
-        breaker->until_ms = now_ms + wait_ms;
+    if (now_ms + wait_ms > breaker->asked_ms)
+        breaker->asked_ms = now_ms + wait_ms;
+}
+
+uint64_t breaker_waits(const struct breaker *breaker, uint64_t now_ms)
+{
+    return breaker->asked_ms > now_ms ? breaker->asked_ms - now_ms : 0;
 }
 
 void breaker_dropped(struct breaker *breaker)

@@ -6,14 +6,18 @@
  *                                OPEN, for twice as long <-- a failure -'
  *
  * The pattern is Nygard's (Release It!, "Circuit Breaker"). A failure is what
- * speaks of the endpoint, not of one request: no connection, time-out, 5xx. A
- * wait that the endpoint asks for (Retry-After) is kept by all who ask it. Of
- * one process: consumers learn for themselves. */
+ * speaks of the endpoint, not of one request: no connection, time-out, 5xx.
+ * Failures are of one process: consumers learn of them for themselves. A wait
+ * that the endpoint asks for (Retry-After, or nothing is left of a limit) is
+ * kept by all of the fleet (queue/profile.h), also when a request that was made
+ * before goes well. */
 #ifndef CONSUMER_BREAKER_H
 #define CONSUMER_BREAKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "consumer/model/rate.h"
 
 enum {
     BREAKER_FAILURES = 5,
@@ -24,18 +28,24 @@ enum {
 struct breaker {
     unsigned failures; /* in a row */
     bool probing;      /* one asks, the others wait for what comes of it */
-    uint64_t until_ms; /* not before; 0: at any time */
+    uint64_t until_ms; /* not before, after failures; 0: at any time */
+    uint64_t asked_ms; /* not before: it has asked for that */
+    struct rate rate;  /* what is left of its limits */
 };
 
 /* Now, in ms of any clock that does not go back; how long the endpoint is to be
  * left alone: 0, it may be asked, and what comes of it must be told. */
 uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms);
 
-/* What came of it. wait_ms: it asked for so long a wait. */
+/* What came of it. */
 void breaker_well(struct breaker *breaker);
 void breaker_failed(struct breaker *breaker, uint64_t now_ms);
-void breaker_wait(struct breaker *breaker, uint64_t now_ms, uint64_t wait_ms);
 /* Nothing did: given up meanwhile. */
 void breaker_dropped(struct breaker *breaker);
+
+/* It has asked for so long a wait, of us or of others; the longest counts. */
+void breaker_wait(struct breaker *breaker, uint64_t now_ms, uint64_t wait_ms);
+/* What is left of that. */
+uint64_t breaker_waits(const struct breaker *breaker, uint64_t now_ms);
 
 #endif

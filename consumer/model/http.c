@@ -36,6 +36,7 @@ struct http_call {
     void (*on_sent)(void *owner);
     http_guard *guard;
     const char *keep; /* a header, a literal */
+    void (*on_headers)(void *owner, struct http_headers *headers);
     void *owner;
     bool added;     /* curl has it */
     bool cancelled; /* from inside curl: freed after it */
@@ -64,9 +65,19 @@ struct http {
     void *owner;
 };
 
+struct http_headers {
+    CURL *easy;
+    struct curl_header *last;
+};
+
+uint64_t http_now_ms(const struct http *http)
+{
+    return uv_now(http->multi.loop);
+}
+
 static uint64_t now_ms(const struct http_call *call)
 {
-    return uv_now(call->http->multi.loop);
+    return http_now_ms(call->http);
 }
 
 static void call_free(struct http_call *call)
@@ -139,6 +150,28 @@ static void copy_header(CURL *easy, const char *name, char *room, size_t size)
         memcpy(room, value, strlen(value) + 1);
 }
 
+bool http_header_next(struct http_headers *headers, struct view *name,
+                      struct view *value)
+{
+    headers->last =
+        curl_easy_nextheader(headers->easy, CURLH_HEADER, -1, headers->last);
+    if (!headers->last)
+        return false;
+    *name = view_of(headers->last->name);
+    *value = view_of(headers->last->value);
+    return true;
+}
+
+/* Once: with the first of the body, or with the end when there is none. */
+static void tell_headers(struct http_call *call)
+{
+    struct http_headers headers = { .easy = call->easy };
+
+    if (call->on_headers && !call->cancelled)
+        call->on_headers(call->owner, &headers);
+    call->on_headers = NULL;
+}
+
 /* curl marks the time just before it sends: no mark, nothing was sent. */
 static bool was_sent(CURL *easy)
 {
@@ -170,6 +203,7 @@ static void report(struct http_call *call, CURLcode code)
     long status = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    tell_headers(call);
     response.status = (unsigned)status;
     response.retry_after_ms = read_retry_after(call->easy);
     response.should_retry = read_should_retry(call->easy);
@@ -268,6 +302,7 @@ static size_t on_body(char *data, size_t one, size_t len, void *owner)
     if (call->stopped)
         return len;
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    tell_headers(call);
     verdict = call->events.on_body(call->owner, (unsigned)status,
                                    (struct view){ data, len });
     if (verdict == HTTP_PAYLOAD)
@@ -513,6 +548,7 @@ struct http_call *http_start(struct http *http,
     call->owner = owner;
     call->max_bytes = request->max_bytes;
     call->keep = request->keep;
+    call->on_headers = request->on_headers;
     call->idle_ms = or_default(request->idle_ms, IDLE_MS);
     await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
     set_transport(call->easy, request);

@@ -29,6 +29,11 @@ enum http_end {
  * become, and what is connected to. */
 typedef bool http_guard(void *owner, const struct sockaddr *address);
 
+/* Of an answer: name after name, with its value. False: that was all. */
+struct http_headers;
+bool http_header_next(struct http_headers *headers, struct view *name,
+                      struct view *value);
+
 struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value" lines, NULL ends; or NULL */
@@ -41,6 +46,8 @@ struct http_request {
     size_t max_bytes; /* of the body that comes back, unpacked */
     bool packed;      /* it may come compressed, and is unpacked */
     const char *keep; /* a header of the answer that is wanted, or NULL */
+    /* When the answer begins, before its body; or NULL. */
+    void (*on_headers)(void *owner, struct http_headers *headers);
     /* NULL: any address. A guarded request shares no connection with others,
      * and takes no proxy: neither would ask. */
     http_guard *guard;
@@ -72,6 +79,9 @@ struct http_events {
 
 /* NULL: curl cannot start. */
 struct http *http_new(uv_loop_t *loop);
+
+/* Now, as its calls count time: ms of the loop's clock. */
+uint64_t http_now_ms(const struct http *http);
 
 /* Cancels what runs, closes; closed(owner) when all is gone from the loop. Not
  * from inside on_body(). */

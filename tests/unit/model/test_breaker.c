@@ -64,6 +64,34 @@ static void test_a_wait_that_was_asked_for(void **state)
     assert_int_equal(breaker.failures, 0);
 }
 
+/* It was made before, and says nothing of what was asked for since. */
+static void test_a_wait_outlasts_a_reply(void **state)
+{
+    (void)state;
+    struct breaker breaker = failed(2, 0);
+    breaker_wait(&breaker, 0, 1000);
+    breaker_well(&breaker);
+    assert_int_equal(breaker.failures, 0);
+    assert_int_equal(breaker_ask(&breaker, 400), 600);
+    assert_int_equal(breaker_waits(&breaker, 400), 600);
+    assert_int_equal(breaker_ask(&breaker, 1000), 0);
+}
+
+static void test_a_limit_that_is_used_up(void **state)
+{
+    (void)state;
+    struct breaker breaker = { 0 };
+    struct rate_said said = { 0 };
+    rate_hear(&said, VIEW("x-ratelimit-remaining-requests"), VIEW("1"), 0);
+    rate_hear(&said, VIEW("x-ratelimit-reset-requests"), VIEW("9s"), 0);
+    assert_int_equal(
+        rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 1000), 8000);
+    assert_int_equal(breaker_waits(&breaker, 1000), 0); /* nobody asked */
+    assert_int_equal(breaker_ask(&breaker, 9000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,6 +99,8 @@ int main(void)
         cmocka_unit_test(test_one_probe),
         cmocka_unit_test(test_the_rest_is_bounded),
         cmocka_unit_test(test_a_wait_that_was_asked_for),
+        cmocka_unit_test(test_a_wait_outlasts_a_reply),
+        cmocka_unit_test(test_a_limit_that_is_used_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

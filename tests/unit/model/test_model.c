@@ -142,7 +142,9 @@ static void on_done(void *owner, const struct model_reply *reply,
 static void trial_make(struct trial *trial, struct bench *bench,
                        const char *question)
 {
-    struct model_events events = { on_text, on_reasoning, on_done };
+    struct model_events events = { .on_text = on_text,
+                                   .on_reasoning = on_reasoning,
+                                   .on_done = on_done };
     json_t *messages =
         json_pack("[{s:s, s:s}]", "role", "user", "content", question);
     json_t *tools = json_pack("[{s:s, s:{s:s}}]", "type", "function",
