@@ -12,7 +12,9 @@
 #include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
+#include "consumer/queue/profile.h"
 
 enum { HAND_BACK_MS = 5000 }; /* for the releases to be written */
 
@@ -149,6 +151,7 @@ static void reload(struct consumer *consumer)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
+    profile_renew(fleet_profile(consumer->fleet));
 }
 
 static void dump(const struct consumer *consumer)

@@ -5,9 +5,12 @@
 #include "consumer/attempt/attempt.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/log.h"
+#include "consumer/queue/fleet.h"
+#include "consumer/queue/profile.h"
 #include "schemas/message/limits.h"
 
 enum { EVENT_TEXT_BYTES = 48 << 10 };
+enum { BRIEF_MS = 1000 }; /* no reason to ask another model */
 
 static uint64_t next_turn(const struct attempt *attempt)
 {
@@ -65,12 +68,13 @@ static void tell_breaker(struct attempt *attempt,
     attempt->asks_endpoint = false;
     if (failure == NULL || failure->why.kind == ERR_REJECT)
         breaker_well(breaker);
-    else if (failure->retry_after_ms > 0)
-        breaker_wait(breaker, now, failure->retry_after_ms);
-    else if (strcmp(failure->why.code, "model_unavailable") == 0)
+    else if (failure->retry_after_ms == 0 &&
+             strcmp(failure->why.code, "model_unavailable") == 0)
         breaker_failed(breaker, now);
     else
         breaker_dropped(breaker);
+    if (failure != NULL && failure->why.kind == ERR_RETRY)
+        breaker_wait(breaker, now, failure->retry_after_ms);
 }
 
 void attempt_drop_call(struct attempt *attempt)
@@ -83,12 +87,20 @@ void attempt_drop_call(struct attempt *attempt)
     attempt->asks_endpoint = false;
 }
 
+/* The others need not find out for themselves. */
+static void on_learned(void *owner)
+{
+    struct attempt *attempt = owner;
+    profile_tell(fleet_profile(attempt->consumer->fleet), attempt->endpoint);
+}
+
 static void on_model_done(void *owner, const struct model_reply *reply,
                           const struct model_failure *failure)
 {
     struct attempt *attempt = owner;
     ahead_end(attempt);
     tell_breaker(attempt, failure);
+    on_learned(attempt);
     attempt->landed = true;
     attempt->failure = (struct model_failure){ 0 };
     if (failure != NULL)
@@ -105,6 +117,7 @@ static bool make_call(struct attempt *attempt, enum ask_kind kind,
 {
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
+                                                .on_learned = on_learned,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);
     const struct beside beside = attempt_beside(attempt, kind);
@@ -146,12 +159,17 @@ static bool fall_back(struct attempt *attempt, const char *why)
 /* How long nobody is to be asked: all have failed, or want us to wait. */
 static uint64_t find_endpoint(struct attempt *attempt)
 {
-    uint64_t wait;
-    if (attempt->asks_endpoint)
+    uint64_t wait, now = attempt_now_ms(attempt);
+    struct breaker *breaker = &attempt->endpoint->breaker;
+    if (attempt->asks_endpoint && breaker_waits(breaker, now) == 0)
         return 0;
-    while ((wait = breaker_ask(&attempt->endpoint->breaker,
-                               attempt_now_ms(attempt))) > 0)
-        if (!fall_back(attempt, "it is left alone after failures"))
+    if (attempt->asks_endpoint) /* somebody has been told meanwhile */
+        breaker_dropped(breaker);
+    attempt->asks_endpoint = false;
+    profile_look(fleet_profile(attempt->consumer->fleet));
+    while ((wait = breaker_ask(&attempt->endpoint->breaker, now)) > 0)
+        if (wait <= BRIEF_MS ||
+            !fall_back(attempt, "it is left alone after failures"))
             return wait;
     attempt->asks_endpoint = true;
     return 0;
@@ -277,6 +295,9 @@ static enum turn squeeze(struct attempt *attempt)
 enum turn step_answering(struct attempt *attempt)
 {
     struct err err;
+    if (!attempt->begun &&
+        profile_is_awaited(fleet_profile(attempt->consumer->fleet)))
+        return WAIT;
     if (!attempt->begun) {
         attempt->begun = true;
         const struct model_endpoint *before = attempt->endpoint;

@@ -1,6 +1,7 @@
 /* endpoint.c - the model endpoints that the operator has set up, by name. */
 #include "consumer/model/endpoint.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,20 @@ enum { MAX_WINDOW = 100000000 };
 static char *copy(const char *text)
 {
     return text ? view_dup(view_of(text)) : NULL;
+}
+
+const char *endpoint_quirk_name(size_t bit)
+{
+    static const char *const names[] = {
+        "no_stream_options", "max_completion_tokens",
+        "no_max_tokens",     "no_tool_choice",
+        "no_null_content",   "no_empty_content",
+        "no_stream",         "no_cache",
+        "no_encrypted",      "blind",
+    };
+    static_assert(sizeof(names) / sizeof(*names) == QUIRKS, "one for each");
+
+    return names[bit];
 }
 
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "consumer/model/model_body.h"
 #include "consumer/model/reply_block.h"
@@ -24,6 +25,8 @@ struct model_call {
     void *owner;
     struct buf body; /* until it is sent */
     char hash[65];
+    uint64_t number;  /* of the request, at its endpoint */
+    uint64_t wait_ms; /* until there is something left of its limits */
     struct http_call *running;
     const struct http_response *response; /* JUDGING: of what has ended */
     struct reply *reply;
@@ -160,6 +163,35 @@ static void on_sent(void *owner)
     buf_finish(&call->body);
 }
 
+static void tell_learned(struct model_call *call)
+{
+    if (!call->freed && call->events.on_learned)
+        call->events.on_learned(call->owner);
+}
+
+/* Too little is left of a limit: so long. */
+static void learn_wait(struct model_call *call, uint64_t wait_ms)
+{
+    if (wait_ms == 0)
+        return;
+    breaker_wait(&call->endpoint->breaker, http_now_ms(call->http), wait_ms);
+    tell_learned(call);
+}
+
+/* Long before the end of the answer, in which a limit may have begun anew. */
+static void on_headers(void *owner, struct http_headers *headers)
+{
+    struct model_call *call = owner;
+    struct rate_said said = { 0 };
+    struct view name, value;
+
+    while (http_header_next(headers, &name, &value))
+        rate_hear(&said, name, value, (uint64_t)time(NULL) * 1000);
+    call->wait_ms = rate_take(&call->endpoint->breaker.rate, &said,
+                              call->number, http_now_ms(call->http));
+    learn_wait(call, call->wait_ms);
+}
+
 /* Gives the line; free() it. NULL: there is no key. */
 static char *key_header(const struct model_endpoint *endpoint)
 {
@@ -185,6 +217,7 @@ static void send_body(struct model_call *call)
     struct http_request request = { .headers = headers,
                                     .body = buf_view(&call->body),
                                     .on_sent = on_sent,
+                                    .on_headers = on_headers,
                                     .first_byte_ms = endpoint->first_byte_ms,
                                     .idle_ms = endpoint->idle_ms,
                                     .total_ms = endpoint->total_ms,
@@ -197,6 +230,8 @@ static void send_body(struct model_call *call)
         headers[count++] = dialect->header;
     headers[count] = key;
     request.url = url;
+    call->number = rate_sent(&call->endpoint->breaker.rate);
+    call->wait_ms = 0;
     call->running = http_start(call->http, &request,
                                (struct http_events){ on_body, on_done }, call);
 }
@@ -214,23 +249,31 @@ static enum turn step_asking(struct model_call *call)
 /* False: the request is worth another try at once, without a parameter. */
 static bool judge_error(struct model_call *call)
 {
+    struct model_endpoint *endpoint = call->endpoint;
     struct err *why = &call->failure.why;
     unsigned status = call->response->status;
     struct reply_error error;
 
     reply_error_parse(&error, buf_view(&call->error_body));
     bool pictures = call->request.pictures;
-    bool blind = pictures && model_body_is_blind(call->endpoint, &error);
+    bool blind = pictures && model_body_is_blind(endpoint, &error);
     bool news = !blind && (status == 400 || status == 422) &&
-                model_body_learn(call->endpoint, &error);
+                model_body_learn(endpoint, &error);
+    if (blind || news)
+        tell_learned(call);
     if (news && !pictures)
         return false;
     call->failure.blind = blind;
     call->failure.anew = blind || news;
     reply_error_judge(&error, status, call->response->should_retry, why);
-    if (call->endpoint->window == 0)
-        call->endpoint->window = reply_error_window(&error);
-    if (call->endpoint->unnamed && why->kind == ERR_REJECT &&
+    if (endpoint->window == 0) {
+        endpoint->window = reply_error_window(&error);
+        endpoint->shared.own_window = endpoint->window;
+        tell_learned(call);
+    }
+    if (status == 429 && call->failure.retry_after_ms == 0)
+        call->failure.retry_after_ms = call->wait_ms;
+    if (endpoint->unnamed && why->kind == ERR_REJECT &&
         (status == 404 || strcasestr(error.message, "model")))
         err_prefix(why, "OPENAI_MODEL is not set, and there is no \"default\"");
     err_prefix(why, "HTTP %u", status);
@@ -257,8 +300,14 @@ static void judge_break(struct model_call *call)
 
 static void judge_answer(struct model_call *call)
 {
+    const struct usage *usage = &call->result.usage;
+
     if (!reply_end(reply_of(call), true, &call->result, &call->failure.why))
         call->failure.unknown = true;
+    else
+        learn_wait(call,
+                   rate_used(&call->endpoint->breaker.rate, usage->input_tokens,
+                             usage->output_tokens, http_now_ms(call->http)));
 }
 
 static void name_endpoint(struct model_call *call)

@@ -51,6 +51,10 @@ struct model_events {
     void (*on_text)(void *owner, struct view text);
     void (*on_reasoning)(void *owner, struct view text);
 
+    /* Something about the endpoint is news, and is kept with it. May be NULL;
+     * must leave the call as it is. */
+    void (*on_learned)(void *owner);
+
     /* Exactly one of the two is not NULL; both are borrowed, for the call. */
     void (*on_done)(void *owner, const struct model_reply *reply,
                     const struct model_failure *failure);

@@ -6,6 +6,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
+#include "consumer/queue/profile.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
@@ -14,6 +15,7 @@ enum { ANSWER_MS = 5000, AGAIN_MS = 1000 };
 
 struct fleet {
     struct link *link;
+    struct profile *profile;
     struct alarm *alarm;
     struct fleet_events events;
     void *owner;
@@ -101,13 +103,19 @@ static void agree(struct fleet *fleet)
 static void on_alarm(void *owner)
 {
     struct fleet *fleet = owner;
-    if (link_is_ready(fleet->link))
-        agree(fleet);
+    if (!link_is_ready(fleet->link))
+        return;
+    profile_look(fleet->profile);
+    agree(fleet);
 }
 
+/* What is known of endpoints is asked first: on one link it is answered first,
+ * and so before the first job. */
 static void on_ready(void *owner)
 {
-    agree(owner);
+    struct fleet *fleet = owner;
+    profile_ready(fleet->profile);
+    agree(fleet);
 }
 
 static void on_lost(void *owner, const struct err *why)
@@ -135,6 +143,7 @@ struct fleet *fleet_new(struct consumer *consumer,
     fleet->link =
         link_new(consumer->loop, address, slot_of(key_view(&fleet->key)),
                  "consumer-fleet", heard, fleet);
+    fleet->profile = profile_new(consumer, fleet->link);
     return fleet;
 }
 
@@ -148,6 +157,11 @@ size_t fleet_partitions(const struct fleet *fleet)
     return fleet->known;
 }
 
+struct profile *fleet_profile(const struct fleet *fleet)
+{
+    return fleet->profile;
+}
+
 void fleet_switch(struct fleet *fleet, const struct node *master)
 {
     link_switch(fleet->link, master);
@@ -155,7 +169,9 @@ void fleet_switch(struct fleet *fleet, const struct node *master)
 
 static void on_closed(void *owner)
 {
-    free(owner);
+    struct fleet *fleet = owner;
+    profile_free(fleet->profile);
+    free(fleet);
 }
 
 void fleet_free(struct fleet *fleet)

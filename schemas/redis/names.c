@@ -67,6 +67,11 @@ struct key names_fleet(const struct names *names)
     return key_make("%sfleet", names->prefix);
 }
 
+struct key names_of_fleet(const struct names *names, const char *what)
+{
+    return key_make("%s{%sfleet}:%s", names->prefix, names->prefix, what);
+}
+
 struct key names_root(const struct names *names, unsigned int partition)
 {
     assert(partition <= ID_MAX_PARTITION);

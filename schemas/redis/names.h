@@ -55,7 +55,12 @@
  *
  * Beside the partitions, "<prefix>fleet" is a hash of what all of the fleet
  * agree on: partitions, how many there are. All of one tenant is in one of
- * them, so that its keys may be unique and its limits exact.
+ * them, so that its keys may be unique and its limits exact. In the same slot:
+ *
+ *   <prefix>{<prefix>fleet}:endpoints  hash: what was learned of endpoints of
+ *                                      models (consumer/queue/profile.h)
+ *   <prefix>{<prefix>fleet}:waits      sorted set: endpoints that want to be
+ *                                      left alone, by until when
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -93,6 +98,8 @@ unsigned int names_slot(const struct names *names, unsigned int partition);
 
 #define NAMES_FLEET_PARTITIONS "partitions"
 struct key names_fleet(const struct names *names);
+/* "endpoints", "waits": beside it. */
+struct key names_of_fleet(const struct names *names, const char *what);
 
 struct key names_root(const struct names *names, unsigned int partition);
 struct key names_work(const struct names *names, unsigned int partition,

@@ -198,6 +198,16 @@ def consume(me, admin):
     connect(me)
     me.call("HSETNX", "quern:fleet", "partitions", 1)
     me.call("HGET", "quern:fleet", "partitions")
+    known = "quern:{quern:fleet}:endpoints"
+    me.call("HSET", known, "e window", 4096)
+    me.call("PEXPIRE", known, 60000)
+    me.call("HMGET", known, "e window", "e no_stream")
+    waits = "quern:{quern:fleet}:waits"
+    me.call("ZADD", waits, "GT", 5, "e")
+    me.call("ZRANGE", waits, 0, 255, "REV", "WITHSCORES")
+    me.call("ZREMRANGEBYSCORE", waits, "-inf", 4)
+    me.call("ZREM", waits, "e")
+    me.call("TIME")
     me.call("FUNCTION", "LOAD", "REPLACE", LIBRARY)
     me.transition("build")
     me.call("INFO")

@@ -8,6 +8,7 @@
 
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
+#include "schemas/redis/slot.h"
 
 #define ID "019aa5c8-1b2c-70ab-8abc-0123456789ab"
 
@@ -25,6 +26,8 @@ static void keys_are_as_published(void **state)
         struct key key;
     } rows[] = {
         { "quern:{0ab}:", names_root(&names, 0xab) },
+        { "quern:fleet", names_fleet(&names) },
+        { "quern:{quern:fleet}:waits", names_of_fleet(&names, "waits") },
         { "quern:{000}:work:default:normal",
           names_work(&names, 0, queue, PRIORITY_NORMAL) },
         { "quern:{000}:work:default:high",
@@ -60,6 +63,16 @@ static void keys_are_as_published(void **state)
         assert_string_equal(rows[i].want, rows[i].key.text);
         assert_true(view_is(key_view(&rows[i].key), rows[i].want));
     }
+}
+
+static void what_the_fleet_knows_is_in_one_slot(void **state)
+{
+    (void)state;
+    struct names names;
+    assert_true(names_init(&names, "a.prefix:", NULL));
+    struct key fleet = names_fleet(&names);
+    struct key beside = names_of_fleet(&names, "endpoints");
+    assert_int_equal(slot_of(key_view(&beside)), slot_of(key_view(&fleet)));
 }
 
 static void the_longest_names_fit(void **state)
@@ -114,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_as_published),
+        cmocka_unit_test(what_the_fleet_knows_is_in_one_slot),
         cmocka_unit_test(the_longest_names_fit),
         cmocka_unit_test(prefixes),
     };

@@ -1,0 +1,211 @@
+/* profile.c - what the fleet has learned of its endpoints. */
+#include "consumer/queue/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/alarm.h"
+#include "consumer/attempt/attempt.h"
+#include "consumer/blob.h"
+#include "consumer/log.h"
+#include "consumer/queue/profile_look.h"
+#include "schemas/redis/reply.h"
+
+enum { LOOK_MS = 100 };
+
+uint64_t profile_now_ms(const struct profile *profile)
+{
+    return uv_now(profile->consumer->loop);
+}
+
+void profile_id(const struct model_endpoint *endpoint,
+                char id[PROFILE_ID_BYTES + 1])
+{
+    struct view name = view_head(view_of(endpoint->name), PROFILE_NAME_BYTES);
+    char hash[BLOB_NAME_LEN + 1];
+    CLEANUP(buf_finish) struct buf all;
+    buf_init(&all, SIZE_MAX / 2);
+    /* With the NUL behind each: none runs into the next. */
+    const char *const parts[] = { endpoint->name, endpoint->url,
+                                  endpoint->model, endpoint->dialect->name };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        buf_append(&all, parts[i], strlen(parts[i]) + 1);
+    blob_name(buf_view(&all), hash);
+    snprintf(id, PROFILE_ID_BYTES + 1, "%.*s#%.16s", VIEW_ARG(name), hash);
+}
+
+const char *profile_fact(size_t fact)
+{
+    return fact < QUIRKS ? endpoint_quirk_name(fact) : "window";
+}
+
+bool profile_refuses(struct profile *profile, const redisReply *reply)
+{
+    struct err err;
+    if (reply == NULL || reply_ok(reply, &err))
+        return reply == NULL; /* the link says when it is back */
+    if (!profile->refused)
+        log_line("profile.refused", "{s:s}", "why", err.text);
+    profile->refused = true;
+    return true;
+}
+
+/* ---------------------------------------------------------------- looking */
+
+/* Those that wait for what is read. */
+void profile_go_on(struct profile *profile)
+{
+    const struct consumer *consumer = profile->consumer;
+    for (size_t i = 0; i < consumer->settings.slots; i++) {
+        struct attempt *attempt = consumer->slots[i];
+        if (attempt != NULL && attempt->state == ANSWERING && !attempt->begun)
+            attempt_run(attempt);
+    }
+}
+
+void profile_look(struct profile *profile)
+{
+    if (!profile->looking &&
+        profile_now_ms(profile) - profile->looked_ms >= LOOK_MS)
+        profile_read(profile);
+}
+
+bool profile_is_awaited(const struct profile *profile)
+{
+    return alarm_is_set(profile->alarm);
+}
+
+static void on_alarm(void *owner)
+{
+    profile_go_on(owner);
+}
+
+void profile_renew(struct profile *profile)
+{
+    profile_read(profile);
+}
+
+/* What was told last may not have arrived, or been lost since. */
+void profile_ready(struct profile *profile)
+{
+    const struct endpoints *endpoints = &profile->consumer->endpoints;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        struct endpoint_shared *shared = &endpoints->items[i]->shared;
+        shared->told = 0;
+        shared->told_window = 0;
+        shared->wait_ms = 0;
+    }
+    profile->refused = profile->odd = false;
+    profile_read(profile);
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void on_told(void *owner, const redisReply *reply, const struct err *why)
+{
+    (void)why;
+    profile_refuses(owner, reply);
+}
+
+static void tell(struct profile *profile, const struct command *command)
+{
+    link_send(profile->link, command, PROFILE_ANSWER_MS, on_told, profile);
+}
+
+static void expire(struct profile *profile, const struct key *key, uint64_t ms)
+{
+    struct command command;
+    command_init(&command, "PEXPIRE");
+    command_add(&command, key_view(key));
+    command_add_uint(&command, ms);
+    tell(profile, &command);
+    command_finish(&command);
+}
+
+static void tell_fact(struct profile *profile, const char *id, size_t fact,
+                      uint64_t value)
+{
+    char field[PROFILE_FIELD_BYTES + 1];
+    struct command command;
+    snprintf(field, sizeof(field), "%s %s", id, profile_fact(fact));
+    command_init(&command, "HSET");
+    command_add(&command, key_view(&profile->facts));
+    command_add_text(&command, field);
+    command_add_uint(&command, value);
+    tell(profile, &command);
+    command_finish(&command);
+    expire(profile, &profile->facts, PROFILE_DAY_MS);
+}
+
+static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
+{
+    uint64_t now =
+        (uint64_t)((int64_t)profile_now_ms(profile) + profile->ahead_ms);
+    struct command command;
+    command_init(&command, "ZADD");
+    command_add(&command, key_view(&profile->waits));
+    command_add_text(&command, "GT");
+    command_add_uint(&command, now + wait_ms);
+    command_add_text(&command, id);
+    tell(profile, &command);
+    command_finish(&command);
+    command_init(&command, "ZREMRANGEBYSCORE");
+    command_add(&command, key_view(&profile->waits));
+    command_add_text(&command, "-inf");
+    command_add_uint(&command, now);
+    tell(profile, &command);
+    command_finish(&command);
+    expire(profile, &profile->waits, PROFILE_LONGEST_MS + PROFILE_DAY_MS);
+}
+
+void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
+{
+    struct endpoint_shared *shared = &endpoint->shared;
+    uint64_t wait_ms =
+        breaker_waits(&endpoint->breaker, profile_now_ms(profile));
+    uint64_t window = shared->own_window;
+    unsigned news = endpoint->quirks & ~(shared->told | shared->heard);
+    char id[PROFILE_ID_BYTES + 1];
+    if (!link_is_ready(profile->link) || !profile->knows_clock)
+        return;
+    profile_id(endpoint, id);
+    for (size_t fact = 0; fact < QUIRKS; fact++)
+        if (news & 1U << fact)
+            tell_fact(profile, id, fact, 1);
+    shared->told |= news;
+    if (window != shared->told_window && window >= PROFILE_LEAST_WINDOW &&
+        window <= PROFILE_MOST_WINDOW) {
+        tell_fact(profile, id, QUIRKS, window);
+        shared->told_window = window;
+    }
+    if (wait_ms > PROFILE_BRIEF_MS &&
+        endpoint->breaker.asked_ms > shared->wait_ms + PROFILE_BRIEF_MS) {
+        tell_wait(profile, id, wait_ms);
+        shared->wait_ms = endpoint->breaker.asked_ms;
+    }
+}
+
+/* ------------------------------------------------------------------- life */
+
+struct profile *profile_new(struct consumer *consumer, struct link *link)
+{
+    struct profile *profile = calloc(1, sizeof(*profile));
+    if (profile == NULL)
+        abort();
+    *profile = (struct profile){
+        .consumer = consumer,
+        .link = link,
+        .facts = names_of_fleet(&consumer->names, "endpoints"),
+        .waits = names_of_fleet(&consumer->names, "waits"),
+    };
+    profile->alarm = alarm_new(consumer->loop, on_alarm, profile);
+    return profile;
+}
+
+void profile_free(struct profile *profile)
+{
+    if (profile == NULL)
+        return;
+    alarm_free(profile->alarm);
+    free(profile);
+}

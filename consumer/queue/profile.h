@@ -1,0 +1,44 @@
+/* profile.h - what the fleet has learned of its endpoints.
+ *
+ *   a consumer is refused a parameter, told a window --> hash   endpoints
+ *   it is told to wait, or nothing is left           --> set    waits
+ *   all others, when they are about to ask           <-- both
+ *
+ * In the hash a fact is a field, "NAME#0123456789abcdef no_stream": "1"; with
+ * "window" the value is tokens. In the sorted set endpoints stand by when they
+ * may be asked again, in ms since 1970 by Redis's clock: the later time stays
+ * (ZADD GT), whoever comes last. The digits are of a hash of name, URL, model
+ * and dialect, so what two consumers call the same and is not is kept apart.
+ *
+ * It is read before the first job, then with each lease, and when a request is
+ * about to be made, at most ten times a second: while its intent is written, so
+ * that both are there at about the same time, and the request waits AWAIT_MS
+ * for it at the most. While Redis is away each consumer knows what it knows,
+ * and tells when Redis is back. Facts are forgotten a day after the last one
+ * was learned: an endpoint may have been mended. */
+#ifndef CONSUMER_PROFILE_H
+#define CONSUMER_PROFILE_H
+
+#include "consumer/consumer.h"
+#include "schemas/redis/link.h"
+
+struct profile;
+
+enum { PROFILE_AWAIT_MS = 200 };
+
+/* Both must outlive it. */
+struct profile *profile_new(struct consumer *consumer, struct link *link);
+void profile_free(struct profile *profile); /* the link is gone; accepts NULL */
+
+/* The link is ready: all is asked, and told, anew. */
+void profile_ready(struct profile *profile);
+/* The endpoints are other ones. */
+void profile_renew(struct profile *profile);
+/* One of them is about to be asked. */
+void profile_look(struct profile *profile);
+/* It is being read: attempts that wait to ask go on soon. */
+bool profile_is_awaited(const struct profile *profile);
+/* Something of that one may be news. */
+void profile_tell(struct profile *profile, struct model_endpoint *endpoint);
+
+#endif

@@ -1,0 +1,46 @@
+/* profile_look.h - how what the fleet has learned is read; for profile.c. */
+#ifndef CONSUMER_PROFILE_LOOK_H
+#define CONSUMER_PROFILE_LOOK_H
+
+#include "consumer/queue/profile.h"
+
+enum {
+    PROFILE_ANSWER_MS = 5000,
+    PROFILE_BRIEF_MS = 1000, /* a wait that is over before others know of it */
+    PROFILE_DAY_MS = 24 * 3600 * 1000,
+    PROFILE_LONGEST_MS = 7 * PROFILE_DAY_MS, /* as http.c reads Retry-After */
+    PROFILE_NAME_BYTES = 64,
+    PROFILE_ID_BYTES = PROFILE_NAME_BYTES + 1 + 16,
+    PROFILE_FIELD_BYTES = PROFILE_ID_BYTES + 32,
+    PROFILE_FACTS = QUIRKS + 1, /* the last one is the window */
+    PROFILE_LEAST_WINDOW = 512,
+    PROFILE_MOST_WINDOW = 100000000, /* as in QUERN_MODELS */
+};
+
+struct profile {
+    struct consumer *consumer;
+    struct link *link;
+    struct alarm *alarm; /* the end of what a request waits for it */
+    struct key facts, waits;
+    uint64_t looked_ms; /* by the loop's clock */
+    bool looking;
+    int64_t ahead_ms; /* Redis's clock is, of the loop's */
+    bool knows_clock;
+    bool odd;     /* something there is no fact: said */
+    bool refused; /* Redis does not want it: said */
+};
+
+uint64_t profile_now_ms(const struct profile *profile);
+/* In Redis: the endpoint, with a NUL; the name of one of the facts. */
+void profile_id(const struct model_endpoint *endpoint,
+                char id[PROFILE_ID_BYTES + 1]);
+const char *profile_fact(size_t fact);
+/* It is no answer; what Redis does not want is logged, once. */
+bool profile_refuses(struct profile *profile, const redisReply *reply);
+
+/* All that concerns our endpoints; then they are told what is missing. */
+void profile_read(struct profile *profile);
+/* Attempts that wait for that. */
+void profile_go_on(struct profile *profile);
+
+#endif

@@ -1,0 +1,411 @@
+"""What one consumer has learned of an endpoint, the others need not find out."""
+
+import json
+import time
+
+import pytest
+from practice_model import PracticeModel
+from servers import KIND, RedisCluster, wait_until
+from stack import Stack
+
+FLEET = "quern:{quern:fleet}:"
+FACTS, WAITS = FLEET + "endpoints", FLEET + "waits"
+TOO_LONG = {
+    "status": 400,
+    "error": "This model's maximum context length is 2048 tokens.",
+}
+PICKY = {"refuse": ["stream_options"], "text": "ok"}
+single = pytest.mark.skipif(KIND != "single", reason="of one server")
+
+
+@pytest.fixture
+def stack():
+    with Stack(executor=False, redis={"aof": True}, hold_ms=0) as stack:
+        yield stack
+
+
+def fleet(stack):
+    """A client of who has the fleet's keys."""
+    if isinstance(stack.redis, RedisCluster):
+        return stack.redis.client(key="quern:fleet")
+    return stack.db
+
+
+def script(stack, *replies):
+    """In that order, whoever asks; the last one again and again."""
+    replies = [*replies, *[replies[-1]] * 20]
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+    stack.model.reset()
+
+
+def asked(stack):
+    return stack.model.counts()["total"]
+
+
+def run_at(stack, queue, **job):
+    job = stack.submit(queue=queue, **(job or {"prompt": "go"}))
+    result = stack.result(job)
+    assert result["answer"] == "ok", result
+    return result
+
+
+def wait_of(stack, job):
+    """How long a job was put aside for, ms."""
+    stack.wait_event(job, "job.waiting")
+    return stack.wait_event(job, "job.retrying")["data"]["wait_ms"]
+
+
+def two(stack):
+    """Consumers of queues of their own, which have looked a while ago."""
+    consumers = [stack.consumer(queues=queue) for queue in "ab"]
+    time.sleep(0.2)
+    return consumers
+
+
+def hears(consumer):
+    """Within a lease, when it has nothing to do."""
+    consumer.wait_for('"model.heard"')
+
+
+def heard(consumer):
+    lines = [json.loads(x) for x in consumer.text().splitlines() if x[:1] == "{"]
+    return {x["fact"]: x["value"] for x in lines if x["what"] == "model.heard"}
+
+
+# ------------------------------------------------------------------- facts
+
+
+def test_a_parameter_is_refused_once(stack):
+    script(stack, PICKY)
+    _, other = two(stack)
+    run_at(stack, "a")
+    assert asked(stack) == 2
+    hears(other)
+    run_at(stack, "b")
+    assert asked(stack) == 3, "who was there already knows"
+    late = stack.consumer(queues="c")
+    run_at(stack, "c")
+    assert asked(stack) == 4, "and who comes later"
+    assert heard(late) == {"no_stream_options": 1}
+    for number in (2, 3):
+        assert "stream_options" not in stack.model.request(number)
+    assert 0 < fleet(stack).pttl(FACTS) <= 24 * 3600 * 1000
+
+
+def test_it_is_told_before_the_reply_is_there(stack):
+    script(stack, {**PICKY, "first_ms": 3000})
+    stack.consumer(queues="a")
+    job = stack.submit(prompt="go", queue="a")
+    wait_until(lambda: asked(stack) == 2, 20, "it is asked again")
+    wait_until(lambda: fleet(stack).exists(FACTS), 2, "the fleet knows")
+    assert stack.state(job) == "in_progress"
+    assert stack.result(job)["answer"] == "ok"
+
+
+def test_a_window_is_told_once(stack):
+    said = [
+        {"role": role, "content": f"{n} " * 150}
+        for n in range(40)
+        for role in ("user", "assistant")
+    ]
+    messages = [*said, {"role": "user", "content": "go"}]
+    script(stack, TOO_LONG, {"text": "ok"})
+    _, other = two(stack)
+    run_at(stack, "a", messages=messages)
+    assert asked(stack) == 2
+    hears(other)
+    run_at(stack, "b", messages=messages)
+    assert asked(stack) == 3
+    assert len(json.dumps(stack.model.request(2))) < 4 * 2048
+
+
+def test_a_window_of_the_operator_is_nobody_elses(stack, tmp_path):
+    path = tmp_path / "models.json"
+    entry = {"url": stack.model.url, "model": "practice", "window": 4096}
+    path.write_text(json.dumps({"default": entry}))
+    script(stack, PICKY)
+    stack.consumer(queues="a", models=path)
+    run_at(stack, "a")
+    assert len(fleet(stack).hgetall(FACTS)) == 1, "the parameter alone"
+    assert heard(stack.consumer(queues="b")) == {"no_stream_options": 1}
+
+
+def test_what_is_only_called_the_same_is_another_one(stack):
+    script(stack, PICKY)
+    stack.consumer(queues="a")
+    run_at(stack, "a")
+    stack.consumer(queues="b", env={"OPENAI_MODEL": "another"})
+    run_at(stack, "b")
+    assert asked(stack) == 4
+
+
+def test_models_that_are_loaded_anew_are_known(stack, tmp_path):
+    script(stack, PICKY)
+    stack.consumer(queues="a")
+    run_at(stack, "a")
+    path = tmp_path / "models.json"
+    entry = {"url": stack.model.url, "model": "other"}
+    path.write_text(json.dumps({"default": entry}))
+    later = stack.consumer(queues="b", models=path, lease_ms=60000)
+    path.write_text(json.dumps({"default": {**entry, "model": "practice"}}))
+    later.signal(1)  # HUP
+    later.wait_for('"model.heard"')
+    run_at(stack, "b")
+    assert asked(stack) == 3
+
+
+def test_while_redis_is_away_it_is_kept(stack):
+    error = {"message": "not supported", "param": "stream_options"}
+    script(stack, {"status": 400, "error": error, "delay_ms": 1500}, {"text": "ok"})
+    stack.consumer(queues="a")
+    job = stack.submit(prompt="go", queue="a")
+    wait_until(lambda: asked(stack) == 1, 20, "it is asked")
+    stack.redis.kill()
+    wait_until(lambda: asked(stack) == 2, 20, "it is asked again")
+    stack.redis.start()
+    assert stack.result(job)["answer"] == "ok"
+    wait_until(lambda: fleet(stack).exists(FACTS), 20, "the fleet is told")
+    stack.consumer(queues="b")
+    run_at(stack, "b")
+    assert asked(stack) == 3 and "stream_options" not in stack.model.request()
+
+
+def test_what_redis_has_lost_is_told_again(stack):
+    script(stack, PICKY)
+    stack.consumer(queues="a")
+    run_at(stack, "a")
+    fleet(stack).delete(FACTS)
+    fleet(stack).client_kill_filter(_type="normal", skipme=True)
+    wait_until(lambda: fleet(stack).exists(FACTS), 20, "it is told again")
+
+
+# ------------------------------------------------------------------- waits
+
+ASKED_FOR = [
+    ("retry-after", {"status": 429, "headers": {"Retry-After": "300"}}, "waiting"),
+    (
+        "nothing is left",
+        {
+            "text": "ok",
+            "headers": {
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "5m0s",
+            },
+        },
+        "completed",
+    ),
+    (
+        "429 without retry-after",
+        {
+            "status": 429,
+            "headers": {
+                "anthropic-ratelimit-input-tokens-remaining": "0",
+                "anthropic-ratelimit-input-tokens-reset": "in 300 s",
+            },
+        },
+        "waiting",
+    ),
+    (
+        "fewer tokens than the last request took",
+        {
+            "text": "ok",
+            "usage": {"prompt_tokens": 500, "completion_tokens": 500},
+            "headers": {
+                "x-ratelimit-remaining-tokens": "900",
+                "x-ratelimit-reset-tokens": "300",
+            },
+        },
+        "completed",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "reply, state", [row[1:] for row in ASKED_FOR], ids=[row[0] for row in ASKED_FOR]
+)
+def test_one_is_asked_to_wait_and_all_do(stack, reply, state):
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 300))
+    headers = {k: at if v == "in 300 s" else v for k, v in reply["headers"].items()}
+    script(stack, {**reply, "headers": headers})
+    two(stack)
+    first = stack.submit(prompt="go", queue="a")
+    wait_until(lambda: stack.state(first) == state, 20, f"the first is {state}")
+    stack.consumer(queues="c")
+    for queue in "abc":
+        job = stack.submit(prompt="go", queue=queue)
+        assert 240_000 < wait_of(stack, job) <= 300_000
+    assert asked(stack) == 1, "nobody else has asked"
+
+
+def test_what_is_over_is_over(stack):
+    script(stack, {"status": 429, "headers": {"Retry-After": "3"}}, {"text": "ok"})
+    two(stack)
+    first = stack.submit(prompt="go", queue="a")
+    assert wait_of(stack, first) <= 3000
+    second = stack.submit(prompt="go", queue="b")
+    assert wait_of(stack, second) <= 3000
+    assert stack.result(first)["answer"] == stack.result(second)["answer"] == "ok"
+    assert asked(stack) == 3
+
+
+def test_the_later_time_stays(stack):
+    """Who was asked to wait for less, and hears of it later, changes nothing."""
+    less = {"status": 429, "headers": {"Retry-After": "5"}, "delay_ms": 2000}
+    script(stack, less, {"status": 429, "headers": {"Retry-After": "300"}})
+    two(stack)
+    one = stack.submit(prompt="go", queue="a")
+    wait_until(lambda: asked(stack) == 1, 20, "the first is asked")
+    other = stack.submit(prompt="go", queue="b")
+    assert wait_of(stack, other) > 240_000
+    wait_of(stack, one)
+    assert asked(stack) == 2
+    stack.consumer(queues="c")
+    assert wait_of(stack, stack.submit(prompt="go", queue="c")) > 240_000
+    assert asked(stack) == 2
+
+
+def test_a_reply_does_not_end_a_wait(stack):
+    """It was asked for before the other one was turned away."""
+    slow = {"text": "ok", "first_ms": 1500}
+    script(stack, slow, {"status": 429, "headers": {"Retry-After": "300"}})
+    stack.consumer(slots=4)
+    one = stack.submit(prompt="go")
+    wait_until(lambda: asked(stack) == 1, 20, "the first is asked")
+    wait_of(stack, stack.submit(prompt="go"))
+    assert stack.result(one)["answer"] == "ok"
+    assert wait_of(stack, stack.submit(prompt="go")) > 240_000
+    assert asked(stack) == 2
+
+
+def test_no_more_are_sent_than_are_left(stack):
+    """Ten want to ask, the endpoint takes three more."""
+    left = {
+        "x-ratelimit-remaining-requests": "3",
+        "x-ratelimit-reset-requests": "300s",
+    }
+    script(
+        stack,
+        {"text": "ok", "headers": left},
+        {"text": "ok", "first_ms": 2000},
+    )
+    stack.consumer(slots=12)
+    run_at(stack, "default")
+    jobs = [stack.submit(prompt="go") for _ in range(10)]
+    wait_until(lambda: asked(stack) == 4, 20, "three are asked")
+    wait_until(
+        lambda: sorted(stack.state(job) for job in jobs)
+        == ["completed"] * 3 + ["waiting"] * 7,
+        20,
+        "seven wait",
+    )
+    assert asked(stack) == 4
+    assert not fleet(stack).exists(WAITS), "the others may know better"
+
+
+@pytest.mark.parametrize("reset, model", [("300ms", "default"), ("300s", "second")])
+def test_another_model_is_asked_when_that_takes_long(stack, tmp_path, reset, model):
+    headers = {
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": reset,
+    }
+    with PracticeModel(script=[{"text": "ok"}]) as other:
+        models = {
+            "default": {"url": stack.model.url, "model": "m", "fallback": "second"},
+            "second": {"url": other.url, "model": "m"},
+        }
+        path = tmp_path / "models.json"
+        path.write_text(json.dumps(models))
+        script(stack, {"text": "ok", "headers": headers})
+        stack.consumer(models=path, max_attempts=9)
+        run_at(stack, "default")
+        assert run_at(stack, "default")["model"] == model
+
+
+def test_failures_are_ones_own(stack):
+    script(stack, *[{"status": 503, "error": "closed"}] * 5, {"text": "ok"})
+    stack.consumer(queues="a", max_attempts=5)
+    assert stack.run(prompt="go", queue="a")["status"] == "failed"
+    stack.consumer(queues="b")
+    run_at(stack, "b")
+    assert not fleet(stack).exists(FACTS, WAITS)
+
+
+# ----------------------------------------------------------------- garbage
+
+GARBAGE = [
+    "",
+    "0",
+    "2",
+    "-1",
+    "x",
+    " 1",
+    "1 ",
+    "1.0",
+    "9" * 40,
+    b"\xff\x00",
+    "1" * 9999,
+]
+
+
+def odd(consumer):
+    return consumer.text().count('"profile.odd"')
+
+
+@pytest.mark.parametrize("value", GARBAGE, ids=lambda value: repr(value)[:12])
+def test_what_is_no_fact_is_passed_over(stack, value):
+    script(stack, PICKY)
+    stack.consumer(queues="a")
+    run_at(stack, "a")
+    (field,) = fleet(stack).hkeys(FACTS)
+    endpoint = field[: -len(b"no_stream_options")]
+    fleet(stack).hset(FACTS, field, value)
+    fleet(stack).hset(FACTS, endpoint + b"window", value)
+    fleet(stack).hset(FACTS, endpoint + b"of_later", value)
+    fleet(stack).hset(FACTS, b"\xff", value)
+    late = stack.consumer(queues="b")
+    run_at(stack, "b")
+    assert asked(stack) == 4 and heard(late) == {}, "it finds out by itself"
+    run_at(stack, "b")
+    assert odd(late) == 1, "said once"
+
+
+@pytest.mark.parametrize("until", ["inf", "-inf", "1e300", "-5", "0", "99999999999999"])
+def test_what_is_no_time_is_passed_over(stack, until):
+    script(stack, {"text": "ok", "headers": {"x": "y"}})
+    stack.consumer(queues="a")
+    script(stack, {"status": 429, "headers": {"Retry-After": "2"}}, {"text": "ok"})
+    stack.result(stack.submit(prompt="go", queue="a"))
+    ((name, _),) = fleet(stack).zrange(WAITS, 0, -1, withscores=True)
+    fleet(stack).zadd(WAITS, {name: until, b"\xff": until})
+    late = stack.consumer(queues="b")
+    run_at(stack, "b")
+    run_at(stack, "b")
+    later_than_any = until in ("inf", "1e300", "99999999999999")
+    assert odd(late) == (1 if later_than_any else 0)
+    if later_than_any:
+        assert fleet(stack).zscore(WAITS, name) is None, "it would stay for ever"
+
+
+@pytest.mark.parametrize("key", [FACTS, WAITS])
+def test_keys_of_another_kind_are_told_of_once(stack, key):
+    fleet(stack).set(key, "text")
+    script(stack, PICKY)
+    consumer = stack.consumer()
+    for _ in range(3):
+        run_at(stack, "default")
+    assert asked(stack) == 4
+    assert consumer.text().count('"profile.refused"') == 1
+    assert "WRONGTYPE" in consumer.text()
+
+
+@single
+def test_a_login_that_may_not_read_it_serves_all_the_same(stack):
+    rules = ["on", ">secret", "~quern:{000}:*", "~quern:fleet", "&*", "+@all"]
+    stack.db.execute_command("ACL", "SETUSER", "me", *rules)
+    path = stack.redis.url.split("://")[1]
+    script(stack, PICKY)
+    consumer = stack.consumer(redis_url=f"unix://me:secret@{path}")
+    for _ in range(2):
+        run_at(stack, "default")
+    assert asked(stack) == 3
+    assert consumer.text().count('"profile.refused"') == 1
