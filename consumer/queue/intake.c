@@ -36,6 +36,9 @@ struct asking {
     size_t arrivals; /* so many of them are named */
 };
 
+/* What a server may refuse us. */
+enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
+
 struct intake {
     struct partition *partition; /* NULL: freed, its link not yet */
     struct consumer *consumer;
@@ -55,7 +58,7 @@ struct intake {
     size_t groups;              /* still to be made */
     unsigned int heals;         /* in a row */
     uint64_t turns, turns_seen; /* by intake_is_well() */
-    bool refused;               /* and will be until somebody changes it */
+    unsigned refused;           /* of enum wanted, until somebody changes it */
     uint64_t tickets;           /* the last one */
     struct asking asking;
     struct arrival *arrivals; /* at most one of each stream */
@@ -79,6 +82,13 @@ static void turn(struct intake *intake)
 }
 
 static void send_take(struct intake *intake);
+
+static void set_refused(struct intake *intake, enum wanted what, bool refused)
+{
+    intake->refused &= ~(unsigned)what;
+    if (refused)
+        intake->refused |= what;
+}
 
 /* --------------------------------------------------------------- healing */
 
@@ -180,7 +190,7 @@ static void on_taken(void *owner, const redisReply *reply,
         return; /* it is sent again when the link is back */
     }
     if (!transition_taken(reply, &count, &err)) {
-        intake->refused = err.kind == ERR_REJECT;
+        set_refused(intake, WANTED_JOBS, err.kind == ERR_REJECT);
         heal_later(intake, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
@@ -189,7 +199,9 @@ static void on_taken(void *owner, const redisReply *reply,
         end_asking(intake);
     } else {
         intake->heals = 0;
-        intake->refused = false;
+        set_refused(intake, WANTED_JOBS, false);
+        if (count > 0) /* who gets jobs need not wait for entries */
+            set_refused(intake, WANTED_ENTRIES, false);
         intake->empty = take_jobs(intake, reply, count) < wanted;
         end_asking(intake);
     }
@@ -288,10 +300,11 @@ static void on_entries(void *owner, const redisReply *reply,
     intake->turns += reply != NULL;
     intake->empty = false;
     if (reply != NULL && !reply_ok(reply, &err)) {
-        intake->refused = err.kind == ERR_REJECT;
+        set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
         heal_later(intake, reply->str);
     } else if (reply != NULL) {
         intake->heals = 0;
+        set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
     }
@@ -346,7 +359,7 @@ bool intake_is_well(struct intake *intake)
 {
     bool turned = intake->turns != intake->turns_seen;
     intake->turns_seen = intake->turns;
-    return !intake->refused &&
+    return intake->refused == 0 &&
            (turned || !intake->asked || !link_is_ready(intake->link));
 }
 
@@ -401,6 +414,7 @@ static void on_ready(void *owner)
 {
     struct intake *intake = owner;
     intake->empty = intake->healing = false;
+    set_refused(intake, WANTED_LINK, false);
     alarm_stop(intake->alarm);
     ask_client(intake);
     make_groups(intake);
@@ -411,7 +425,8 @@ static void on_lost(void *owner, const struct err *why)
     struct intake *intake = owner;
     intake->asked = intake->healing = false;
     intake->groups = 0;
-    intake->refused = strcmp(why->code, "redis_refused") == 0;
+    intake->refused = 0; /* by a connection that is gone */
+    set_refused(intake, WANTED_LINK, strcmp(why->code, "redis_refused") == 0);
     /* Then no lease lasts of what may have been started, and no slot is kept.
      */
     alarm_set(intake->alarm, intake->consumer->settings.lease_ms);
