@@ -24,6 +24,7 @@ BUILD = os.environ.get("QUERN_BUILD", os.path.join(SOURCE, "build", "dev"))
 KIND = os.environ.get("QUERN_REDIS", "single")
 SERVER = os.environ.get("QUERN_REDIS_SERVER", "redis-server")
 PR_SET_PDEATHSIG = 1
+PATIENCE_S = 60.0  # of a busy machine: who waits so long has waited in vain
 libc = ctypes.CDLL(None, use_errno=True)
 atexit.register(cgroups.tidy)
 
@@ -33,7 +34,7 @@ def binary(name):
     return os.path.join(BUILD, "bin", name)
 
 
-def wait_until(true, timeout=10.0, what="condition"):
+def wait_until(true, timeout=PATIENCE_S, what="condition"):
     """Asks true() until it is; returns what it said."""
     end = time.monotonic() + timeout
     while True:
@@ -109,7 +110,7 @@ class Process:
         """How it ended and what it said, as a sentence."""
         return f"{self.args[0]} ended with {self.code}:\n{self.text()}"
 
-    def wait_for(self, what, timeout=10.0):
+    def wait_for(self, what, timeout=PATIENCE_S):
         """Waits for a line that contains what, in all it ever said."""
 
         def said():
@@ -122,7 +123,7 @@ class Process:
 
         return wait_until(said, timeout, f"{self.args[0]} says {what!r}")
 
-    def wait_socket(self, path, timeout=10.0):
+    def wait_socket(self, path, timeout=PATIENCE_S):
         def there():
             if not self.alive():
                 raise AssertionError(self.end())
@@ -130,14 +131,14 @@ class Process:
 
         wait_until(there, timeout, f"{self.args[0]} listens on {path}")
 
-    def wait(self, timeout=10.0):
+    def wait(self, timeout=PATIENCE_S):
         return self.child.wait(timeout)
 
     def signal(self, number):
         if self.alive():
             self.child.send_signal(number)
 
-    def stop(self, timeout=10.0):
+    def stop(self, timeout=PATIENCE_S):
         """Asks it to end, then makes it; returns the exit code."""
         self.signal(signal.SIGTERM)
         try:

@@ -21,7 +21,7 @@ import time
 
 import msgpack
 from practice_model import PracticeModel
-from servers import BUILD, Process, binary, redis_of_kind, wait_until
+from servers import BUILD, PATIENCE_S, Process, binary, redis_of_kind, wait_until
 
 ROOT = "quern:{000}:"
 TERMINAL = {"completed", "incomplete", "failed", "cancelled"}
@@ -38,9 +38,7 @@ class Stack:
     """What it starts it ends. executor=False: none is started. server: a Redis
     that is not of the kind which QUERN_REDIS names."""
 
-    def __init__(
-        self, executor=True, script=None, redis=None, server=None, **settings
-    ):
+    def __init__(self, executor=True, script=None, redis=None, server=None, **settings):
         self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
         self.redis = server or redis_of_kind(**(redis or {}))
         self.db = self.redis.client()
@@ -94,7 +92,7 @@ class Stack:
             os.unlink(self.socket)
         args = [binary("quern-executor"), "--socket", self.socket, *flags]
         self.executor = Process(args).start()
-        self.executor.wait_for('"executor.ready"', timeout=60)
+        self.executor.wait_for('"executor.ready"')
         return self.executor
 
     def consumer(self, **settings):
@@ -121,7 +119,7 @@ class Stack:
         env.update(more)
         process = Process([program], env=env).start()
         self.consumers.append(process)
-        process.wait_for('"ready"', timeout=60)
+        process.wait_for('"ready"')
         return process
 
     # -- jobs
@@ -163,13 +161,13 @@ class Stack:
     def state(self, job):
         return self.facts(job).get("state")
 
-    def result(self, job, timeout=30):
+    def result(self, job, timeout=PATIENCE_S):
         wait_until(
             lambda: self.state(job) in TERMINAL, timeout, f"job {job} comes to its end"
         )
         return msgpack.unpackb(self.db.get(f"{ROOT}result:{job}"))
 
-    def run(self, timeout=30, **job):
+    def run(self, timeout=PATIENCE_S, **job):
         return self.result(self.submit(**job), timeout)
 
     def events(self, job):
@@ -179,7 +177,7 @@ class Stack:
     def types(self, job):
         return [event["type"] for event in self.events(job)]
 
-    def wait_event(self, job, type, timeout=20):
+    def wait_event(self, job, type, timeout=PATIENCE_S):
         """The first event of that type."""
 
         def found():

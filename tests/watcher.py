@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 
 import msgpack
-from servers import binary, die_with_parent, wait_until
+from servers import PATIENCE_S, binary, die_with_parent, wait_until
 
 ENDS = {"job.completed", "job.incomplete", "job.failed", "job.cancelled"}
 
@@ -57,7 +57,7 @@ class Watcher:
     def drop(self, job):
         self.say(f"drop {job}")
 
-    def end(self, timeout=30):
+    def end(self, timeout=PATIENCE_S):
         """No more jobs come: the exit code, when all have ended."""
         self.child.stdin.close()
         return self.child.wait(timeout)
@@ -88,5 +88,5 @@ class Watcher:
     def seqs(self, job):
         return [event["seq"] for event in self.told(job)]
 
-    def wait_for(self, true, timeout=30):
+    def wait_for(self, true, timeout=PATIENCE_S):
         return wait_until(true, timeout, "what the watcher is to see")
