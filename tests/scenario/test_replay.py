@@ -11,11 +11,11 @@ import tempfile
 
 import pytest
 from command import Command
+from recording import NOWHERE, PACK, lines_of, outcome_of, written
 from servers import binary, wait_until
 from stack import Stack, call_of, job_id
 from web import Web
 
-PACK = pathlib.Path(__file__).parent.parent / "recordings" / "jobs"
 PARAMETERS = {
     "type": "object",
     "properties": {"query": {"type": "string"}},
@@ -24,7 +24,6 @@ PARAMETERS = {
 BLOCK = "I do it.\n```python\n{}\n```"
 LONG = "print('x' * 1500)"
 TOO_LONG = "context_length_exceeded"
-NOWHERE = "redis://127.0.0.1:1"
 COUNTED = {"prompt_tokens": 3000, "completion_tokens": 50}
 PRICE = {"input": 2, "cached": 0.7, "output": 8}
 OF_A_NUMBER = {
@@ -306,24 +305,11 @@ def recorded(stack, quern, folder):
     return record
 
 
-def outcome_of(quern, path, *args, code=0):
-    """Of a replay that could not ask Redis anything."""
-    out, err, ended = quern.run("replay", "--json", path, *args, REDIS_URL=NOWHERE)
-    assert (ended, err) == (code, ""), (out, err)
-    return json.loads(out)
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def edited(path, change):
     """A copy in which change() has had its hands on the lines."""
     lines = lines_of(path)
     change(lines)
-    other = path.with_name("edited.jsonl")
-    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return other
+    return written(path, lines)
 
 
 def first_difference(quern, path, *args):

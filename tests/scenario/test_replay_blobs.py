@@ -7,15 +7,13 @@ tests/recordings/jobs."""
 import base64
 import json
 import os
-import pathlib
 import shutil
 
 import pytest
 from command import Command
+from recording import NOWHERE, PACK, lines_of, outcome_of, written
 from stack import Stack, call_of
 
-PACK = pathlib.Path(__file__).parent.parent / "recordings" / "jobs"
-NOWHERE = "redis://127.0.0.1:1"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
     "awAAAABJRU5ErkJggg=="
@@ -128,23 +126,6 @@ def recorded(stack, quern, folder):
         return path
 
     return record
-
-
-def outcome_of(quern, path, *args, code=0):
-    """Of a replay that could not ask Redis anything."""
-    out, err, ended = quern.run("replay", "--json", path, *args, REDIS_URL=NOWHERE)
-    assert (ended, err) == (code, ""), (out, err)
-    return json.loads(out)
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def written(path, lines):
-    other = path.with_name("edited.jsonl")
-    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return other
 
 
 def blobs_of(lines):
