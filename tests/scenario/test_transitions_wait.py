@@ -158,6 +158,16 @@ def test_a_verdict_lets_it_go_on_and_is_told(queue, verdict):
     (job,) = queue.take_jobs()
     assert (job.approval, job.approval_note) == (verdict, "since it is little")
     assert (job.attempt, job.errors) == (1, 0)
+    queue.finish(A, job.epoch)
+    assert queue.approve(A, verdict) == "queued", "and again, behind its end"
+    assert queue.approve(A, "no" if verdict == "yes" else "yes") == "late"
+
+
+def test_a_verdict_that_finds_a_job_late_is_late_for_good(queue):
+    queue.wait(A, begun(queue, deadline_ms=600000), 0, "approval", 0)
+    queue.overdue(A)
+    assert queue.approve(A) == "late"
+    assert queue.approve(A) == "late", "sent again"
 
 
 def test_a_second_wait_for_approval_forgets_the_first_verdict(queue):

@@ -62,10 +62,9 @@ local function check_verdict(root, id, verdict, note, words)
     return nil
 end
 
--- Sent again: it was told this, and went on.
+-- Sent again: it was told this, and went on, wherever to.
 local function told_before(job, verdict, call_id, mark)
-    return not TERMINAL[job.state] and job.approval == verdict
-        and job.approval_mark == mark
+    return job.approval == verdict and job.approval_mark == mark
         and (call_id == "" or job.approval_call == call_id)
 end
 
@@ -93,7 +92,10 @@ local function approve(keys, args)
     set(job, "approval_note", note)
     remember(job, "approval_mark", mark)
     put_back(job, now_ms(), VERDICTS[verdict])
-    return TERMINAL[job.state] and "late" or "queued"
+    if not TERMINAL[job.state] then return "queued" end
+    set(job, "approval_mark", "late") -- which is no mark of any text
+    save(job)
+    return "late"
 end
 
 register("approve", approve, ALWAYS)
