@@ -157,8 +157,9 @@ class Process:
 class RedisServer:
     """A redis-server of our own on a unix socket.
 
-    port: also listens on that loopback port. aof: survives kill(). More
-    settings as keywords: maxmemory="10mb", requirepass="secret". The variable
+    port: also listens on that loopback port. aof: what it has answered survives
+    kill(), which "everysec" does not promise while a sync goes on. More settings
+    as keywords: maxmemory="10mb", requirepass="secret". The variable
     QUERN_REDIS_SERVER names another program, valkey-server for example.
     """
 
@@ -176,6 +177,7 @@ class RedisServer:
             "dir": self.folder,
             "save": "",
             "appendonly": "yes" if aof else "no",
+            "appendfsync": "always" if aof else "everysec",
             "daemonize": "no",
             "enable-debug-command": "yes",
         }
