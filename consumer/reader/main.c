@@ -4,8 +4,8 @@
  *
  * A document from the web is as hostile as it likes, and what reads it large:
  * here it is read without a key, a socket or an environment, in bounds of time
- * and memory that the kernel keeps. A bound, not a box: who gets hold of this
- * process has what its user has. */
+ * and memory that the kernel keeps, and behind walls: who gets hold of this
+ * process can say something wrong, and nothing else. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "consumer/reader/document.h"
+#include "consumer/reader/walls.h"
 
 enum {
     CPU_S = 5,
@@ -43,8 +44,9 @@ static bool is_sanitized(void)
 #endif
 }
 
-static void shut_in(void)
+static bool shut_in(struct err *err)
 {
+    bool closed;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     close_range(STDERR_FILENO + 1, ~0U, 0);
@@ -53,10 +55,11 @@ static void shut_in(void)
     bound(RLIMIT_FSIZE, 0);
     bound(RLIMIT_NOFILE, FILES);
     if (is_sanitized())
-        return;
+        return true;
     prctl(PR_SET_DUMPABLE, 0);
     bound(RLIMIT_NPROC, 0);
     bound(RLIMIT_AS, MEMORY);
+    return walls_files(&closed, err) && walls_calls(closed, err);
 }
 
 static bool read_all(struct buf *question)
@@ -114,7 +117,11 @@ static bool write_all(struct view bytes)
 int main(void)
 {
     CLEANUP(buf_finish) struct buf question, out;
-    shut_in();
+    struct err err;
+    if (!shut_in(&err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return EX_OSERR;
+    }
     buf_init(&question, MAX_DOCUMENT + (128 << 10));
     buf_init(&out, MAX_DOCUMENT_JSON);
     if (!read_all(&question))

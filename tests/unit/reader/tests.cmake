@@ -1,3 +1,3 @@
-foreach(module charset expression page)
+foreach(module charset expression page walls)
   unit_test(reader/${module} consumer_reader)
 endforeach()
