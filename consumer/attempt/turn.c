@@ -366,7 +366,9 @@ enum turn step_refused(struct attempt *attempt)
     struct record refusal = { .kind = RECORD_MODEL_INTENT,
                               .attempt = attempt->number,
                               .turn = next_turn(attempt),
-                              .failed = true };
+                              .failed = true,
+                              .counted = attempt->failure.counted };
+    attempt->failure.counted = 0; /* of this request, not of the next one */
     if (!attempt_compose(attempt, &refusal))
         return AGAIN;
     struct event_data data = { .error = result_error_of(&attempt->failure.why),

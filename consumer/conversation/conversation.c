@@ -143,8 +143,10 @@ static bool apply_reply(struct conversation *conversation,
     if (conversation->over && !conversation->cut)
         check_answer(conversation);
     conversation->model_ms += record->ms;
-    conversation->estimated = conversation->sent;
-    conversation->counted = record->usage.input_tokens;
+    if (record->usage.input_tokens > 0) {
+        conversation->estimated = conversation->sent;
+        conversation->counted = record->usage.input_tokens;
+    }
     spending_reply(&conversation->spending, record);
     return true;
 }
@@ -312,8 +314,21 @@ static void apply_limit(struct conversation *conversation,
     conversation->last = record->last;
 }
 
+/* Of a request that was too long. Who counts no further than to its window
+ * has counted less than there was: only more than was expected is news. */
+static void apply_count(struct conversation *conversation, uint64_t counted)
+{
+    bool known = conversation->counted > 0 && conversation->estimated > 0;
+    uint64_t theirs = known ? conversation->counted : 1;
+    uint64_t ours = known ? conversation->estimated : 1;
+    if (counted * ours <= theirs * conversation->sent)
+        return;
+    conversation->estimated = conversation->sent;
+    conversation->counted = counted;
+}
+
 /* A second intent: what became of the first one is not known. A refusal says
- * that it came to nothing, and nothing about what is sent. */
+ * that it came to nothing, and of what was sent only how long it was. */
 static void apply_intent(struct conversation *conversation,
                          const struct record *record)
 {
@@ -325,6 +340,7 @@ static void apply_intent(struct conversation *conversation,
     }
     if (record->failed) {
         spending_refuse(&conversation->spending);
+        apply_count(conversation, record->counted);
         return;
     }
     spending_ask(&conversation->spending, record);

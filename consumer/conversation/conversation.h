@@ -84,8 +84,8 @@ struct conversation {
     size_t inner_count;
     size_t kept;        /* of what was sent last, see window_cut() */
     uint64_t sent;      /* tokens of it, estimated */
-    uint64_t estimated; /* those of the last one that was answered, */
-    uint64_t counted;   /* and as the endpoint counts; 0: it did not say */
+    uint64_t estimated; /* those of the last one that the endpoint counted, */
+    uint64_t counted;   /* and as it did; 0: none yet */
     struct spending spending;
     uint64_t model_ms, tools_ms;
 };

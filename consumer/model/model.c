@@ -266,9 +266,10 @@ static bool judge_error(struct model_call *call)
     call->failure.blind = blind;
     call->failure.anew = blind || news;
     reply_error_judge(&error, status, call->response->should_retry, why);
-    if (endpoint->window == 0) {
-        endpoint->window = reply_error_window(&error);
-        endpoint->shared.own_window = endpoint->window;
+    struct reply_size size = reply_error_size(&error);
+    call->failure.counted = size.request;
+    if (endpoint->window == 0 && size.window > 0) {
+        endpoint->window = endpoint->shared.own_window = size.window;
         tell_learned(call);
     }
     if (status == 429 && call->failure.retry_after_ms == 0)

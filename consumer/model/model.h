@@ -40,9 +40,10 @@ struct model_failure {
     struct err why;
     unsigned http_status;    /* 0: there was no answer */
     uint64_t retry_after_ms; /* what the endpoint asked for; 0: nothing */
-    bool blind;              /* it does not take the pictures of the request */
-    bool anew;    /* worth another request at once, which is the owner's to
-                     make: that one's bytes are gone */
+    uint64_t counted; /* tokens of a request that was too long; 0: unknown */
+    bool blind;       /* it does not take the pictures of the request */
+    bool anew;        /* worth another request at once, which is the owner's to
+                         make: that one's bytes are gone */
     bool unknown; /* it was sent: it may have been carried out, and charged */
 };
 

@@ -28,6 +28,11 @@ static void copy_word(char *to, size_t size, const json_t *object,
         copy_text(to, size, reply_json_text(object, name));
 }
 
+static uint64_t tokens_of(const json_t *object, const char *name)
+{
+    return reply_size_of(json_integer_value(json_object_get(object, name)));
+}
+
 static struct view sentence_of(const json_t *object)
 {
     static const char *const names[] = { "message", "detail", "error", "msg",
@@ -59,6 +64,8 @@ void reply_error_read(struct reply_error *error, const json_t *json)
     copy_word(error->type, sizeof(error->type), json, "type");
     copy_word(error->code, sizeof(error->code), json, "code");
     copy_word(error->param, sizeof(error->param), json, "param");
+    error->size.request = tokens_of(json, "n_prompt_tokens"); /* llama.cpp */
+    error->size.window = tokens_of(json, "n_ctx");
 }
 
 void reply_error_parse(struct reply_error *error, struct view body)
@@ -98,6 +105,13 @@ static const struct rule {
     { "overloaded", ERR_RETRY, "model_unavailable" },
     { "context_length_exceeded", ERR_REJECT, "model_context" },
     { "maximum context length", ERR_REJECT, "model_context" },
+    { "maximum prompt length", ERR_REJECT, "model_context" },
+    { "model's context length", ERR_REJECT, "model_context" },
+    { "maximum allowed length", ERR_REJECT, "model_context" },
+    { "maximum model length", ERR_REJECT, "model_context" },
+    { "exceeded model token limit", ERR_REJECT, "model_context" },
+    { "prompt token count", ERR_REJECT, "model_context" },
+    { "`inputs` tokens", ERR_REJECT, "model_context" },
     { "prompt is too long", ERR_REJECT, "model_context" },
     { "exceed context limit", ERR_REJECT, "model_context" },
     { "exceed_context_size", ERR_REJECT, "model_context" },
@@ -166,17 +180,16 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
                    message);
 }
 
-/* The number comes right after the words. */
-uint64_t reply_error_window(const struct reply_error *error)
+struct reply_size reply_error_size(const struct reply_error *error)
 {
-    static const char *const words[] = {
-        "maximum context length is ",
-        "available context size (", /* llama.cpp */
-    };
-    const char *at;
+    const struct rule *rule = find_rule(error);
+    struct reply_size said = reply_size_read(error->message);
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if ((at = strcasestr(error->message, words[i])))
-            return strtoull(at + strlen(words[i]), NULL, 10);
-    return 0;
+    if (!rule || strcmp(rule->code, "model_context") != 0)
+        return (struct reply_size){ 0 };
+    if (error->size.request > 0)
+        said.request = error->size.request;
+    if (error->size.window > 0)
+        said.window = error->size.window;
+    return said;
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "consumer/model/reply_size.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -15,6 +16,7 @@ struct reply_error {
     char type[64];
     char code[64];
     char param[64];
+    struct reply_size size; /* as far as members say; else it is in message */
 };
 
 /* An error object, or a string, or what is around one. */
@@ -30,7 +32,7 @@ void reply_error_parse(struct reply_error *error, struct view body);
 bool reply_error_judge(const struct reply_error *error, unsigned status,
                        int should_retry, struct err *err);
 
-/* The window that it names, in tokens; 0: it does not say. */
-uint64_t reply_error_window(const struct reply_error *error);
+/* Of a request that was too long; nothing of any other. */
+struct reply_size reply_error_size(const struct reply_error *error);
 
 #endif

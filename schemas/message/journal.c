@@ -46,6 +46,9 @@ static const struct field record_fields[] = {
          "model_intent: where what is sent begins, behind the head"),
     UINT(record, tokens, 0, MAX_NUMBER,
          "model_intent: of what is sent, estimated"),
+    UINT(record, counted, 0, MAX_NUMBER,
+         "model_intent: of what was refused as too long, as its endpoint "
+         "counts"),
     TEXT(record, terms, FIELD_RAW, MAX_TERMS_BYTES,
          "model_intent: under which the model is asked, JSON, when they are "
          "not those of the intent before it"),

@@ -73,6 +73,9 @@ struct record {
     uint64_t kept;           /* model_intent: where what is sent of the
                                 messages begins, behind their head */
     uint64_t tokens;         /* model_intent: of what is sent, estimated */
+    uint64_t counted;        /* model_intent that was refused as too long:
+                                tokens of the one before it, as the endpoint
+                                counts; 0: it did not say */
     struct view terms;       /* model_intent: under which it is asked, JSON;
                                 empty: those of the intent before it */
     struct view history;     /* model_intent: the blob of what was said in the

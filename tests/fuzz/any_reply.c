@@ -113,6 +113,12 @@ static void read_error(struct view body)
     reply_error_parse(&error, body);
     MUST(!reply_error_judge(&error, 400, 0, &err));
     MUST(err.kind != ERR_NONE);
+    struct reply_size size = reply_error_size(&error);
+
+    MUST(size.request == 0 || reply_size_of((long long)size.request) > 0);
+    MUST(size.window == 0 || reply_size_of((long long)size.window) > 0);
+    MUST(size.request + size.window == 0 ||
+         strcmp(err.code, "model_context") == 0);
 }
 
 int fuzz_any_reply(const struct dialect *dialect, const uint8_t *data,

@@ -145,6 +145,20 @@ JOBS = {
         ],
         {},
     ),
+    "too-long-counted": (
+        [{"text": "done", "window": 3000}] * 2,
+        {
+            "model": "digits",
+            "messages": [
+                *(
+                    {"role": role, "content": str(n) * (1000 if n else 1)}
+                    for n in range(6)
+                    for role in ("user", "assistant")
+                ),
+                {"role": "user", "content": "so?"},
+            ],
+        },
+    ),
     "fallback": ([{"text": "Two."}], {"model": "gone"}),
     "messages": (
         [
@@ -263,6 +277,7 @@ def stack(folder):
         models = {
             "default": {**model, "key": "sk-secret", "parameters": {"seed": 7}},
             "small": {**model, "window": 2400},
+            "digits": model,
             "priced": {**model, "price": PRICE},
             "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
             "claude": {**model, "dialect": "anthropic"},
@@ -294,7 +309,8 @@ def recorded(stack, quern, folder):
         if not path.exists():
             replies, job = JOBS[name]
             stack.model.script([{"match": "", "in_order": True, "replies": replies}])
-            words = {} if job.get("kind") == "code" else {"prompt": f"of {name}"}
+            own = "messages" in job or job.get("kind") == "code"
+            words = {} if own else {"prompt": f"of {name}"}
             id = stack.submit(**{**words, **job})
             answer(stack, id, VERDICTS.get(name, []))
             stack.result(id)
@@ -388,6 +404,8 @@ def test_they_are_what_they_are_called(recorded):
     assert [r["tool"] for r in inner] == ["search"]
     failed = records_of(lines_of(recorded("too-long")), "model_intent", failed=True)
     assert len(failed) == 1
+    counted = records_of(lines_of(recorded("too-long-counted")), "model_intent")
+    assert [r.get("counted", 0) > 10000 for r in counted] == [False, True, False]
     for name, verdicts in VERDICTS.items():
         said = records_of(lines_of(recorded(name)), "approval")
         assert [r["verdict"] for r in said] == [v for v, _, _ in verdicts]

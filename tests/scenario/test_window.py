@@ -2,8 +2,9 @@
 
 import json
 
+import msgpack
 import pytest
-from stack import Stack, call_of
+from stack import ROOT, Stack, call_of
 
 LONG = "print('x' * 4000)"
 
@@ -114,6 +115,31 @@ def test_a_window_that_is_named_is_kept_to(stack):
     assert len(json.dumps(sent)) > 4 * 2 * 2048, "half of it is too long as well"
     assert len(json.dumps(cut)) < 4 * 2048
     assert cut["messages"][-1] == messages[-1]
+
+
+def digits(count, of=2000):
+    """A digit is a token to small models, and a quarter of one to us."""
+    return [
+        {"role": role, "content": str(n % 10) * of}
+        for n in range(count)
+        for role in ("user", "assistant")
+    ]
+
+
+def test_a_refusal_that_counts_is_believed(stack):
+    """Half of the window, as we estimate, would be refused again: twice as long
+    as it is."""
+    stack.model.script([{**DONE, "window": 8192}])
+    stack.consumer()
+    job = stack.submit(messages=[*digits(10), {"role": "user", "content": "the task"}])
+    result = stack.result(job)
+    assert result["status"] == "completed", result["error"]
+    sent, cut = requests(stack)
+    assert len(cut["messages"]) < len(sent["messages"]) / 2
+    assert cut["messages"][-1]["content"] == "the task"
+    records = stack.db.lrange(f"{ROOT}journal:{job}", 0, -1)
+    counted = [msgpack.unpackb(record).get("counted", 0) for record in records]
+    assert [count > 40000 for count in counted] == [False, True, False, False]
 
 
 def test_what_was_left_out_stays_out(stack):

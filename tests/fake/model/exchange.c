@@ -7,6 +7,7 @@
 
 #include "practice.h"
 #include "script.h"
+#include "window.h"
 
 enum { MAX_BODY = 64 << 20 };
 
@@ -205,6 +206,8 @@ static json_t *choose_reply(struct exchange *exchange)
     seen = counts_add(&server->counts, exchange->request);
     scripted = script_reply(server->script, exchange->heard, seen);
     refused = refused_member(exchange, scripted);
+    if (!refused)
+        refused = window_refusal(exchange->heard, scripted);
     if (refused)
         return refused;
     return scripted ? json_incref(scripted) : practice_reply(exchange->heard);

@@ -339,6 +339,40 @@ static void test_a_refusal_changes_nothing_that_is_sent(void **state)
     conversation_finish(&all);
 }
 
+/* Who counts to the window and no further has not counted less. */
+static void test_a_refusal_may_count_what_was_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t replied, counted;    /* 0: no reply, no count */
+        uint64_t estimated, is_known; /* then */
+    } rows[] = {
+        { 0, 0, 0, 0 },    { 0, 3900, 1000, 3900 },  { 0, 900, 0, 0 },
+        { 40, 0, 20, 40 }, { 40, 3900, 1000, 3900 }, { 40, 1900, 20, 40 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct conversation all = begin(&question);
+        struct record intent = { .kind = RECORD_MODEL_INTENT, .turn = 1 };
+        struct record reply = { .kind = RECORD_MODEL_REPLY,
+                                .turn = 1,
+                                .message = VIEW("{\"content\": \"a\"}"),
+                                .usage = { .input_tokens = rows[i].replied } };
+        print_message("%zu\n", i);
+        intent.tokens = 20;
+        apply(&all, &intent);
+        if (rows[i].replied > 0)
+            apply(&all, &reply);
+        intent.tokens = 1000;
+        apply(&all, &intent);
+        intent.failed = true;
+        intent.counted = rows[i].counted;
+        apply(&all, &intent);
+        assert_int_equal(all.estimated, rows[i].estimated);
+        assert_int_equal(all.counted, rows[i].is_known);
+        conversation_finish(&all);
+    }
+}
+
 static void test_a_history_is_not_an_answer(void **state)
 {
     (void)state;
@@ -464,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_cell_runs_where_it_may_matter),
         cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_a_refusal_changes_nothing_that_is_sent),
+        cmocka_unit_test(test_a_refusal_may_count_what_was_sent),
         cmocka_unit_test(test_a_history_is_not_an_answer),
         cmocka_unit_test(test_a_reply_is_thrown_away),
         cmocka_unit_test(test_a_reply_that_was_begun_is_not_thrown_away),

@@ -1,0 +1,21 @@
+/* reply_size.h - how long a request was that an endpoint has refused as too
+ * long, and how long it may be: by the sentence that says so. */
+#ifndef CONSUMER_REPLY_SIZE_H
+#define CONSUMER_REPLY_SIZE_H
+
+#include <stdint.h>
+
+/* In tokens. 0: it does not say, or what is no window of a model: of less than
+ * 512 tokens, or of more than 100 million. */
+struct reply_size {
+    uint64_t request; /* without what is left to its reply. Some count no
+                         further than to their window */
+    uint64_t window;
+};
+
+struct reply_size reply_size_read(const char *sentence);
+
+/* What members of an error say of it, within these bounds. */
+uint64_t reply_size_of(long long tokens);
+
+#endif
