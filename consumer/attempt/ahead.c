@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "consumer/attempt/attempt.h"
+#include "consumer/conversation/question.h"
+#include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -27,13 +29,23 @@ static bool code_begins(struct view text, size_t heard)
     return holds(tail, "```") || holds(tail, "~~~") || holds(tail, "<execute");
 }
 
+/* Whatever the code is: when a person is asked first it may take days, and who
+ * was asked for an answer runs nothing. */
+static bool will_not_run(const struct attempt *attempt)
+{
+    struct terms terms = attempt_terms(attempt);
+    return *attempt->decided.last != '\0' ||
+           question_of_code(&terms, &attempt->job, VIEW(""));
+}
+
 /* One that outlives jobs is waited for in its turn, and by who waits for
  * nothing else: somebody may have to be let past. */
 static bool may_be_readied(const struct attempt *attempt)
 {
     const struct session *session = &attempt->session;
     return !session->opened && session->state == SESSION_IDLE &&
-           (attempt->job.session.len == 0 || session->claimed);
+           (attempt->job.session.len == 0 || session->claimed) &&
+           !will_not_run(attempt);
 }
 
 static void make_ready(struct attempt *attempt)
@@ -96,6 +108,13 @@ void ahead_hear(struct attempt *attempt, struct view text)
         make_ready(attempt);
     if (ahead->coming && memchr(text.data, '\n', text.len) != NULL)
         find_blocks(attempt);
+}
+
+void ahead_call(struct attempt *attempt, struct view tool)
+{
+    if (attempt->job.mode == MODE_TOOLS && !attempt->ahead.coming &&
+        view_is(tool, TOOL_PYTHON))
+        make_ready(attempt);
 }
 
 bool ahead_is_ready(struct attempt *attempt)

@@ -1,9 +1,10 @@
 /* ahead.h - what can be done for a reply's code while the reply still comes.
  *
- * As soon as there is code in it, the job's session is made ready; each time
- * that a block of it is complete, the session compiles what there is so far.
- * Nothing is run before the message is complete and in the journal. All of it
- * may fail, or be for nothing: then the cell does it. */
+ * As soon as there is code in it, or the name of the tool that runs code, the
+ * job's session is made ready; in CodeAct mode, each time that a block of it is
+ * complete, the session compiles what there is so far. Nothing is run before
+ * the message is complete and in the journal. All of it may fail, or be for
+ * nothing: then the cell does it. */
 #ifndef CONSUMER_AHEAD_H
 #define CONSUMER_AHEAD_H
 
@@ -23,6 +24,8 @@ struct ahead {
 
 /* A piece of the reply. */
 void ahead_hear(struct attempt *attempt, struct view text);
+/* A call has begun in it. */
+void ahead_call(struct attempt *attempt, struct view tool);
 /* The session has done what it was asked; true: it was asked here. */
 bool ahead_is_ready(struct attempt *attempt);
 /* The reply is there, or given up. */

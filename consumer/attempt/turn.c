@@ -34,6 +34,11 @@ static void on_reasoning(void *owner, struct view text)
     progress_text(&attempt->progress, "reasoning.delta", &about, text);
 }
 
+static void on_call(void *owner, struct view tool)
+{
+    ahead_call(owner, tool);
+}
+
 /* The reply is borrowed: it becomes the journal's record at once. */
 static void compose_reply(struct attempt *attempt,
                           const struct model_reply *reply)
@@ -117,6 +122,7 @@ static bool make_call(struct attempt *attempt, enum ask_kind kind,
 {
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
+                                                .on_call = on_call,
                                                 .on_learned = on_learned,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);

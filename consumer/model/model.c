@@ -99,10 +99,18 @@ static void on_reasoning(void *owner, struct view text)
         call->events.on_reasoning(call->owner, text);
 }
 
+static void on_call(void *owner, struct view tool)
+{
+    struct model_call *call = owner;
+
+    if (!call->freed && call->events.on_call)
+        call->events.on_call(call->owner, tool);
+}
+
 /* Made when it is needed: thousands of calls wait for their first byte. */
 static struct reply *reply_of(struct model_call *call)
 {
-    struct reply_events events = { on_text, on_reasoning };
+    struct reply_events events = { on_text, on_reasoning, on_call };
 
     if (!call->reply) {
         call->reply = reply_new(call->endpoint->dialect, events, call);

@@ -51,6 +51,7 @@ struct model_events {
     /* Pieces of the reply as they come. May be NULL. */
     void (*on_text)(void *owner, struct view text);
     void (*on_reasoning)(void *owner, struct view text);
+    void (*on_call)(void *owner, struct view tool);
 
     /* Something about the endpoint is news, and is kept with it. May be NULL;
      * must leave the call as it is. */

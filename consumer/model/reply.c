@@ -165,6 +165,18 @@ void reply_set_error(struct reply *reply, const json_t *json)
         reply_error_judge(&error, 200, 0, &reply->fault);
 }
 
+/* In order: one without a name holds up those behind it. */
+static void tell_calls(struct reply *reply)
+{
+    struct reply_calls *calls = &reply->calls;
+
+    if (!reply->events.on_call)
+        return;
+    while (calls->told < calls->count && calls->items[calls->told].name.len > 0)
+        reply->events.on_call(reply->owner,
+                              buf_view(&calls->items[calls->told++].name));
+}
+
 /* An event of a stream, or a plain body. False: it is no payload. */
 static bool take_json(struct reply *reply, struct view name, const json_t *json)
 {
@@ -176,6 +188,7 @@ static bool take_json(struct reply *reply, struct view name, const json_t *json)
         reply_set_error(reply, json);
     else
         payload = reply->dialect->take(reply, name, json);
+    tell_calls(reply);
     if (reply->details.overflow || reply->calls.overflow ||
         reply->blocks.overflow)
         set_too_long(reply);

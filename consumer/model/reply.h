@@ -48,6 +48,9 @@ struct model_reply {
 struct reply_events {
     void (*on_text)(void *owner, struct view text);
     void (*on_reasoning)(void *owner, struct view text);
+    /* A tool call has begun: nothing is known of its arguments, and it may
+     * still be cut off. */
+    void (*on_call)(void *owner, struct view tool);
 };
 
 struct reply;

@@ -25,6 +25,7 @@ struct reply_call {
 struct reply_calls {
     struct reply_call *items;
     size_t count;
+    size_t told;   /* of them: reply_events.on_call() */
     bool overflow; /* too many, or one too long */
 };
 

@@ -67,9 +67,11 @@ def agrees_with_itself(made):
         return True
     message = made["message"]
     kept = message.get("reasoning_content", message.get("reasoning"))
-    return made["told_text"] == (message["content"] or "") and kept in (
-        None,
-        made["told_reasoning"],
+    names = [call["function"]["name"] for call in message.get("tool_calls", [])]
+    return (
+        made["told_text"] == (message["content"] or "")
+        and kept in (None, made["told_reasoning"])
+        and (made["dropped_calls"] > 0 or made["told_calls"] == names)
     )
 
 

@@ -67,6 +67,7 @@ static json_t *error_json(const struct err *err)
 /* What was told while it came, beside what came of it in the end. */
 struct told {
     struct buf text, reasoning;
+    json_t *calls;
 };
 
 static void on_text(void *owner, struct view text)
@@ -79,19 +80,24 @@ static void on_reasoning(void *owner, struct view text)
     buf_add(&((struct told *)owner)->reasoning, text);
 }
 
+static void on_call(void *owner, struct view tool)
+{
+    json_array_append_new(((struct told *)owner)->calls, text_json(tool));
+}
+
 static json_t *result_json(const struct model_reply *result,
                            const struct told *told)
 {
-    return json_pack("{s:O, s:o, s:b, s:I, s:I, s:I, s:I, s:o, s:o}", "message",
-                     result->message, "finish_reason",
-                     text_json(result->finish_reason), "truncated",
-                     result->truncated, "dropped_calls",
-                     (json_int_t)result->dropped_calls, "input_tokens",
-                     (json_int_t)result->usage.input_tokens, "output_tokens",
-                     (json_int_t)result->usage.output_tokens, "cached_tokens",
-                     (json_int_t)result->usage.cached_tokens, "told_text",
-                     text_json(buf_view(&told->text)), "told_reasoning",
-                     text_json(buf_view(&told->reasoning)));
+    return json_pack(
+        "{s:O, s:o, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "message",
+        result->message, "finish_reason", text_json(result->finish_reason),
+        "truncated", result->truncated, "dropped_calls",
+        (json_int_t)result->dropped_calls, "input_tokens",
+        (json_int_t)result->usage.input_tokens, "output_tokens",
+        (json_int_t)result->usage.output_tokens, "cached_tokens",
+        (json_int_t)result->usage.cached_tokens, "told_text",
+        text_json(buf_view(&told->text)), "told_reasoning",
+        text_json(buf_view(&told->reasoning)), "told_calls", told->calls);
 }
 
 /* Of all recordings. */
@@ -99,8 +105,8 @@ static const struct dialect *dialect = &dialect_chat;
 
 static json_t *read_reply(const struct recording *recording, unsigned split)
 {
-    struct reply_events events = { on_text, on_reasoning };
-    struct told told;
+    struct reply_events events = { on_text, on_reasoning, on_call };
+    struct told told = { .calls = json_array() };
     struct model_reply result;
     struct err err = { 0 };
     struct reply *reply = reply_new(dialect, events, &told);
@@ -116,6 +122,7 @@ static json_t *read_reply(const struct recording *recording, unsigned split)
     reply_free(reply);
     buf_finish(&told.text);
     buf_finish(&told.reasoning);
+    json_decref(told.calls);
     return json;
 }
 

@@ -1,12 +1,13 @@
 """What is done for a reply's code while the reply still comes, and what not."""
 
+import json
 import time
 
 import pytest
 from executor_client import Connection
 from held_redis import HeldRedis
 from servers import wait_until
-from stack import Stack
+from stack import TERMINAL, Stack, call_of
 
 WATCH = """```python
 import sys
@@ -79,6 +80,69 @@ def test_the_session_is_there_before_the_reply(stack):
     assert result["cells"][0]["stdout"] == "ran\n"
 
 
+SLOW = {"chunk": 400, "chunk_ms": 60}
+DIALECTS = ["chat", "anthropic", "responses"]
+
+
+@pytest.fixture(scope="module")
+def dialects(stack, tmp_path_factory):
+    """A consumer for jobs of their queue, with an endpoint of each."""
+    path = tmp_path_factory.mktemp("models") / "models.json"
+    model = {"url": stack.model.url, "model": "m"}
+    path.write_text(json.dumps({d: {**model, "dialect": d} for d in DIALECTS}))
+    stack.consumer(models=path, queues="dialects")
+
+
+def calls(stack, *before, name="execute_python_code"):
+    """A call whose arguments take a second to come, and an answer."""
+    call = call_of("print('ran')" + "  # and so on" * 50, name=name)
+    replies = [*before, {"tool_calls": [call], **SLOW}, {"text": "well"}]
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_session_is_there_before_the_arguments(stack, dialects, dialect):
+    calls(stack)
+    id = stack.submit(prompt="go", queue="dialects", model=dialect)
+    wait_until(lambda: f"job-{id}" in sessions(stack))
+    assert sessions(stack)[f"job-{id}"].get("cells", 0) == 0, "nothing was run"
+    assert types(stack, id)[-1] == "turn.started", "the reply still comes"
+    result = stack.result(id)
+    assert result["status"] == "completed", result
+    assert result["cells"][0]["stdout"] == "ran\n"
+
+
+def watch(stack, id):
+    """Whether it ever has a session."""
+    while stack.state(id) not in TERMINAL:
+        if f"job-{id}" in sessions(stack):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_person_is_asked_first(stack):
+    calls(stack)
+    approve = {"approve": ["execute_python_code"], "approval_ms": 100}
+    id = stack.submit(prompt="go", **approve)
+    assert not watch(stack, id)
+    assert stack.result(id)["error"]["code"] == "not_approved"
+
+
+def test_who_is_asked_for_an_answer_runs_nothing(stack):
+    calls(stack, {"tool_calls": [call_of("", name="nobody")]})
+    id = stack.submit(prompt="go", limits={"max_turns": 1})
+    assert not watch(stack, id)
+    assert stack.result(id)["error"]["code"] == "turn_limit"
+
+
+def test_another_tool_needs_no_session(stack):
+    calls(stack, name="nobody")
+    id = stack.submit(prompt="go")
+    assert not watch(stack, id)
+    assert stack.result(id)["status"] == "completed"
+
+
 def test_a_reply_that_is_given_up_leaves_nothing(stack):
     code = "```python\nopen('/workspace/ran', 'w')\n```\n"
     cut = {"text": code + "I wait. " * 50, "cut": 900}
@@ -120,7 +184,7 @@ def test_a_reply_that_ends_while_the_session_is_written_down():
         way.hold(b"quern_v1_session_save")
         text = "```python\nn = 41\n```\n" + "And on it goes. " * 50
         replies = [{"text": text, "chunk_ms": 20}, {"text": "FINAL ANSWER: a"}]
-        stack.model.script(replies)
+        stack.model.script([{"match": "", "in_order": True, "replies": replies}])
         job = stack.submit(prompt="go", mode="codeact", session="s")
         assert way.held.wait(20), "while the reply still comes"
         time.sleep(2)

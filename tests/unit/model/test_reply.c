@@ -499,17 +499,22 @@ static void note(void *owner, struct view text)
 static void test_pieces_are_told_as_they_come(void **state)
 {
     CLEANUP(cleanup_free)
-    char *bytes = json_of(DELTA("'reasoning':'hm'") DELTA("'content':''")
-                              DELTA("'content':'a'") DELTA("'content':'b'"));
+    char *bytes = json_of(
+        DELTA("'reasoning':'hm'") DELTA("'content':''") DELTA("'content':'a'")
+            DELTA("'content':'b'") DELTA("'tool_calls':[{'index':0,'id':'1',"
+                                         "'function':{'name':'f'}}]")
+                DELTA("'tool_calls':[{'index':0,'function':{'arguments':'{'}}]")
+                    DELTA("'tool_calls':[{'index':1,'id':'2','function':{"
+                          "'name':'g','arguments':'{}'}}]"));
     CLEANUP(buf_finish) struct buf seen;
     struct reply *reply;
 
     (void)state;
     buf_init(&seen, 64);
-    reply =
-        reply_new(&dialect_chat, (struct reply_events){ note, note }, &seen);
+    reply = reply_new(&dialect_chat, (struct reply_events){ note, note, note },
+                      &seen);
     reply_feed(reply, view_of(bytes));
-    assert_true(view_is(buf_view(&seen), "hm|a|b|"));
+    assert_true(view_is(buf_view(&seen), "hm|a|b|f|g|"));
     reply_free(reply);
 }
 
