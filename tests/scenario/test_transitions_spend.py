@@ -70,6 +70,71 @@ def test_a_zombie_neither_reserves_nor_settles(queue):
     assert queue.spent() == (600, 0, 0, 0)
 
 
+ASKS = {"model": "a", "reserved": 5000, "cost": 900}
+TOOK = {
+    "input_tokens": 1000,
+    "output_tokens": 20,
+    "cached_tokens": 300,
+    "cost": 70,
+    "model_calls": 1,
+}
+RECORDS = {
+    "i": pack(kind="model_intent", turn=1, **ASKS),
+    "b": pack(kind="model_intent", turn=1, **{**ASKS, "model": "b"}),
+    "f": pack(kind="model_intent", turn=1, failed=True),
+    "l": pack(kind="model_intent", turn=1, failed=True, last="token_limit"),
+    "r": pack(kind="model_reply", turn=1, model="a", usage=TOOK),
+    "n": pack(kind="model_reply", turn=1, usage=TOOK),
+    "t": pack(kind="tool_result", turn=1, usage=TOOK),
+    "x": pack(kind="model_reply", turn="?", usage=[1], model=2),
+    "y": pack(kind="model_reply", turn=1, usage={"cost": -1, "input_tokens": "1"}),
+    "z": b"\x81\xa4kind\xabmodel_reply\xc1",
+}
+ASKED = {"uncounted_tokens": 5000, "cost": 900}
+
+
+def both(**usage):
+    return {**usage, "models": [{"name": "a", **usage}]}
+
+
+# As tests/unit/consumer/test_spending.c has them, of a consumer's results.
+JOURNALS = {
+    "": None,
+    "ir": both(**TOOK),
+    "i": both(**ASKED),
+    "if": None,
+    "il": both(**ASKED),
+    "ifir": both(**TOOK),
+    "iri": both(**{**TOOK, "uncounted_tokens": 5000, "cost": 970}),
+    "iir": {
+        **both(**{**TOOK, "uncounted_tokens": 5000, "cost": 970}),
+        "repeated_calls": 1,
+    },
+    "irb": {
+        **TOOK,
+        "uncounted_tokens": 5000,
+        "cost": 970,
+        "models": [{"name": "a", **TOOK}, {"name": "b", **ASKED}],
+    },
+    "in": TOOK,
+    "t": None,
+    "xyz": None,
+    "ir" * 40: both(**{name: 40 * count for name, count in TOOK.items()}),
+}
+
+
+@pytest.mark.parametrize("journal", JOURNALS)
+def test_an_end_that_no_consumer_writes_says_what_it_took(queue, journal):
+    epoch = begun(queue)
+    for index, letter in enumerate(journal):
+        queue.journal(A, epoch, index, RECORDS[letter])
+    queue.release(A, epoch)
+    queue.cancel(A)
+    result = queue.result(A)
+    assert result["status"] == "cancelled"
+    assert result.get("usage") == JOURNALS[journal]
+
+
 @pytest.mark.parametrize("end", ["failed", "completed", "cancelled"])
 def test_what_nobody_has_settled_counts_at_the_end(queue, end):
     queue.queue_set(tenant_tokens=1000, tenant_cost=9)

@@ -79,6 +79,7 @@ local function end_job(job, now, state, code, message)
     fence(job)
     local result = {
         v = 1, id = job.id, status = state, attempts = job.attempts,
+        usage = usage_of(job),
     }
     local data = { ms = now - job.submitted_at }
     if state == "failed" then
