@@ -228,11 +228,19 @@ enum turn attempt_complete(struct attempt *attempt)
     return end_as(attempt, STATE_COMPLETED, NULL);
 }
 
+/* From outside: the result has to tell of what the journal has. */
+static bool may_wait(const struct attempt *attempt)
+{
+    return attempt->writing &&
+           (attempt->stop == STOP_CANCEL || attempt->stop == STOP_DEADLINE);
+}
+
 static void act_on_stop(struct attempt *attempt)
 {
     static const struct err too_late = { ERR_REJECT, "deadline_exceeded",
                                          "the job's deadline has passed" };
-    if (attempt->stop == STOP_NONE || attempt->state == ENDED)
+    if (attempt->stop == STOP_NONE || attempt->state == ENDED ||
+        may_wait(attempt))
         return;
     if (attempt->stop == STOP_LOST) {
         attempt_drop_work(attempt);
@@ -388,6 +396,7 @@ static void on_journaled(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct err err;
+    attempt->writing = false;
     if (attempt->state >= SAVING) {
         /* Stopped meanwhile: it is not what that state waits for. */
         attempt_written(attempt, reply, why);
@@ -424,6 +433,7 @@ void attempt_journal_spend(struct attempt *attempt, const struct spend *spend,
     one.index = attempt->journaled++;
     one.record = buf_view(&attempt->record);
     progress_flush(&attempt->progress);
+    attempt->writing = true;
     struct command command;
     if (spend != NULL)
         transition_spend(&command, names, &one, &event, count);

@@ -160,7 +160,8 @@ struct attempt {
     struct buf offered;   /* what code may call, as JSON */
     struct buf functions; /* ... as CodeAct mode tells a model */
     struct buf code;      /* of the call that runs */
-    struct buf record;    /* on its way into the journal */
+    struct buf record;    /* on its way into the journal, */
+    bool writing;         /* and not heard of yet */
     struct ending ending;
     struct buf result;
 
