@@ -61,7 +61,7 @@ static const struct rule {
                   REDIS_MS, true },
     [PAUSING] = { "pausing",
                   TO(CLAIMING) | TO(ASKING) | TO(ANSWERING) | TO(PREPARING) |
-                      TO(RUNNING) | TO(ACTING) | STOPS,
+                      TO(RUNNING) | TO(ACTING) | TO(REFUSED) | STOPS,
                   step_pausing, 0, false },
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | PAUSES | STOPS,
@@ -228,11 +228,22 @@ enum turn attempt_complete(struct attempt *attempt)
     return end_as(attempt, STATE_COMPLETED, NULL);
 }
 
-/* From outside: the result has to tell of what the journal has. */
+static bool is_from_outside(enum stop stop)
+{
+    return stop == STOP_CANCEL || stop == STOP_DEADLINE;
+}
+
+/* The result has to tell of what the journal has. */
 static bool may_wait(const struct attempt *attempt)
 {
-    return attempt->writing &&
-           (attempt->stop == STOP_CANCEL || attempt->stop == STOP_DEADLINE);
+    return attempt->writing && is_from_outside(attempt->stop);
+}
+
+/* Its request was refused, and is not made again: nothing was paid for. */
+static bool owes_refusal(const struct attempt *attempt)
+{
+    return attempt->state == PAUSING && attempt->resume == ANSWERING &&
+           is_from_outside(attempt->stop);
 }
 
 static void act_on_stop(struct attempt *attempt)
@@ -252,6 +263,11 @@ static void act_on_stop(struct attempt *attempt)
     if (attempt->state >= FINISHING || ends)
         return;
     attempt_drop_work(attempt);
+    if (owes_refusal(attempt)) {
+        attempt->resume = SAVING;
+        attempt_go(attempt, REFUSED);
+        return;
+    }
     if (attempt->stop == STOP_RELEASE)
         attempt_go(attempt, RELEASING);
     else if (attempt->stop == STOP_CANCEL)

@@ -121,11 +121,14 @@ def test_a_step_is_being_written(stack, step):
         assert int(spent) == usage.get("uncounted_tokens", 1000)
 
 
-def test_a_refused_request_has_cost_nothing(stack):
-    """It waits for its endpoint, in nobody's hands."""
-    stack.consumer()
+@pytest.mark.parametrize(
+    "hold_ms, event", [(0, "job.waiting"), (60_000, "job.retrying")]
+)
+def test_a_refused_request_has_cost_nothing(stack, hold_ms, event):
+    """It waits for its endpoint, in nobody's hands or in a consumer's."""
+    stack.consumer(hold_ms=hold_ms)
     job = begin(stack, PAID, BUSY)
-    stack.wait_event(job, "job.waiting")
+    stack.wait_event(job, event)
     stack.call("cancel", job)
     usage = {**COUNTED, "models": [{"name": "default", **COUNTED}]}
     check(stack, job, "cancelled", usage)
