@@ -159,6 +159,45 @@ def test_counts(model):
     assert model.request(-2)["messages"][0]["content"] == "b"
 
 
+def respond(model, **more):
+    return model.call("POST", "/v1/responses", {"model": "m", "input": "hi", **more})
+
+
+def test_responses_that_are_kept(model):
+    model.script([{"match": "", "in_order": True, "replies": [{"text": "a"}] * 4}])
+    assert respond(model)["id"] == "resp_practice"
+    made = respond(model, store=True)
+    assert model.call("GET", f"/v1/responses/{made['id']}") == made
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        model.call("POST", f"/v1/responses/{made['id']}/cancel", {})
+    assert refused.value.code == 400
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        model.call("GET", "/v1/responses/resp_practice")
+    assert refused.value.code == 404
+    counts = model.counts()
+    assert (counts["total"], counts["made"]) == (2, 2)
+    assert (counts["fetched"], counts["cancelled"]) == (2, 1)
+
+
+def test_responses_in_the_background(model):
+    late = {"text": "a", "kept": {"after_ms": 60000}}
+    soon = {"text": "b", "kept": {"after_ms": 300}}
+    model.script([{"match": "", "in_order": True, "replies": [late, soon]}])
+    ids = []
+    for _ in range(2):
+        begun = respond(model, store=True, background=True)
+        assert begun["status"] == "in_progress" and begun["output"] == []
+        ids.append(begun["id"])
+    first, second = (f"/v1/responses/{id}" for id in ids)
+    assert model.call("GET", first)["status"] == "in_progress"
+    assert model.call("POST", first + "/cancel", {})["status"] == "cancelled"
+    assert model.call("GET", first)["status"] == "cancelled"
+    time.sleep(0.4)
+    done = model.call("GET", second)
+    assert done["status"] == "completed"
+    assert done["output"][0]["content"][0]["text"] == "b"
+
+
 def test_key():
     with PracticeModel(key="sesame") as model:
         with pytest.raises(urllib.error.HTTPError) as refused:

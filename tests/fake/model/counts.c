@@ -49,11 +49,13 @@ size_t counts_add(struct counts *counts, json_t *request)
 
 json_t *counts_json(const struct counts *counts)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:O}", "total",
-                     (json_int_t)counts->total, "different",
-                     (json_int_t)json_object_size(counts->by_hash), "open",
-                     (json_int_t)counts->open, "peak", (json_int_t)counts->peak,
-                     "requests", counts->by_hash);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "total",
+        (json_int_t)counts->total, "made", (json_int_t)counts->made, "fetched",
+        (json_int_t)counts->fetched, "cancelled", (json_int_t)counts->cancelled,
+        "different", (json_int_t)json_object_size(counts->by_hash), "open",
+        (json_int_t)counts->open, "peak", (json_int_t)counts->peak, "requests",
+        counts->by_hash);
 }
 
 json_t *counts_request(const struct counts *counts, long long number)

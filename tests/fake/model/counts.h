@@ -9,7 +9,9 @@ struct counts {
     json_t *by_hash;  /* SHA-256 of the normalised body: number */
     json_t *requests; /* the last bodies, oldest first */
     size_t total;
-    size_t open, peak; /* exchanges that run now, at most ran at once */
+    size_t made;               /* replies: what had to be paid for */
+    size_t fetched, cancelled; /* asked for by their id */
+    size_t open, peak;         /* exchanges that run now, at most ran at once */
 };
 
 void counts_init(struct counts *counts);

@@ -58,11 +58,21 @@ static void on_due(uv_timer_t *timer)
     server_run(server);
 }
 
+/* A body in one piece is gone with its headers; where the connection is cut on
+ * purpose, the reply was made all the same. */
+static bool heard_all(const struct exchange *exchange)
+{
+    const struct plan *plan = &exchange->plan;
+
+    return plan->broken || plan->pieces <= 1 || exchange->piece == plan->pieces;
+}
+
 void exchange_free(struct exchange *exchange)
 {
     if (!exchange)
         return;
     if (exchange->planned) {
+        kept_heard(exchange->kept, heard_all(exchange));
         plan_finish(&exchange->plan);
         exchange->server->counts.open--;
     }
@@ -157,7 +167,7 @@ static json_t *refusal(unsigned status, const char *message)
     return json_pack("{s:i, s:s}", "status", (int)status, "error", message);
 }
 
-static bool is_authorized(const struct exchange *exchange)
+bool exchange_is_authorized(const struct exchange *exchange)
 {
     const char *key = exchange->server->key;
     const struct speech *speech = exchange->speech;
@@ -195,7 +205,7 @@ static json_t *choose_reply(struct exchange *exchange)
     const char *why;
     size_t seen;
 
-    if (!is_authorized(exchange))
+    if (!exchange_is_authorized(exchange))
         return refusal(401, "Incorrect API key provided.");
     exchange->request = json_loadb(exchange->body ? exchange->body : "",
                                    exchange->len, JSON_ALLOW_NUL, NULL);
@@ -213,13 +223,79 @@ static json_t *choose_reply(struct exchange *exchange)
     return scripted ? json_incref(scripted) : practice_reply(exchange->heard);
 }
 
+/* Under an id of its own, unless the script has one for it. */
+static void name_reply(struct exchange *exchange)
+{
+    json_t *own = json_copy(exchange->reply);
+
+    if (!json_object_get(own, "id"))
+        json_object_set_new(
+            own, "id",
+            json_sprintf("resp_practice_%zu", exchange->server->counts.total));
+    json_decref(exchange->reply);
+    exchange->reply = own;
+}
+
+/* As it is when it is over: the plain body of a request that waits for it. */
+static json_t *whole_reply(const struct exchange *exchange)
+{
+    static const char *const ways[] = { "chunk",    "chunk_ms", "cut",
+                                        "stream",   "stamp",    "delay_ms",
+                                        "first_ms", "drop",     "stream_error",
+                                        "done" };
+    json_t *request = json_copy(exchange->request);
+    json_t *reply = json_copy(exchange->reply), *whole;
+    struct plan plan;
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+        json_object_del(reply, ways[i]);
+    json_object_del(request, "stream");
+    json_object_del(request, "background");
+    plan_make(&plan, exchange->speech, reply, request);
+    whole = json_loadb(plan.body, plan.len, JSON_ALLOW_NUL, NULL);
+    plan_finish(&plan);
+    json_decref(request);
+    json_decref(reply);
+    return whole;
+}
+
+static void keep_reply(struct exchange *exchange)
+{
+    const struct plan *plan = &exchange->plan;
+    json_t *rules = json_object_get(exchange->reply, "kept");
+    json_t *after = json_object_get(rules, "after_ms");
+    uint64_t takes_ms =
+        plan->delay_ms + plan->first_ms + plan->chunk_ms * plan->pieces;
+    struct server *server = exchange->server;
+
+    exchange->kept =
+        kept_add(&server->kept,
+                 json_string_value(json_object_get(exchange->reply, "id")),
+                 whole_reply(exchange), rules);
+    if (after)
+        takes_ms = (uint64_t)json_integer_value(after);
+    exchange->kept->background =
+        json_is_true(json_object_get(exchange->request, "background"));
+    exchange->kept->ready_ms = uv_now(server->loop) + takes_ms;
+}
+
 static void make_plan(struct exchange *exchange)
 {
     struct counts *counts = &exchange->server->counts;
+    bool kept, made;
 
     exchange->reply = choose_reply(exchange);
+    made = reply_integer(exchange->reply, "status", 200) == 200 &&
+           !json_object_get(exchange->reply, "error");
+    kept = made && exchange->speech == &speech_responses &&
+           json_is_true(json_object_get(exchange->request, "store"));
+    if (kept)
+        name_reply(exchange);
     plan_make(&exchange->plan, exchange->speech, exchange->reply,
               exchange->request);
+    if (kept)
+        keep_reply(exchange);
+    counts->made += made;
     exchange->planned = true;
     if (++counts->open > counts->peak)
         counts->peak = counts->open;

@@ -21,6 +21,7 @@ struct exchange {
     json_t *heard;   /* and as scripts and rules know it */
     json_t *reply;
     struct plan plan;
+    struct kept *kept; /* its reply, where it is; NULL: it is not */
     bool planned;
     bool delayed; /* the wait before the answer is over, or begun */
     bool paused;  /* the wait before piece number `paused_at` was made */
@@ -35,6 +36,9 @@ struct exchange *exchange_new(struct server *server,
 void exchange_free(struct exchange *exchange);
 
 bool exchange_feed(struct exchange *exchange, const char *data, size_t len);
+
+/* It shows the key, where one is wanted. */
+bool exchange_is_authorized(const struct exchange *exchange);
 
 /* Ends the wait. */
 void exchange_resume(struct exchange *exchange);

@@ -7,10 +7,10 @@
 
 #include "exchange.h"
 
-static enum MHD_Result send_json(struct MHD_Connection *connection,
-                                 unsigned status, json_t *value)
+/* Takes the text. */
+static enum MHD_Result send_text(struct MHD_Connection *connection,
+                                 unsigned status, char *text)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     struct MHD_Response *response = MHD_create_response_from_buffer(
         strlen(text), text, MHD_RESPMEM_MUST_FREE);
     enum MHD_Result queued;
@@ -18,8 +18,16 @@ static enum MHD_Result send_json(struct MHD_Connection *connection,
     MHD_add_response_header(response, "Content-Type", "application/json");
     queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
-    json_decref(value);
     return queued;
+}
+
+static enum MHD_Result send_json(struct MHD_Connection *connection,
+                                 unsigned status, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    json_decref(value);
+    return send_text(connection, status, text);
 }
 
 static enum MHD_Result send_error(struct MHD_Connection *connection,
@@ -89,10 +97,44 @@ static const struct route {
     { "DELETE", "/script", delete_script },
 };
 
+/* GET /v1/responses/ID, POST /v1/responses/ID/cancel */
+static enum MHD_Result handle_kept(struct exchange *exchange,
+                                   const char *method, const char *id)
+{
+    struct server *server = exchange->server;
+    const char *verb = strchr(id, '/');
+    char *own = strndup(id, verb ? (size_t)(verb - id) : strlen(id));
+    uint64_t now_ms = uv_now(server->loop);
+    struct kept_answer answer = { 0 };
+    const char *include = MHD_lookup_connection_value(
+        exchange->connection, MHD_GET_ARGUMENT_KIND, "include[]");
+    bool encrypted =
+        include && strcmp(include, "reasoning.encrypted_content") == 0;
+
+    exchange->speech = &speech_responses;
+    if (!exchange_is_authorized(exchange)) {
+        free(own);
+        return send_error(exchange->connection, 401, "Incorrect API key.");
+    }
+    if (!verb && strcmp(method, "GET") == 0) {
+        server->counts.fetched++;
+        answer = kept_get(&server->kept, own, now_ms, encrypted);
+    } else if (verb && strcmp(verb, "/cancel") == 0 &&
+               strcmp(method, "POST") == 0) {
+        server->counts.cancelled++;
+        answer = kept_cancel(&server->kept, own, now_ms);
+    }
+    free(own);
+    return answer.text
+               ? send_text(exchange->connection, answer.status, answer.text)
+               : send_error(exchange->connection, 405, "no such verb");
+}
+
 static enum MHD_Result handle(struct exchange *exchange, const char *method,
                               const char *path)
 {
     static const char requests[] = "/requests/";
+    static const char responses[] = "/v1/responses/";
 
     exchange->speech = speech_at(path);
     if (exchange->speech && strcmp(method, "POST") == 0)
@@ -101,6 +143,8 @@ static enum MHD_Result handle(struct exchange *exchange, const char *method,
         if (strcmp(method, routes[i].method) == 0 &&
             strcmp(path, routes[i].path) == 0)
             return routes[i].handle(exchange);
+    if (strncmp(path, responses, sizeof(responses) - 1) == 0)
+        return handle_kept(exchange, method, path + sizeof(responses) - 1);
     if (strncmp(path, requests, sizeof(requests) - 1) == 0) {
         long long number = strtoll(path + sizeof(requests) - 1, NULL, 10);
         json_t *body = counts_request(&exchange->server->counts, number);
@@ -222,5 +266,6 @@ void server_close(struct server *server)
         exchange_resume(LIST_FIRST(&server->paused));
     MHD_stop_daemon(server->daemon);
     counts_finish(&server->counts);
+    kept_finish(&server->kept);
     json_decref(server->script);
 }

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "counts.h"
+#include "kept.h"
 
 struct exchange;
 
@@ -21,6 +22,7 @@ struct server {
     bool due; /* libmicrohttpd has something to do */
     LIST_HEAD(paused, exchange) paused;
     struct counts counts;
+    struct kept_list kept;
     json_t *script;  /* NULL: the practice rules only */
     const char *key; /* NULL: every caller is welcome */
 };

@@ -214,10 +214,11 @@ static const char *incomplete_reason(const json_t *reply)
 static json_t *response_json(const struct writer *writer, bool over)
 {
     const char *why = incomplete_reason(writer->reply);
+    const char *id = json_string_value(json_object_get(writer->reply, "id"));
     json_t *response = json_pack(
         "{s:s, s:s, s:i, s:s, s:s, s:n, s:n, s:o, s:b, s:s, s:[], s:O}", "id",
-        "resp_practice", "object", "response", "created_at", 0, "model",
-        writer->model, "status",
+        id ? id : "resp_practice", "object", "response", "created_at", 0,
+        "model", writer->model, "status",
         !over ? "in_progress"
         : why ? "incomplete"
               : "completed",
@@ -385,7 +386,10 @@ static void write_plain(struct writer *writer, const json_t *request)
     json_t *text = json_object_get(reply, "text");
     size_t i;
 
-    (void)request;
+    if (json_is_true(json_object_get(request, "background"))) {
+        write_json(writer, response_json(writer, false));
+        return; /* it is only begun */
+    }
     if (json_object_get(reply, "reasoning"))
         json_array_append_new(writer->output, reasoning_json(writer));
     if (text)
