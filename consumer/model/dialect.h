@@ -26,6 +26,13 @@ struct dialect_lesson {
     unsigned quirk;
 };
 
+/* Whether a reply can be fetched when its stream has broken off. */
+enum keeping {
+    KEEPS_NONE,
+    KEEPS_MADE,   /* one that has come to its end */
+    KEEPS_MAKING, /* it is made on, whoever listens, until it is cancelled */
+};
+
 struct dialect {
     const char *name;       /* in QUERN_MODELS */
     const char *what;       /* "a chat-completions reply" */
@@ -40,6 +47,13 @@ struct dialect {
     /* How many tokens that body allows the reply; 0: it does not say. */
     uint64_t (*max_tokens)(const struct model_endpoint *endpoint,
                            const struct model_request *request);
+
+    /* What becomes of replies to such requests, and where they are, behind the
+     * endpoint's URL, by their id (%s). All may be NULL: nothing is kept. */
+    enum keeping (*keeping)(const struct model_endpoint *endpoint);
+    const char *kept_path;
+    /* What is to be asked for with it: "?...", or "". */
+    const char *(*kept_query)(const struct model_endpoint *endpoint);
 
     /* One event of a stream, or a plain body (event: ""; json: NULL when it is
      * none). False: it does not show that the model still works on it. */

@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "consumer/model/model_body.h"
+#include "consumer/model/model_head.h"
 #include "consumer/model/reply_block.h"
+#include "consumer/model/retrieval.h"
 #include "consumer/model/secret.h"
 
-enum { MAX_ANSWER = 64 << 20, MAX_ERROR_BODY = 16 << 10 };
+enum { MAX_ANSWER = 64 << 20 };
 
 enum state { READY, ASKING, JUDGING, DONE, STATES };
 enum turn { AGAIN, WAIT };
@@ -107,10 +109,19 @@ static void on_call(void *owner, struct view tool)
         call->events.on_call(call->owner, tool);
 }
 
+static void on_id(void *owner, struct view id)
+{
+    struct model_call *call = owner;
+
+    if (!call->freed && call->events.on_kept &&
+        retrieval_knows(call->endpoint, id))
+        call->events.on_kept(call->owner, id);
+}
+
 /* Made when it is needed: thousands of calls wait for their first byte. */
 static struct reply *reply_of(struct model_call *call)
 {
-    struct reply_events events = { on_text, on_reasoning, on_call };
+    struct reply_events events = { on_text, on_reasoning, on_call, on_id };
 
     if (!call->reply) {
         call->reply = reply_new(call->endpoint->dialect, events, call);
@@ -146,7 +157,7 @@ static enum http_verdict on_body(void *owner, unsigned status,
     if (is_success(status))
         return feed_reply(call, bytes);
     buf_add(&call->error_body,
-            view_head(bytes, MAX_ERROR_BODY - call->error_body.len));
+            view_head(bytes, REPLY_MAX_ERROR - call->error_body.len));
     return HTTP_PAYLOAD;
 }
 
@@ -200,29 +211,11 @@ static void on_headers(void *owner, struct http_headers *headers)
     learn_wait(call, call->wait_ms);
 }
 
-/* Gives the line; free() it. NULL: there is no key. */
-static char *key_header(const struct model_endpoint *endpoint)
-{
-    const char *header = endpoint->dialect->key_header;
-    const char *place = strstr(header, "%s");
-    char *line = NULL;
-
-    if (endpoint->key && asprintf(&line, "%.*s%s", (int)(place - header),
-                                  header, endpoint->key) < 0)
-        abort();
-    return line;
-}
-
 static void send_body(struct model_call *call)
 {
     const struct model_endpoint *endpoint = call->endpoint;
-    const struct dialect *dialect = endpoint->dialect;
-    CLEANUP(cleanup_free) char *url = NULL;
-    CLEANUP(cleanup_free) char *key = key_header(endpoint);
-    const char *headers[] = { "Content-Type: application/json",
-                              "Accept: text/event-stream, application/json",
-                              NULL, NULL, NULL };
-    struct http_request request = { .headers = headers,
+    CLEANUP(model_head_finish) struct model_head head;
+    struct http_request request = { .headers = head.lines,
                                     .body = buf_view(&call->body),
                                     .on_sent = on_sent,
                                     .on_headers = on_headers,
@@ -230,14 +223,9 @@ static void send_body(struct model_call *call)
                                     .idle_ms = endpoint->idle_ms,
                                     .total_ms = endpoint->total_ms,
                                     .max_bytes = MAX_ANSWER };
-    size_t count = 2;
 
-    if (asprintf(&url, "%s%s", endpoint->url, dialect->path) < 0)
-        abort();
-    if (dialect->header)
-        headers[count++] = dialect->header;
-    headers[count] = key;
-    request.url = url;
+    model_head_make(&head, endpoint, endpoint->dialect->path);
+    request.url = head.url;
     call->number = rate_sent(&call->endpoint->breaker.rate);
     call->wait_ms = 0;
     call->running = http_start(call->http, &request,
@@ -390,7 +378,7 @@ struct model_call *model_call_new(struct http *http,
     json_incref(request->tools);
     call->events = events;
     call->owner = owner;
-    buf_init(&call->error_body, MAX_ERROR_BODY);
+    buf_init(&call->error_body, REPLY_MAX_ERROR);
     bool made =
         model_body_make(&call->body, call->hash, endpoint, request, err);
     call->request.messages =

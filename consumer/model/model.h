@@ -53,6 +53,11 @@ struct model_events {
     void (*on_reasoning)(void *owner, struct view text);
     void (*on_call)(void *owner, struct view tool);
 
+    /* The endpoint keeps the reply under that id, from now on or from its end
+     * on: see retrieval.h. It may say so again. May be NULL; must leave the
+     * call as it is. */
+    void (*on_kept)(void *owner, struct view id);
+
     /* Something about the endpoint is news, and is kept with it. May be NULL;
      * must leave the call as it is. */
     void (*on_learned)(void *owner);

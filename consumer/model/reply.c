@@ -107,6 +107,12 @@ void reply_add_refusal(struct reply *reply, struct view text)
         set_too_long(reply);
 }
 
+void reply_add_id(struct reply *reply, struct view id)
+{
+    if (id.len > 0 && reply->events.on_id)
+        reply->events.on_id(reply->owner, id);
+}
+
 void reply_open_block(struct reply *reply, json_t *block, json_int_t index)
 {
     json_decref(reply->open.block);
@@ -251,6 +257,11 @@ bool reply_is_over(const struct reply *reply)
     return reply->done || has_fault(reply);
 }
 
+bool reply_is_unfinished(const struct reply *reply)
+{
+    return reply->unfinished;
+}
+
 /* What is left over when the bytes end. */
 static void drain(struct reply *reply)
 {
@@ -286,6 +297,10 @@ static bool judge(struct reply *reply, bool whole, struct err *err)
         *err = reply->fault;
         return false;
     }
+    if (reply->unfinished)
+        return err_set(err, ERR_RETRY, "model_cut",
+                       "the reply is not there yet: the endpoint is still at "
+                       "work on it");
     if (!is_finished(reply) && cut)
         return err_set(err, ERR_RETRY, "model_cut",
                        "the reply ended before its end, after %zu bytes of "

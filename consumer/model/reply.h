@@ -19,6 +19,7 @@
 enum {
     REPLY_MAX_TEXT = 512 << 10,    /* content, reasoning, arguments: each */
     REPLY_MAX_PLAIN = 8 << 20,     /* a plain body */
+    REPLY_MAX_ERROR = 16 << 10,    /* of one that says what is wrong */
     REPLY_MAX_MESSAGE = 960 << 10, /* as JSON: a journal record holds it */
     REPLY_MAX_CALLS = 64,
     REPLY_MAX_DETAILS = 256, /* blocks of reasoning_details */
@@ -51,6 +52,8 @@ struct reply_events {
     /* A tool call has begun: nothing is known of its arguments, and it may
      * still be cut off. */
     void (*on_call)(void *owner, struct view tool);
+    /* The endpoint's own id of it, as it was written. */
+    void (*on_id)(void *owner, struct view id);
 };
 
 struct reply;
@@ -78,6 +81,9 @@ bool reply_is_over(const struct reply *reply);
  * inside a 200 what reply_error_judge() says. */
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
                struct err *err);
+
+/* The endpoint is still at work on it, and said so in a plain body. */
+bool reply_is_unfinished(const struct reply *reply);
 
 /* What endpoints call it when a reply was stopped by its length. */
 bool reply_reason_is_length(struct view finish_reason);

@@ -38,6 +38,7 @@ struct reply {
     bool has_choice;  /* it is a reply of that dialect */
     bool done;        /* the event that ends it */
     bool at_end;      /* the transport has ended; an event may be half */
+    bool unfinished;  /* a plain body says that there is more to come */
     bool by_length;   /* the endpoint stopped it for its length */
     struct err fault; /* the first thing wrong; kind ERR_NONE: nothing */
     struct buf content, reasoning, refusal, finish_reason;
@@ -60,6 +61,9 @@ struct reply {
 void reply_add_text(struct reply *reply, struct view text);
 void reply_add_reasoning(struct reply *reply, struct view text);
 void reply_add_refusal(struct reply *reply, struct view text);
+
+/* What the endpoint calls it. */
+void reply_add_id(struct reply *reply, struct view id);
 
 /* Why it ended; the last one counts. */
 void reply_set_finish(struct reply *reply, struct view reason);

@@ -1,7 +1,9 @@
 /* responses_body.c - what an endpoint of OpenAI Responses is sent: items.
  *
- * Nothing is stored there: the journal has it all. So what the model thought
- * comes encrypted, and goes back where it was. */
+ * Nothing is stored there, unless the operator says so: the journal has it all.
+ * So what the model thought comes encrypted, and goes back where it was. */
+#include <string.h>
+
 #include "consumer/model/dialect_part.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/reply_json.h"
@@ -152,6 +154,8 @@ static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
     return parameter_tokens(endpoint, "max_output_tokens");
 }
 
+static const char ENCRYPTED[] = "reasoning.encrypted_content";
+
 static json_t *write_body(const struct model_endpoint *endpoint,
                           const struct model_request *request)
 {
@@ -167,8 +171,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
         json_object_set_new(body, "store", json_false());
     if (!json_object_get(body, "include") &&
         !endpoint_has(endpoint, QUIRK_NO_ENCRYPTED))
-        json_object_set_new(body, "include",
-                            json_pack("[s]", "reasoning.encrypted_content"));
+        json_object_set_new(body, "include", json_pack("[s]", ENCRYPTED));
     set_tools(body, endpoint, request);
     if (max_tokens > 0)
         json_object_set_new(body, "max_output_tokens",
@@ -176,6 +179,33 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     if (!endpoint_has(endpoint, QUIRK_NO_STREAM))
         json_object_set_new(body, "stream", json_true());
     return body;
+}
+
+/* An operator's choice: "background" goes on without a listener, and is refused
+ * without "store". */
+static enum keeping keeping(const struct model_endpoint *endpoint)
+{
+    const json_t *parameters = endpoint->parameters;
+
+    if (!json_is_true(json_object_get(parameters, "store")))
+        return KEEPS_NONE;
+    return json_is_true(json_object_get(parameters, "background"))
+               ? KEEPS_MAKING
+               : KEEPS_MADE;
+}
+
+/* As it was asked for: without, what it thought could not be sent back. */
+static const char *kept_query(const struct model_endpoint *endpoint)
+{
+    const json_t *include = json_object_get(endpoint->parameters, "include");
+    const json_t *one;
+    bool wanted = !include && !endpoint_has(endpoint, QUIRK_NO_ENCRYPTED);
+    size_t i;
+
+    json_array_foreach(include, i, one)
+        wanted = wanted || (json_is_string(one) &&
+                            strcmp(json_string_value(one), ENCRYPTED) == 0);
+    return wanted ? "?include%5B%5D=reasoning.encrypted_content" : "";
 }
 
 static const struct dialect_lesson lessons[] = {
@@ -195,5 +225,8 @@ const struct dialect dialect_responses = {
     .lessons = lessons,
     .write = write_body,
     .max_tokens = max_tokens_of,
+    .keeping = keeping,
+    .kept_path = "/responses/%s",
+    .kept_query = kept_query,
     .take = responses_take,
 };

@@ -215,6 +215,8 @@ static void take_response(struct reply *reply, const json_t *response)
             settle_item(reply, item, (json_int_t)i);
         }
     take_usage(reply, json_object_get(response, "usage"));
+    if (reply->max_tokens == 0) /* who fetches it does not know */
+        reply->max_tokens = reply_tokens(response, "max_output_tokens");
     reply_set_finish(reply, reason_of(reply, response));
     reply->has_choice = true;
 }
@@ -225,13 +227,23 @@ static void response_over(struct reply *reply, const json_t *json)
     reply->done = true;
 }
 
+/* Whether it is kept under its id, the request has said. */
+static void response_begun(struct reply *reply, const json_t *json)
+{
+    reply_add_id(reply,
+                 reply_json_text(json_object_get(json, "response"), "id"));
+}
+
 /* One that runs in the background is not over. */
 static void take_plain(struct reply *reply, const json_t *json)
 {
     struct view status = reply_json_text(json, "status");
 
-    if (json_is_array(json_object_get(json, "output")) &&
-        !view_is(status, "queued") && !view_is(status, "in_progress"))
+    reply->unfinished =
+        view_is(status, "queued") || view_is(status, "in_progress");
+    if (reply->unfinished)
+        reply_add_id(reply, reply_json_text(json, "id"));
+    else if (json_is_array(json_object_get(json, "output")))
         take_response(reply, json);
 }
 
@@ -249,6 +261,7 @@ bool responses_take(struct reply *reply, struct view event, const json_t *json)
         { "response.refusal.delta", refusal_delta },
         { "response.output_item.added", item_added },
         { "response.output_item.done", item_done },
+        { "response.created", response_begun },
         { "response.completed", response_over },
         { "response.incomplete", response_over },
         { "response.failed", response_over },

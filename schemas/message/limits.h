@@ -20,6 +20,7 @@ enum {
     MAX_TOOLS = 64,               /* per job */
     MAX_METADATA = 32,            /* pairs */
     MAX_NAME_BYTES = 128,         /* queue, tenant, session, model, tool */
+    MAX_REPLY_ID_BYTES = 256,     /* by which an endpoint keeps a reply */
     MAX_FILE_NAME_BYTES = 255,    /* as Linux has it */
     MAX_PATH_BYTES = 4096,        /* in a workspace */
     MAX_CODE_BYTES = 128 << 10,   /* one cell */

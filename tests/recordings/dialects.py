@@ -159,7 +159,9 @@ def items_done(recording):
 def form_of_responses(response):
     items = response.get("output") or []
     if response.get("status") in ("queued", "in_progress"):
-        return NOTHING | {"error": "not a reply of OpenAI Responses"}
+        return NOTHING | {
+            "error": "the reply is not there yet: the endpoint is still at work on it"
+        }
     calls = [
         (i["call_id"], i["name"], parse(i["arguments"]))
         for i in items

@@ -105,7 +105,9 @@ static const struct dialect *dialect = &dialect_chat;
 
 static json_t *read_reply(const struct recording *recording, unsigned split)
 {
-    struct reply_events events = { on_text, on_reasoning, on_call };
+    struct reply_events events = { .on_text = on_text,
+                                   .on_reasoning = on_reasoning,
+                                   .on_call = on_call };
     struct told told = { .calls = json_array() };
     struct model_reply result;
     struct err err = { 0 };

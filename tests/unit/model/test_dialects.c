@@ -274,7 +274,7 @@ static const struct row {
     { "one that was cancelled", R, OVER("cancelled", "", ""),
       "model_unavailable", NULL, false, 0, 0, 0 },
     { "one that goes on in the background", R, RESPONSE("queued", ""),
-      "model_garbage", NULL, false, 0, 0, 0 },
+      "model_cut", NULL, false, 0, 0, 0 },
     { "no end", R, SPEAK("a") ITEM("0", SPOKEN("a")), "model_cut", NULL, false,
       0, 0, 0 },
     { "chat-completions", R, PLAIN("'content':'a'", "'stop'"), "model_garbage",

@@ -511,8 +511,8 @@ static void test_pieces_are_told_as_they_come(void **state)
 
     (void)state;
     buf_init(&seen, 64);
-    reply = reply_new(&dialect_chat, (struct reply_events){ note, note, note },
-                      &seen);
+    reply = reply_new(&dialect_chat,
+                      (struct reply_events){ note, note, note, NULL }, &seen);
     reply_feed(reply, view_of(bytes));
     assert_true(view_is(buf_view(&seen), "hm|a|b|f|g|"));
     reply_free(reply);
