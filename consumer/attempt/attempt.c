@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/attempt/approval.h"
+#include "consumer/attempt/retrieve.h"
 #include "consumer/blob.h"
 #include "consumer/log.h"
 
@@ -43,8 +44,8 @@ static const struct rule {
     [RECALLING] = { "recalling", TO(DECIDING) | STOPS, step_recalling, REDIS_MS,
                     true },
     [DECIDING] = { "deciding",
-                   TO(ASKING) | TO(PREPARING) | TO(GATHERING) | TO(ACTING) |
-                       TO(PARKING) | STOPS,
+                   TO(ASKING) | TO(RETRIEVING) | TO(PREPARING) | TO(GATHERING) |
+                       TO(ACTING) | TO(PARKING) | STOPS,
                    step_deciding, MINUTE_MS, false },
     [SHOWING] = { "showing", TO(ASKING) | TO(ANSWERING) | STOPS, step_showing,
                   REDIS_MS, true },
@@ -52,16 +53,19 @@ static const struct rule {
                  TO(SHOWING) | TO(ANSWERING) | TO(DECIDING) | PAUSES | STOPS,
                  step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering",
-                    TO(SHOWING) | TO(ASKING) | TO(ANSWERED) | TO(REFUSED) |
-                        PAUSES | STOPS,
+                    TO(SHOWING) | TO(ASKING) | TO(RETRIEVING) | TO(ANSWERED) |
+                        TO(REFUSED) | PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
+    [RETRIEVING] = { "retrieving", TO(ASKING) | TO(ANSWERED) | PAUSES | STOPS,
+                     step_retrieving, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
     [REFUSED] = { "refused", TO(ASKING) | TO(PARKING) | STOPS, step_refused,
                   REDIS_MS, true },
     [PAUSING] = { "pausing",
-                  TO(CLAIMING) | TO(ASKING) | TO(ANSWERING) | TO(PREPARING) |
-                      TO(RUNNING) | TO(ACTING) | TO(REFUSED) | STOPS,
+                  TO(CLAIMING) | TO(ASKING) | TO(ANSWERING) | TO(RETRIEVING) |
+                      TO(PREPARING) | TO(RUNNING) | TO(ACTING) | TO(REFUSED) |
+                      STOPS,
                   step_pausing, 0, false },
     [PREPARING] = { "preparing",
                     TO(CALLING) | TO(RUNNING) | TO(OBSERVED) | PAUSES | STOPS,
@@ -207,6 +211,11 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
 void attempt_drop_work(struct attempt *attempt)
 {
     bool cell_runs = attempt->state == RUNNING;
+    /* The others leave it to the next attempt. */
+    bool ends = attempt->stop == STOP_DEADLINE ||
+                attempt->stop == STOP_CANCEL || attempt->stop == STOP_FAULT;
+    if (ends)
+        retrieve_cancel(attempt);
     attempt_drop_call(attempt);
     session_abandon(&attempt->session);
     uses_drop(attempt);
@@ -351,7 +360,7 @@ static enum turn step_deciding(struct attempt *attempt)
                          : PREPARING);
     if (next == NEXT_END)
         return end_decided(attempt);
-    return attempt_go(attempt, ASKING);
+    return attempt_go(attempt, retrieve_finds(attempt) ? RETRIEVING : ASKING);
 }
 
 /* --------------------------------------------------------------- writing */
@@ -487,6 +496,7 @@ void attempt_new(const struct partition *partition,
 static void attempt_free(struct attempt *attempt)
 {
     attempt_drop_call(attempt);
+    retrieve_forget(attempt);
     attempt_drop_pictures(attempt);
     session_finish(&attempt->session);
     arena_finish(&attempt->recollection.arena);
@@ -503,6 +513,7 @@ static void attempt_free(struct attempt *attempt)
     attempt_drop_records(attempt);
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
+    buf_finish(&attempt->sent);
     buf_finish(&attempt->offered);
     buf_finish(&attempt->functions);
     buf_finish(&attempt->code);

@@ -17,6 +17,8 @@
  *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
  *   DECIDING, when a person is to be asked
  *   a model that sees: ASKING, ANSWERING <--> SHOWING
+ *   a reply that its endpoint keeps: DECIDING, ANSWERING -> RETRIEVING ->
+ *   ANSWERED, or ASKING when there is none; <--> PAUSING while it is made
  *   tools other than Python: DECIDING <--> GATHERING, many at once
  *   kind session: DECIDING -> ACTING -> (FORKING ->) RECORDING -> SAVING
  *   any --> SAVING (fault, cancel, deadline)
@@ -45,6 +47,9 @@
 #include "schemas/message/history.h"
 #include "schemas/redis/spend.h"
 
+/* Of a wait for an endpoint: no reason to ask another one. */
+enum { ATTEMPT_BRIEF_MS = 1000 };
+
 enum attempt_state {
     LOADING,
     CLAIMING,
@@ -53,6 +58,7 @@ enum attempt_state {
     SHOWING,
     ASKING,
     ANSWERING,
+    RETRIEVING,
     ANSWERED,
     REFUSED,
     PAUSING,
@@ -82,6 +88,8 @@ enum stop {
     STOP_FAULT, /* attempt->fault */
     STOP_LOST,  /* somebody else has the job: not one write more */
 };
+
+struct retrieving;
 
 /* What was said in the session before this job. */
 struct recollection {
@@ -138,12 +146,14 @@ struct attempt {
     uint64_t bar_ms;
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
     struct shown *shown;      /* pictures of the request that is made */
-    enum attempt_state shown_in;  /* where SHOWING goes back to */
-    bool blind;                   /* the endpoint did not take pictures */
-    bool asks_endpoint;           /* its breaker waits for what comes of it */
-    struct model_failure failure; /* of the call; ERR_NONE: a reply came */
-    struct buf said;              /* its text, for the event */
-    struct ahead ahead;           /* of its end */
+    enum attempt_state shown_in;   /* where SHOWING goes back to */
+    bool blind;                    /* the endpoint did not take pictures */
+    bool asks_endpoint;            /* its breaker waits for what comes of it */
+    struct model_failure failure;  /* of the call; ERR_NONE: a reply came */
+    struct retrieving *retrieving; /* its reply is kept; NULL: not known so */
+    struct buf sent; /* the record that says so, on its way into the journal */
+    struct buf said; /* its text, for the event */
+    struct ahead ahead; /* of its end */
     uint64_t asked_ms;
     uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;
@@ -207,6 +217,16 @@ void attempt_drop_pictures(struct attempt *attempt);
 /* turn.c: the model's side. */
 attempt_step step_asking, step_answering, step_answered, step_refused,
     step_pausing;
+/* Of a reply that came, or could be fetched: composes its record. */
+void attempt_take_reply(struct attempt *attempt,
+                        const struct model_reply *reply);
+/* What an answer says of the endpoint; NULL: it is well. */
+void attempt_tell_endpoint(struct attempt *attempt,
+                           const struct model_failure *failure);
+enum turn attempt_await_endpoint(struct attempt *attempt, uint64_t wait_ms,
+                                 enum attempt_state resume);
+/* attempt->failure is what has come of the request. */
+enum turn attempt_judge_failure(struct attempt *attempt);
 /* tool.c: the executor's side. */
 attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;

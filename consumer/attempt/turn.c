@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "consumer/attempt/attempt.h"
+#include "consumer/attempt/retrieve.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
@@ -10,7 +11,6 @@
 #include "schemas/message/limits.h"
 
 enum { EVENT_TEXT_BYTES = 48 << 10 };
-enum { BRIEF_MS = 1000 }; /* no reason to ask another model */
 
 static uint64_t next_turn(const struct attempt *attempt)
 {
@@ -40,8 +40,8 @@ static void on_call(void *owner, struct view tool)
 }
 
 /* The reply is borrowed: it becomes the journal's record at once. */
-static void compose_reply(struct attempt *attempt,
-                          const struct model_reply *reply)
+void attempt_take_reply(struct attempt *attempt,
+                        const struct model_reply *reply)
 {
     char *message = json_dumps(reply->message, JSON_COMPACT);
     struct record record = {
@@ -62,11 +62,19 @@ static void compose_reply(struct attempt *attempt,
     buf_finish(&attempt->said);
     buf_init(&attempt->said, EVENT_TEXT_BYTES);
     buf_add(&attempt->said, view_head(reply->text, EVENT_TEXT_BYTES));
+    retrieve_forget(attempt);
+}
+
+/* The others need not find out for themselves. */
+static void on_learned(void *owner)
+{
+    struct attempt *attempt = owner;
+    profile_tell(fleet_profile(attempt->consumer->fleet), attempt->endpoint);
 }
 
 /* What it says of the endpoint, not of the request. */
-static void tell_breaker(struct attempt *attempt,
-                         const struct model_failure *failure)
+void attempt_tell_endpoint(struct attempt *attempt,
+                           const struct model_failure *failure)
 {
     struct breaker *breaker = &attempt->endpoint->breaker;
     uint64_t now = attempt_now_ms(attempt);
@@ -80,6 +88,7 @@ static void tell_breaker(struct attempt *attempt,
         breaker_dropped(breaker);
     if (failure != NULL && failure->why.kind == ERR_RETRY)
         breaker_wait(breaker, now, failure->retry_after_ms);
+    on_learned(attempt);
 }
 
 void attempt_drop_call(struct attempt *attempt)
@@ -87,16 +96,15 @@ void attempt_drop_call(struct attempt *attempt)
     ahead_end(attempt);
     model_call_free(attempt->call);
     attempt->call = NULL;
+    retrieve_stop(attempt);
     if (attempt->asks_endpoint)
         breaker_dropped(&attempt->endpoint->breaker);
     attempt->asks_endpoint = false;
 }
 
-/* The others need not find out for themselves. */
-static void on_learned(void *owner)
+static void on_kept(void *owner, struct view id)
 {
-    struct attempt *attempt = owner;
-    profile_tell(fleet_profile(attempt->consumer->fleet), attempt->endpoint);
+    retrieve_keep(owner, id);
 }
 
 static void on_model_done(void *owner, const struct model_reply *reply,
@@ -104,14 +112,13 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 {
     struct attempt *attempt = owner;
     ahead_end(attempt);
-    tell_breaker(attempt, failure);
-    on_learned(attempt);
+    attempt_tell_endpoint(attempt, failure);
     attempt->landed = true;
     attempt->failure = (struct model_failure){ 0 };
     if (failure != NULL)
         attempt->failure = *failure;
     else
-        compose_reply(attempt, reply);
+        attempt_take_reply(attempt, reply);
     attempt_run(attempt);
 }
 
@@ -123,6 +130,7 @@ static bool make_call(struct attempt *attempt, enum ask_kind kind,
     static const struct model_events events = { .on_text = on_text,
                                                 .on_reasoning = on_reasoning,
                                                 .on_call = on_call,
+                                                .on_kept = on_kept,
                                                 .on_learned = on_learned,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);
@@ -174,15 +182,15 @@ static uint64_t find_endpoint(struct attempt *attempt)
     attempt->asks_endpoint = false;
     profile_look(fleet_profile(attempt->consumer->fleet));
     while ((wait = breaker_ask(&attempt->endpoint->breaker, now)) > 0)
-        if (wait <= BRIEF_MS ||
+        if (wait <= ATTEMPT_BRIEF_MS ||
             !fall_back(attempt, "it is left alone after failures"))
             return wait;
     attempt->asks_endpoint = true;
     return 0;
 }
 
-static enum turn wait_for_endpoint(struct attempt *attempt, uint64_t wait_ms,
-                                   enum attempt_state resume)
+enum turn attempt_await_endpoint(struct attempt *attempt, uint64_t wait_ms,
+                                 enum attempt_state resume)
 {
     struct err why;
     err_set(&why, ERR_RETRY, "model_unavailable",
@@ -239,6 +247,7 @@ static enum turn write_intent(struct attempt *attempt)
         .tokens = decided->asked.tokens,
         .hash = view_of(model_call_hash(attempt->call)),
     };
+    retrieve_forget(attempt); /* of another request */
     if (!compose_asking(attempt, &record))
         return AGAIN;
     struct event_data data = { .turn = next_turn(attempt) };
@@ -268,7 +277,7 @@ enum turn step_asking(struct attempt *attempt)
     attempt->begun = true;
     uint64_t wait_ms = find_endpoint(attempt);
     if (wait_ms > 0)
-        return wait_for_endpoint(attempt, wait_ms, ASKING);
+        return attempt_await_endpoint(attempt, wait_ms, ASKING);
     if (attempt_has_to_show(attempt))
         return attempt_show(attempt, ASKING);
     if (make_call(attempt, attempt->squeezing ? ASK_LESS : ASK_NEXT, &err))
@@ -298,6 +307,23 @@ static enum turn squeeze(struct attempt *attempt)
     return ask_anew(attempt, false);
 }
 
+enum turn attempt_judge_failure(struct attempt *attempt)
+{
+    const struct model_failure *failure = &attempt->failure;
+    attempt->blind = attempt->blind || failure->blind;
+    if (failure->anew)
+        return ask_anew(attempt, false);
+    if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
+        return squeeze(attempt);
+    if (attempt_is_spent(attempt, &failure->why) &&
+        failure->why.kind == ERR_RETRY && fall_back(attempt, failure->why.text))
+        return ask_anew(attempt, failure->unknown);
+    /* What may have been carried out is asked for anew: a second intent counts
+     * it, a second turn.started voids the pieces that were heard. */
+    return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
+                         failure->unknown ? ASKING : ANSWERING);
+}
+
 enum turn step_answering(struct attempt *attempt)
 {
     struct err err;
@@ -309,7 +335,7 @@ enum turn step_answering(struct attempt *attempt)
         const struct model_endpoint *before = attempt->endpoint;
         uint64_t wait_ms = find_endpoint(attempt);
         if (wait_ms > 0)
-            return wait_for_endpoint(attempt, wait_ms, ANSWERING);
+            return attempt_await_endpoint(attempt, wait_ms, ANSWERING);
         if (attempt->endpoint != before)
             return ask_anew(attempt, false);
         if (attempt->call == NULL && attempt_has_to_show(attempt))
@@ -328,18 +354,9 @@ enum turn step_answering(struct attempt *attempt)
     const struct model_failure *failure = &attempt->failure;
     if (failure->why.kind == ERR_NONE)
         return attempt_go(attempt, ANSWERED);
-    attempt->blind = attempt->blind || failure->blind;
-    if (failure->anew)
-        return ask_anew(attempt, false);
-    if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
-        return squeeze(attempt);
-    if (attempt_is_spent(attempt, &failure->why) &&
-        failure->why.kind == ERR_RETRY && fall_back(attempt, failure->why.text))
-        return ask_anew(attempt, failure->unknown);
-    /* What may have been carried out is asked for anew: a second intent counts
-     * it, a second turn.started voids the pieces that were heard. */
-    return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
-                         failure->unknown ? ASKING : ANSWERING);
+    if (failure->why.kind == ERR_RETRY && attempt->retrieving != NULL)
+        return attempt_go(attempt, RETRIEVING);
+    return attempt_judge_failure(attempt);
 }
 
 enum turn step_answered(struct attempt *attempt)

@@ -147,6 +147,7 @@ static bool apply_reply(struct conversation *conversation,
         conversation->estimated = conversation->sent;
         conversation->counted = record->usage.input_tokens;
     }
+    conversation->reply_id = VIEW("");
     spending_reply(&conversation->spending, record);
     return true;
 }
@@ -338,6 +339,7 @@ static void apply_intent(struct conversation *conversation,
         apply_limit(conversation, record);
         return;
     }
+    conversation->reply_id = VIEW("");
     if (record->failed) {
         spending_refuse(&conversation->spending);
         apply_count(conversation, record->counted);
@@ -365,6 +367,9 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
         break;
     case RECORD_MODEL_REPLY:
         ok = apply_reply(conversation, &record, err);
+        break;
+    case RECORD_MODEL_SENT:
+        conversation->reply_id = record.reply_id;
         break;
     case RECORD_APPROVAL:
         ok = approval_apply(conversation, &record, err);

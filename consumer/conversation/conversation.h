@@ -82,10 +82,12 @@ struct conversation {
                             it was not */
     struct inner *inner; /* calls that code made, in order */
     size_t inner_count;
-    size_t kept;        /* of what was sent last, see window_cut() */
-    uint64_t sent;      /* tokens of it, estimated */
-    uint64_t estimated; /* those of the last one that the endpoint counted, */
-    uint64_t counted;   /* and as it did; 0: none yet */
+    struct view reply_id; /* under which the endpoint keeps the reply to what
+                             was sent last; empty: not known, or it has come */
+    size_t kept;          /* of what was sent last, see window_cut() */
+    uint64_t sent;        /* tokens of it, estimated */
+    uint64_t estimated;   /* those of the last one that the endpoint counted, */
+    uint64_t counted;     /* and as it did; 0: none yet */
     struct spending spending;
     uint64_t model_ms, tools_ms;
 };

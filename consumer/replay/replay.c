@@ -134,6 +134,7 @@ static bool is_placed(const struct replay *replay, const struct record *record)
     switch ((enum record_kind)record->kind) {
     case RECORD_MODEL_INTENT:
         return next == NEXT_ASK;
+    case RECORD_MODEL_SENT:
     case RECORD_MODEL_REPLY:
         return next == NEXT_ASK && conversation->spending.asked;
     case RECORD_APPROVAL:
@@ -154,7 +155,7 @@ static bool check(struct replay *replay, const struct record *record,
         return replay_check_intent(replay, record, err);
     if (record->kind == RECORD_MODEL_REPLY)
         return check_reply(replay, record);
-    if (record->kind == RECORD_APPROVAL)
+    if (record->kind == RECORD_APPROVAL || record->kind == RECORD_MODEL_SENT)
         return true;
     if (record->number > 0)
         return check_inner(replay, record);

@@ -6,8 +6,8 @@
 #include "schemas/message/table.h"
 
 const char *const record_kind_names[] = {
-    "model_intent", "model_reply", "tool_intent",
-    "tool_result",  "approval",    NULL,
+    "model_intent", "model_reply", "tool_intent", "tool_result",
+    "approval",     "model_sent",  NULL,
 };
 
 const char *const verdict_names[] = {
@@ -29,6 +29,8 @@ static const struct field record_fields[] = {
     STRUCT(record, usage, 0, usage, "model_reply"),
     TEXT(record, model, FIELD_RAW, MAX_NAME_BYTES,
          "model_*: name of the endpoint"),
+    TEXT(record, reply_id, FIELD_RAW, MAX_REPLY_ID_BYTES,
+         "model_sent: by which the endpoint keeps the reply"),
     UINT(record, reserved, 0, MAX_NUMBER,
          "model_intent: tokens that it may take, with its reply"),
     UINT(record, cost, 0, MAX_NUMBER,

@@ -6,6 +6,8 @@
  *   model_intent  the request with that hash is about to be sent; failed: it
  *                 was refused, what has to be paid begins with the next one;
  *                 failed, with a last: that limit allows no request any more
+ *   model_sent    it was taken, and its reply is kept at the endpoint: it can
+ *                 be fetched by that id
  *   model_reply   its reply, whole
  *   tool_intent   that call is about to be run
  *   tool_result   what the model is shown of it, and what it left
@@ -14,9 +16,10 @@
  *
  * Between the two of a call stand those of the calls that its code makes.
  *
- * An intent without its result is an unknown outcome: a model call is sent
- * again and counted (usage.repeated_calls), a cell is asked for by call id at
- * the executor, which still has it, or is run again in a fresh session. */
+ * An intent without its result is an unknown outcome: the reply to a model call
+ * is fetched if it was kept, else the call is sent again and counted
+ * (usage.repeated_calls); a cell is asked for by call id at the executor, which
+ * still has it, or is run again in a fresh session. */
 #ifndef SCHEMAS_MESSAGE_JOURNAL_H
 #define SCHEMAS_MESSAGE_JOURNAL_H
 
@@ -28,6 +31,7 @@ enum record_kind {
     RECORD_TOOL_INTENT,
     RECORD_TOOL_RESULT,
     RECORD_APPROVAL,
+    RECORD_MODEL_SENT,
 };
 extern const char *const record_kind_names[];
 
@@ -58,6 +62,7 @@ struct record {
     struct view finish_reason;
     struct usage usage;      /* model_reply */
     struct view model;       /* model_*: name of the endpoint */
+    struct view reply_id;    /* model_sent: the endpoint's own */
     uint64_t reserved;       /* model_intent: tokens that it may take, request
                                 and reply, as the endpoint counts */
     uint64_t cost;           /* model_intent: micro-dollars, of the same */

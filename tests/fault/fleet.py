@@ -33,6 +33,12 @@ from web import Web
 LEASE_MS = 1000
 SECRET = "sk-nobody-may-read-this"
 STUCK_S = 60
+# An endpoint beside the default one, which keeps its replies.
+KEPT = {
+    "dialect": "responses",
+    "model": "practice",
+    "parameters": {"store": True, "background": True},
+}
 SLOW_S = 120  # what a machine with much else to do may take
 
 
@@ -47,13 +53,12 @@ class Fleet(Stack):
         super().__init__(executor=False, server=server, **settings)
         if library is not None:
             self.db.function_load(library, replace=True)
-        tools = os.path.join(self.folder, "tools.json")
         self.web = Web()
         self.web.__enter__()
         NOTE["note"]["url"] = f"{self.web.url}/note"
-        with open(tools, "w", encoding="utf-8") as file:
-            json.dump(NOTE, file)
-        self.settings["tools"] = tools
+        self.settings["tools"] = self.write("tools", NOTE)
+        kept = {"url": self.model.url, "key": SECRET, **KEPT}
+        self.settings["models"] = self.write("models", {"kept": kept})
         self.start_bare()
         self.follower = Follower(history, self.redis.client)
         self.follower.start()
@@ -64,6 +69,13 @@ class Fleet(Stack):
         self.follower.stop()
         self.web.__exit__()
         super().__exit__(kind, *rest)
+
+    def write(self, name, value):
+        """A file of the consumers' settings."""
+        path = os.path.join(self.folder, f"{name}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        return path
 
     def fault(self, kind):
         self.faults += 1

@@ -398,9 +398,23 @@ def runs_of(job):
             yield event["at"], -1
 
 
+def is_asked_past_a_kept_reply(job):
+    """Though its id is in the journal, the request is made again."""
+    kept = False
+    for record in job.journal():
+        if record.get("kind") == "model_intent" and kept:
+            return True
+        kept = record.get("kind") == "model_sent"
+    return False
+
+
 def done_once(seen, state, _):
     """No tool is called twice for one call; no reply is paid for twice that was
-    there, and what was asked again is told, unless it was refused."""
+    there, or that its endpoint has kept; and what was asked again is told, unless it
+    was refused."""
+    for id, job in state.jobs.items():
+        if is_asked_past_a_kept_reply(job):
+            yield f"the model was asked again by {id}, though it had kept its reply"
     for line in seen.of["called"]:
         if line["times"] > 1:
             yield f"a tool was called {line['times']} times for {line['token']}"

@@ -2,7 +2,7 @@
 
 The model counts its requests, a tool its calls: by the model itself, by code of a
 cell, in tools mode and in CodeAct mode; without people and with somebody who
-approves each call. What is in the journal is not done again; of the one thing
+approves each call; of an endpoint that keeps its replies, too. What is in the journal is not done again; of the one thing
 whose outcome nobody knows, the result tells.
 """
 
@@ -53,6 +53,11 @@ def talk_with_tools(world):
     world.submit({"prompt": f"tools of {world.number}."})
 
 
+def talk_to_one_that_keeps(world):
+    """Where the id of a reply is in the journal, it is not paid for twice."""
+    world.submit({"prompt": f"tools of {world.number}.", "model": "kept"})
+
+
 def act_with_code(world):
     world.submit({"prompt": f"codeact of {world.number}.", "mode": "codeact"})
 
@@ -81,6 +86,7 @@ def be_asked_about_code(world):
 SCENARIOS = [
     Scenario(talk_with_tools),
     Scenario(act_with_code),
+    Scenario(talk_to_one_that_keeps),
     Scenario(be_asked_about_tools),
     Scenario(be_asked_about_code),
 ]

@@ -27,6 +27,7 @@ class Job:
     facts: dict = field(default_factory=dict)
     result: bytes | None = None
     events: list = field(default_factory=list)  # (entry, bytes)
+    records: list = field(default_factory=list)  # of its journal, bytes
     kinds: set = field(default_factory=set)  # the keys that it has
 
     @property
@@ -45,6 +46,11 @@ class Job:
     def told(self):
         """Its events, decoded."""
         return [msgpack.unpackb(event) for _, event in self.events]
+
+    def journal(self):
+        """Its records, decoded: those that consumers have written."""
+        written = [record for record in self.records if record[:1] >= b"\x80"]
+        return [msgpack.unpackb(record) for record in written]
 
     def starts(self):
         """When, by Redis's clock."""
@@ -109,6 +115,10 @@ def read_jobs(client, state, found):
         job.result = result
     for (_, job), rows in ask(client, of["events"], lambda p, i: p.xrange(i[0])):
         job.events = [(entry.decode(), row.get(b"event", b"")) for entry, row in rows]
+    for (_, job), rows in ask(
+        client, of["journal"], lambda p, i: p.lrange(i[0], 0, -1)
+    ):
+        job.records = rows
 
 
 def read_stream(client, key):

@@ -443,6 +443,12 @@ def a_reply_twice(tale):
     tale.say("asked", total=6, different=5)
 
 
+def a_kept_reply_twice(tale):
+    kinds = ("model_intent", "model_sent", "model_intent", "model_reply")
+    job = next(iter(tale.state.jobs.values()))
+    job.records = [msgpack.packb({"v": 1, "kind": kind}) for kind in kinds]
+
+
 def for_ever(tale):
     tale.state.ttl_ms[f"{ROOT}result:plain"] = -1
 
@@ -502,6 +508,7 @@ WRONG = [
     (too_soon, "in_time"),
     (a_tool_twice, "done_once"),
     (a_reply_twice, "done_once"),
+    (a_kept_reply_twice, "done_once"),
     (for_ever, "frugal"),
     (a_secret, "frugal"),
     (growth, "frugal"),

@@ -13,7 +13,7 @@ import pytest
 from command import Command
 from recording import NOWHERE, PACK, lines_of, outcome_of, written
 from servers import binary, wait_until
-from stack import Stack, call_of, job_id
+from stack import ROOT, Stack, call_of, job_id
 from web import Web
 
 PARAMETERS = {
@@ -282,6 +282,11 @@ def stack(folder):
             "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
             "claude": {**model, "dialect": "anthropic"},
             "o": {**model, "dialect": "responses"},
+            "kept": {
+                **model,
+                "dialect": "responses",
+                "parameters": {"store": True, "background": True},
+            },
             "signed": {**model, "parameters": {"api_key": "sk-secret"}},
         }
         (folder / "models.json").write_text(json.dumps(models))
@@ -740,6 +745,35 @@ def test_a_job_that_was_taken_over(stack, quern, folder):
     assert outcome["equal"] and outcome["requests"] == 3
     if os.environ.get("QUERN_UPDATE"):
         shutil.copy(folder / "taken-over.jsonl", PACK)
+
+
+def test_a_reply_that_was_fetched(stack, quern, folder):
+    """kill -9 while the model speaks, to an endpoint that keeps what it says; and a
+    stream that is cut off, of which there is nothing."""
+    slow = {**acts("6 * 7"), "reasoning": "Six times seven.", "chunk_ms": 200}
+    gone = {"text": "It is 42.", "cut": 700, "kept": {"status": 404}}
+    replies = [slow, gone, {"text": "42"}]
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
+    id = stack.submit(prompt="fetched", model="kept", retry={"max_attempts": 2})
+    stack.wait_event(id, "reasoning.delta")
+    key = f"{ROOT}journal:{id}"
+    wait_until(lambda: stack.db.llen(key) == 2, 20, "its id is known")
+    stack.consumers[-1].kill()
+    stack.consumer()
+    result = stack.result(id)
+    assert result["answer"] == "42" and result["usage"]["repeated_calls"] == 1
+    thought = [i for i in stack.model.request()["input"] if i.get("summary")]
+    assert thought[0]["encrypted_content"], "it goes back as it was"
+    path = folder / "fetched.jsonl"
+    [outcome] = quern.json("replay", id, "--save", path)
+    assert outcome["equal"] and outcome["requests"] == 3
+    kinds = [line["record"]["kind"] for line in lines_of(path)[2:-1]]
+    assert kinds == [
+        *("model_intent", "model_sent", "model_reply", "tool_intent", "tool_result"),
+        *("model_intent", "model_sent", "model_intent", "model_sent", "model_reply"),
+    ]
+    if os.environ.get("QUERN_UPDATE"):
+        shutil.copy(path, PACK)
 
 
 def test_a_job_that_runs(stack, quern):

@@ -83,6 +83,7 @@ RECORDS = {
     "b": pack(kind="model_intent", turn=1, **{**ASKS, "model": "b"}),
     "f": pack(kind="model_intent", turn=1, failed=True),
     "l": pack(kind="model_intent", turn=1, failed=True, last="token_limit"),
+    "s": pack(kind="model_sent", turn=1, model="a", reply_id="resp_1"),
     "r": pack(kind="model_reply", turn=1, model="a", usage=TOOK),
     "n": pack(kind="model_reply", turn=1, usage=TOOK),
     "t": pack(kind="tool_result", turn=1, usage=TOOK),
@@ -106,6 +107,9 @@ JOURNALS = {
     "il": both(**ASKED),
     "ifir": both(**TOOK),
     "iri": both(**{**TOOK, "uncounted_tokens": 5000, "cost": 970}),
+    "is": both(**ASKED),
+    "isr": both(**TOOK),
+    "isf": None,
     "iir": {
         **both(**{**TOOK, "uncounted_tokens": 5000, "cost": 970}),
         "repeated_calls": 1,

@@ -52,13 +52,16 @@ do
         return true
     end
 
-    -- An intent that failed was refused; or, with last, never sent.
+    -- An intent that failed was refused; or, with last, never sent. Where its
+    -- reply can be had (model_sent) says nothing of what it took.
     local function take(all, record)
         if record.kind == "model_reply" then
             all.asked = nil
             if type(record.usage) == "table" then
                 add(all, record.model, record.usage)
             end
+        elseif record.kind ~= "model_intent" then
+            return
         elseif not record.failed then
             if count_asked(all) then all.repeated = all.repeated + 1 end
             all.asked = record

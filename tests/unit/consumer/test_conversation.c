@@ -151,6 +151,37 @@ static void test_a_second_intent_is_counted(void **state)
     conversation_finish(&all);
 }
 
+static void is_sent(struct conversation *all, const char *id)
+{
+    apply(all, &(struct record){ .kind = RECORD_MODEL_SENT,
+                                 .turn = all->turn + 1,
+                                 .reply_id = view_of(id) });
+}
+
+/* Until it has come, or is asked for anew. */
+static void test_a_reply_is_known_by_its_id(void **state)
+{
+    (void)state;
+    struct conversation all = begin(&question);
+    asks(&all);
+    is_sent(&all, "resp_1");
+    assert_true(view_is(all.reply_id, "resp_1"));
+    assert_int_equal(conversation_next(&all), NEXT_ASK);
+    asks(&all);
+    assert_int_equal(all.reply_id.len, 0);
+    is_sent(&all, "resp_2");
+    apply(&all, &(struct record){
+                    .kind = RECORD_MODEL_INTENT, .turn = 1, .failed = true });
+    assert_int_equal(all.reply_id.len, 0);
+    asks(&all);
+    is_sent(&all, "resp_3");
+    answers(&all, TEXT("Two."));
+    assert_int_equal(all.reply_id.len, 0);
+    assert_int_equal(all.spending.usage.repeated_calls, 1);
+    assert_int_equal(all.spending.usage.model_calls, 1);
+    conversation_finish(&all);
+}
+
 static void test_a_cut_call_is_told(void **state)
 {
     (void)state;
@@ -491,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_ids_are_made_unique),
         cmocka_unit_test(test_arguments_in_the_history),
         cmocka_unit_test(test_a_second_intent_is_counted),
+        cmocka_unit_test(test_a_reply_is_known_by_its_id),
         cmocka_unit_test(test_a_cut_call_is_told),
         cmocka_unit_test(test_a_cut_answer_is_known),
         cmocka_unit_test(test_what_is_to_be_run_again),
