@@ -43,6 +43,7 @@
 #include "consumer/consumer.h"
 #include "consumer/conversation/decide.h"
 #include "consumer/queue/partition.h"
+#include "consumer/queue/profile.h"
 #include "consumer/session/session.h"
 #include "schemas/message/history.h"
 #include "schemas/redis/spend.h"
@@ -146,8 +147,9 @@ struct attempt {
     uint64_t bar_ms;
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
     struct shown *shown;      /* pictures of the request that is made */
-    enum attempt_state shown_in;   /* where SHOWING goes back to */
-    bool blind;                    /* the endpoint did not take pictures */
+    enum attempt_state shown_in; /* where SHOWING goes back to */
+    bool blind;                  /* the endpoint did not take pictures */
+    bool twice; /* the one before may have been answered, and charged, too */
     bool asks_endpoint;            /* its breaker waits for what comes of it */
     struct model_failure failure;  /* of the call; ERR_NONE: a reply came */
     struct retrieving *retrieving; /* its reply is kept; NULL: not known so */
@@ -220,9 +222,11 @@ attempt_step step_asking, step_answering, step_answered, step_refused,
 /* Of a reply that came, or could be fetched: composes its record. */
 void attempt_take_reply(struct attempt *attempt,
                         const struct model_reply *reply);
-/* What an answer says of the endpoint; NULL: it is well. */
+/* What an answer says of the endpoint; failure: NULL, it is well. */
 void attempt_tell_endpoint(struct attempt *attempt,
                            const struct model_failure *failure);
+/* For the fleet. */
+void attempt_count(struct attempt *attempt, enum profile_count what);
 enum turn attempt_await_endpoint(struct attempt *attempt, uint64_t wait_ms,
                                  enum attempt_state resume);
 /* attempt->failure is what has come of the request. */

@@ -178,6 +178,17 @@ static void on_reasoning(void *owner, struct view text)
     tell(owner, "reasoning.delta", text);
 }
 
+/* That it has kept something does not say that it can make anything now. */
+static void tell_endpoint(struct attempt *attempt, enum retrieved what,
+                          const struct model_failure *failure)
+{
+    if (what == RETRIEVED_AWAY)
+        attempt_tell_endpoint(attempt, failure);
+    else
+        breaker_dropped(&attempt->endpoint->breaker);
+    attempt->asks_endpoint = false;
+}
+
 /* With the endpoint that has answered: as who has fallen back to it does. */
 static void stay(struct attempt *attempt)
 {
@@ -194,7 +205,7 @@ static void on_done(void *owner, enum retrieved what,
     retrieving->what = what;
     if (failure != NULL)
         retrieving->failure = *failure;
-    attempt_tell_endpoint(attempt, what == RETRIEVED_AWAY ? failure : NULL);
+    tell_endpoint(attempt, what, failure);
     log_line("model.retrieved", "{s:s, s:s, s:s, s:s}", "job", attempt->id,
              "model", attempt->endpoint->name, "reply",
              reply != NULL ? "fetched" : failure->why.code, "why",
@@ -202,6 +213,7 @@ static void on_done(void *owner, enum retrieved what,
     attempt->landed = true;
     if (reply != NULL) {
         stay(attempt);
+        attempt_count(attempt, COUNT_RECOVERED);
         attempt_take_reply(attempt, reply); /* and it is forgotten */
     }
     attempt_run(attempt);

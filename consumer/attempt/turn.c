@@ -65,6 +65,12 @@ void attempt_take_reply(struct attempt *attempt,
     retrieve_forget(attempt);
 }
 
+void attempt_count(struct attempt *attempt, enum profile_count what)
+{
+    profile_count(fleet_profile(attempt->consumer->fleet), attempt->endpoint,
+                  what);
+}
+
 /* The others need not find out for themselves. */
 static void on_learned(void *owner)
 {
@@ -248,6 +254,7 @@ static enum turn write_intent(struct attempt *attempt)
         .hash = view_of(model_call_hash(attempt->call)),
     };
     retrieve_forget(attempt); /* of another request */
+    attempt->twice = attempt->conversation.spending.asked;
     if (!compose_asking(attempt, &record))
         return AGAIN;
     struct event_data data = { .turn = next_turn(attempt) };
@@ -264,6 +271,8 @@ static enum turn asked(struct attempt *attempt)
     if (attempt->barred)
         return spend_wait(attempt);
     attempt->squeezing = false;
+    if (attempt->twice)
+        attempt_count(attempt, COUNT_PAID_TWICE);
     return attempt_go(attempt, ANSWERING);
 }
 
@@ -344,6 +353,7 @@ enum turn step_answering(struct attempt *attempt)
             return attempt_fail(attempt, &err);
         attempt_drop_pictures(attempt);
         attempt->asked_ms = attempt_now_ms(attempt);
+        attempt_count(attempt, COUNT_CALLS);
         model_call_start(attempt->call);
         return WAIT;
     }

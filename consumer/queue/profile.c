@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
 #include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
 #include "consumer/log.h"
@@ -101,7 +100,7 @@ void profile_ready(struct profile *profile)
 
 /* ---------------------------------------------------------------- telling */
 
-static void on_told(void *owner, const redisReply *reply, const struct err *why)
+void profile_told(void *owner, const redisReply *reply, const struct err *why)
 {
     (void)why;
     profile_refuses(owner, reply);
@@ -109,10 +108,10 @@ static void on_told(void *owner, const redisReply *reply, const struct err *why)
 
 static void tell(struct profile *profile, const struct command *command)
 {
-    link_send(profile->link, command, PROFILE_ANSWER_MS, on_told, profile);
+    link_send(profile->link, command, PROFILE_ANSWER_MS, profile_told, profile);
 }
 
-static void expire(struct profile *profile, const struct key *key, uint64_t ms)
+void profile_expire(struct profile *profile, const struct key *key, uint64_t ms)
 {
     struct command command;
     command_init(&command, "PEXPIRE");
@@ -134,7 +133,7 @@ static void tell_fact(struct profile *profile, const char *id, size_t fact,
     command_add_uint(&command, value);
     tell(profile, &command);
     command_finish(&command);
-    expire(profile, &profile->facts, PROFILE_DAY_MS);
+    profile_expire(profile, &profile->facts, PROFILE_DAY_MS);
 }
 
 static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
@@ -155,7 +154,8 @@ static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
     command_add_uint(&command, now);
     tell(profile, &command);
     command_finish(&command);
-    expire(profile, &profile->waits, PROFILE_LONGEST_MS + PROFILE_DAY_MS);
+    profile_expire(profile, &profile->waits,
+                   PROFILE_LONGEST_MS + PROFILE_DAY_MS);
 }
 
 void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
@@ -197,8 +197,10 @@ struct profile *profile_new(struct consumer *consumer, struct link *link)
         .link = link,
         .facts = names_of_fleet(&consumer->names, "endpoints"),
         .waits = names_of_fleet(&consumer->names, "waits"),
+        .counts = names_of_fleet(&consumer->names, "counts"),
     };
     profile->alarm = alarm_new(consumer->loop, on_alarm, profile);
+    profile->counting = alarm_new(consumer->loop, profile_tell_counts, profile);
     return profile;
 }
 
@@ -207,5 +209,6 @@ void profile_free(struct profile *profile)
     if (profile == NULL)
         return;
     alarm_free(profile->alarm);
+    alarm_free(profile->counting);
     free(profile);
 }

@@ -1,8 +1,9 @@
-/* profile.h - what the fleet has learned of its endpoints.
+/* profile.h - what the fleet has learned of its endpoints, and asked of them.
  *
  *   a consumer is refused a parameter, told a window --> hash   endpoints
  *   it is told to wait, or nothing is left           --> set    waits
  *   all others, when they are about to ask           <-- both
+ *   what is asked, for operators                     --> hash   counts
  *
  * In the hash a fact is a field, "NAME#0123456789abcdef no_stream": "1"; with
  * "window" the value is tokens. In the sorted set endpoints stand by when they
@@ -15,7 +16,12 @@
  * that both are there at about the same time, and the request waits AWAIT_MS
  * for it at the most. While Redis is away each consumer knows what it knows,
  * and tells when Redis is back. Facts are forgotten a day after the last one
- * was learned: an endpoint may have been mended. */
+ * was learned: an endpoint may have been mended.
+ *
+ * Counts are fields as facts are, "NAME#0123456789abcdef paid_twice", summed up
+ * here and told once a second at most. What was counted while Redis was away is
+ * told later; what is on its way when it goes is lost, and so is the last
+ * second of a consumer. They are forgotten a month after the last request. */
 #ifndef CONSUMER_PROFILE_H
 #define CONSUMER_PROFILE_H
 
@@ -25,6 +31,13 @@
 struct profile;
 
 enum { PROFILE_AWAIT_MS = 200 };
+
+enum profile_count {
+    COUNT_CALLS,      /* requests */
+    COUNT_PAID_TWICE, /* made again, though the one before may be charged for */
+    COUNT_RECOVERED,  /* replies that were fetched, and so not */
+    PROFILE_COUNTS,
+};
 
 /* Both must outlive it. */
 struct profile *profile_new(struct consumer *consumer, struct link *link);
@@ -40,5 +53,9 @@ void profile_look(struct profile *profile);
 bool profile_is_awaited(const struct profile *profile);
 /* Something of that one may be news. */
 void profile_tell(struct profile *profile, struct model_endpoint *endpoint);
+/* One more. */
+void profile_count(struct profile *profile,
+                   const struct model_endpoint *endpoint,
+                   enum profile_count what);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
 #include "consumer/log.h"
 
 enum { MOST_WAITS = 256 }; /* that are read; the latest */

@@ -1,7 +1,9 @@
-/* profile_look.h - how what the fleet has learned is read; for profile.c. */
+/* profile_look.h - what the files of a profile share: how what the fleet has
+ * learned is read, and what it has asked is counted. */
 #ifndef CONSUMER_PROFILE_LOOK_H
 #define CONSUMER_PROFILE_LOOK_H
 
+#include "consumer/alarm.h"
 #include "consumer/queue/profile.h"
 
 enum {
@@ -17,17 +19,26 @@ enum {
     PROFILE_MOST_WINDOW = 100000000, /* as in QUERN_MODELS */
 };
 
+/* What was counted of an endpoint, and is not told yet. */
+struct tally {
+    char id[PROFILE_ID_BYTES + 1];
+    uint64_t counts[PROFILE_COUNTS];
+};
+
 struct profile {
     struct consumer *consumer;
     struct link *link;
     struct alarm *alarm; /* the end of what a request waits for it */
-    struct key facts, waits;
+    struct key facts, waits, counts;
     uint64_t looked_ms; /* by the loop's clock */
     bool looking;
     int64_t ahead_ms; /* Redis's clock is, of the loop's */
     bool knows_clock;
     bool odd;     /* something there is no fact: said */
     bool refused; /* Redis does not want it: said */
+    struct tally tallies[MAX_ENDPOINTS];
+    size_t tally_count;
+    struct alarm *counting; /* when they are told */
 };
 
 uint64_t profile_now_ms(const struct profile *profile);
@@ -42,5 +53,13 @@ bool profile_refuses(struct profile *profile, const redisReply *reply);
 void profile_read(struct profile *profile);
 /* Attempts that wait for that. */
 void profile_go_on(struct profile *profile);
+
+/* Keeps that key for so long. */
+void profile_expire(struct profile *profile, const struct key *key,
+                    uint64_t ms);
+/* The answer to what was told. */
+link_done profile_told;
+/* profile_count.c: the alarm, counting. */
+alarm_ring profile_tell_counts;
 
 #endif

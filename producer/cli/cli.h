@@ -75,6 +75,7 @@ int verb_dead_ls(struct app *app);
 int verb_dead_show(struct app *app);
 int verb_dead_requeue(struct app *app);
 int verb_dead_rm(struct app *app);
+int verb_endpoint_ls(struct app *app);
 int verb_worker_ls(struct app *app);
 int verb_worker_drain(struct app *app);
 int verb_worker_resume(struct app *app);

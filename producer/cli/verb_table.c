@@ -280,6 +280,17 @@ const struct verb verbs[] = {
       .about = "have it stay after all",
       .details = "",
       .run = verb_worker_resume },
+    { .name = "endpoint ls",
+      .about = "list the models' endpoints: what was asked, and learned",
+      .details =
+          "CALLS: requests, of about a month. PAID TWICE: of them again, as "
+          "nobody knows\n"
+          "whether the one before was answered and charged. RECOVERED: "
+          "replies that the\n"
+          "endpoint had kept, and that were fetched instead. WINDOW, LEARNED: "
+          "what it has\n"
+          "refused. WAITS: for so long it wants to be left alone.\n",
+      .run = verb_endpoint_ls },
     { .name = "schedule ls",
       .about = "list what is submitted by the clock, the next first",
       .details = "NEXT is what the clock shows in its ZONE.\n",

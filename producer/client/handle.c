@@ -493,23 +493,33 @@ static bool read_partitions(const redisReply *reply, unsigned int *count,
     return true;
 }
 
-/* The key has a slot of its own. */
-static bool ask_partitions(struct quern *quern, unsigned int *count,
-                           struct err *err)
+/* These keys have a slot of their own. */
+redisReply *handle_call_fleet(struct quern *quern,
+                              const struct command *command, struct err *err)
 {
     struct fleet *fleet = quern->fleet;
     struct key key = names_fleet(&fleet->names);
     struct conn *conn =
         conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
+    redisReply *reply =
+        call(quern, conn, &(struct call){ .command = command }, err);
+
+    conn_free(conn);
+    return reply;
+}
+
+static bool ask_partitions(struct quern *quern, unsigned int *count,
+                           struct err *err)
+{
+    struct key key = names_fleet(&quern->fleet->names);
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     command_init(&command, "HGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    reply = call(quern, conn, &(struct call){ .command = &command }, err);
+    reply = handle_call_fleet(quern, &command, err);
     command_finish(&command);
-    conn_free(conn);
     return reply && read_partitions(reply, count, err);
 }
 

@@ -58,6 +58,9 @@ bool handle_partitions(struct quern *quern, unsigned int *count,
  * library when the server lacks it. */
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err);
+/* The same, to where what all of the fleet share is. */
+redisReply *handle_call_fleet(struct quern *quern,
+                              const struct command *command, struct err *err);
 /* The same, to where that job is. */
 redisReply *handle_call_job(struct quern *quern, struct view id,
                             const struct command *command, struct err *err);

@@ -1,5 +1,5 @@
 /* quern_operate.h - what the operators of a fleet ask and do: queues, the dead,
- * workers, schedules. The quern command is made of these calls.
+ * workers, endpoints, schedules. The quern command is made of these calls.
  *
  * As in quern.h: false and *error when it failed, and what failed with
  * QUERN_RETRY may be done again. Nothing here walks over all jobs: what is
@@ -158,6 +158,31 @@ QUERN_API bool quern_workers(struct quern *quern, struct quern_workers *workers,
  * with drain false, to go on. Error: unknown_worker. */
 QUERN_API bool quern_drain(struct quern *quern, const char *worker, bool drain,
                            struct quern_error *error);
+
+/* --- endpoints ---------------------------------------------------------- */
+
+/* Of a model: what the consumers of the fleet have learned and counted. */
+struct quern_endpoint {
+    char name[QUERN_NAME]; /* in QUERN_MODELS, at most 64 bytes */
+    char id[QUERN_NAME];   /* two of that name differ in it */
+    uint64_t calls;        /* requests, */
+    uint64_t paid_twice;   /* of them again, with the one before charged, too,
+                              maybe */
+    uint64_t recovered;    /* replies that were fetched instead */
+    uint64_t window;       /* tokens, as it has said; 0: it has not */
+    uint64_t wait_ms;      /* it wants to be left alone; 0: it does not */
+    char learned[256];     /* what it does not take, a word each */
+};
+struct quern_endpoints {
+    struct quern_endpoint *items; /* by name */
+    size_t count;
+};
+
+/* Counts are those of about a month, and told as well as may be: a consumer
+ * that is killed takes those of its last second with it. */
+QUERN_API bool quern_endpoints(struct quern *quern,
+                               struct quern_endpoints *endpoints,
+                               struct quern_error *error);
 
 /* --- schedules ---------------------------------------------------------- */
 

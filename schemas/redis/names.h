@@ -61,6 +61,10 @@
  *                                      models (consumer/queue/profile.h)
  *   <prefix>{<prefix>fleet}:waits      sorted set: endpoints that want to be
  *                                      left alone, by until when
+ *   <prefix>{<prefix>fleet}:counts     hash: requests to endpoints
+ *
+ * A field of the two hashes is "NAME#0123456789abcdef WORD": an endpoint, and a
+ * fact or count; a member of the set is what is before the space.
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -98,7 +102,7 @@ unsigned int names_slot(const struct names *names, unsigned int partition);
 
 #define NAMES_FLEET_PARTITIONS "partitions"
 struct key names_fleet(const struct names *names);
-/* "endpoints", "waits": beside it. */
+/* "endpoints", "waits", "counts": beside it. */
 struct key names_of_fleet(const struct names *names, const char *what);
 
 struct key names_root(const struct names *names, unsigned int partition);

@@ -202,6 +202,9 @@ def consume(me, admin):
     me.call("HSET", known, "e window", 4096)
     me.call("PEXPIRE", known, 60000)
     me.call("HMGET", known, "e window", "e no_stream")
+    counts = "quern:{quern:fleet}:counts"
+    me.call("HINCRBY", counts, "e calls", 1)
+    me.call("PEXPIRE", counts, 60000)
     waits = "quern:{quern:fleet}:waits"
     me.call("ZADD", waits, "GT", 5, "e")
     me.call("ZRANGE", waits, 0, 255, "REV", "WITHSCORES")
@@ -375,6 +378,9 @@ def operate(me, admin):
     assert "43 jobs cancelled" in said, said
     run(me, "worker", "ls")
     run(me, "worker", "drain", "c")
+    counted = "e#0123456789abcdef calls"
+    admin.call("HSET", "quern:{quern:fleet}:counts", counted, 3)
+    assert '"calls":3' in run(me, "endpoint", "ls", "--json").replace(" ", "")
     run(me, "schedule", "add", "n", "@daily", "hello")
     run(me, "schedule", "show", "n")
     run(me, "schedule", "ls")

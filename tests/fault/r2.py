@@ -35,6 +35,7 @@ TIMED = {
     "mend",
     "TIME",
     "fire",
+    "HINCRBY",
 }
 OF_TIMED = 3
 # When a worker begins: the same in every scenario.

@@ -423,6 +423,7 @@ OPERATORS = {
     "queue": "ls stats pause resume set purge".split(),
     "dead": "ls show requeue rm".split(),
     "worker": "ls drain resume".split(),
+    "endpoint": "ls".split(),
     "schedule": "ls add show rm".split(),
 }
 

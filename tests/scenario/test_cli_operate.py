@@ -1,4 +1,4 @@
-"""The operators' verbs of quern: queues, the dead, workers, schedules."""
+"""The operators' verbs of quern: queues, the dead, workers, endpoints, schedules."""
 
 import json
 import subprocess
@@ -343,6 +343,56 @@ def test_workers_by_what_they_report(quern, jobs):
     assert jobs.call("report", "h:7:x", 60000, *about)[0] == 0
     assert 'no worker "nobody"' in quern("worker", "drain", "nobody", code=65)
     assert 'no worker "a b"' in quern("worker", "drain", "a b", code=65)
+
+
+# --- endpoints ------------------------------------------------------------------
+
+FLEET = "quern:{quern:fleet}:"
+ONE, OTHER = "my model#0123456789abcdef", "gpt#fedcba9876543210"
+
+
+def test_endpoints_by_what_is_known_of_them(quern, redis):
+    assert quern.run("endpoint", "ls") == ("", "no model has been asked lately\n", 0)
+    redis.hset(FLEET + "counts", f"{ONE} calls", 120)
+    redis.hset(FLEET + "counts", f"{ONE} paid_twice", 3)
+    redis.hset(FLEET + "counts", f"{ONE} recovered", 17)
+    redis.hset(FLEET + "endpoints", f"{OTHER} no_stream_options", 1)
+    redis.hset(FLEET + "endpoints", f"{OTHER} no_tool_choice", 1)
+    redis.hset(FLEET + "endpoints", f"{OTHER} window", 4096)
+    now = int(redis.time()[0]) * 1000
+    redis.zadd(FLEET + "waits", {OTHER: now + 90000, ONE: now - 1000})
+    gpt, mine = quern.json("endpoint", "ls")
+    assert 0 < gpt.pop("wait_ms") <= 90000
+    assert gpt == {
+        "endpoint": "gpt",
+        "id": OTHER,
+        **dict.fromkeys(("calls", "paid_twice", "recovered"), 0),
+        "window": 4096,
+        "learned": ["no_stream_options", "no_tool_choice"],
+    }
+    assert (mine["endpoint"], mine["learned"], mine["wait_ms"]) == ("my model", [], 0)
+    assert (mine["calls"], mine["paid_twice"], mine["recovered"]) == (120, 3, 17)
+    head, first, second = quern("endpoint", "ls").splitlines()
+    assert head.split("  ")[0] == "ENDPOINT" and "PAID TWICE" in head
+    assert "no_stream_options no_tool_choice" in first and " 4096 " in first
+    assert second.split()[:5] == ["my", "model", "120", "3", "17"]
+
+
+def test_endpoints_that_are_none(quern, redis):
+    """What stands there was not written by a consumer."""
+    for field in ("", " ", "x calls", " calls", "#0123456789abcdef calls", ONE):
+        redis.hset(FLEET + "counts", field, 1)
+    redis.hset(FLEET + "counts", b"\xff\xfe#0123456789abcdef calls", 1)
+    redis.hset(FLEET + "counts", "x" * 500 + "#0123456789abcdef calls", 1)
+    redis.hset(FLEET + "counts", f"{ONE} calls", "many")
+    redis.hset(FLEET + "endpoints", f"{ONE} " + "y" * 400, 1)
+    redis.hset(FLEET + "endpoints", f"{ONE} window", "wide")
+    redis.zadd(FLEET + "waits", {"nobody": 9e15, "": 1})
+    (line,) = quern.json("endpoint", "ls")
+    assert (line["id"], line["calls"], line["learned"]) == (ONE, 0, [])
+    redis.delete(FLEET + "counts")
+    redis.set(FLEET + "counts", "no hash")
+    assert "WRONGTYPE" in quern("endpoint", "ls", code=69)
 
 
 # --- schedules ------------------------------------------------------------------

@@ -8,8 +8,10 @@ import time
 
 import msgpack
 import pytest
+from command import Command
 from held_redis import HeldRedis
-from servers import KIND, wait_until
+from relay import Relay, read, write
+from servers import KIND, RedisCluster, wait_until
 from stack import ROOT, Stack
 
 KEPT = {"store": True, "background": True}
@@ -118,6 +120,17 @@ def is_repeated(stack, job, answer=TEXT):
     assert result["usage"]["repeated_calls"] == 1
     assert heard(stack, job) == answer
     return result
+
+
+def is_told(stack, job):
+    assert stack.result(job, timeout=60)["answer"] == TEXT
+
+
+def fleet_of(stack):
+    """A client of who has the fleet's keys."""
+    if isinstance(stack.redis, RedisCluster):
+        return stack.redis.client(key="quern:fleet")
+    return stack.db
 
 
 # --------------------------------------------------------------- taken over
@@ -360,7 +373,7 @@ def test_an_endpoint_that_is_no_longer_there(stack, models):
     job = stack.submit(prompt="go", model="first")
     stack.wait_event(job, "message.delta")
     sent(stack, job)
-    models(stack, first={}, other={"parameters": KEPT})
+    models(stack, first={}, other={"model": "kept", "parameters": KEPT})
     stack.consumers[-1].kill()
     stack.consumer()
     result = is_repeated(stack, job)
@@ -405,3 +418,80 @@ def test_without_background_there_is_nothing_to_cancel(stack):
     stack.call("cancel", job)
     assert stack.result(job)["status"] == "cancelled"
     assert stack.model.counts()["cancelled"] == 0
+
+
+# ------------------------------------------------------------------ counted
+
+
+def endpoints(stack, tmp_path):
+    """As the operator sees them, by name."""
+    quern = Command(stack.redis.url, tmp_path)
+    return {line["endpoint"]: line for line in quern.json("endpoint", "ls")}
+
+
+def test_what_was_paid_twice_and_what_was_not_is_counted(stack, tmp_path):
+    lost = {**CUT, "kept": {"status": 404}}
+    script(stack, {"text": TEXT}, CUT, lost, {"text": TEXT}, CUT, {"text": TEXT})
+    stack.consumer()
+    for model in ("kept", "kept", "kept", "plain"):
+        is_told(stack, stack.submit(prompt="go", model=model))
+
+    def counts():
+        told = endpoints(stack, tmp_path)
+        names = ("calls", "paid_twice", "recovered")
+        return {n: tuple(e[name] for name in names) for n, e in told.items()}
+
+    wanted = {"kept": (4, 1, 1), "plain": (2, 1, 0)}
+    wait_until(lambda: counts() == wanted, 20, f"{wanted}, by the fleet")
+    key = "quern:{quern:fleet}:counts"
+    client = fleet_of(stack)
+    assert 29 * 24 * 3600 * 1000 < client.pttl(key) <= 30 * 24 * 3600 * 1000
+
+
+class Counted(Relay):
+    """Counts what it carries to Redis of these."""
+
+    def __init__(self, server, command):
+        self.command, self.times = command, 0
+        super().__init__(server, shared=object)
+
+    def requests(self, client, server, _):
+        while data := read(client):
+            self.times += data.count(self.command)
+            if not write(server, data):
+                break
+
+    def answers(self, client, server, _):
+        while (data := read(server)) and write(client, data):
+            pass
+
+
+@single
+def test_counts_are_told_once_a_second(stack, tmp_path):
+    """However many requests there are."""
+    with Counted(stack.redis.socket, b"\r\nHINCRBY\r\n") as way:
+        consumer = stack.consumer(redis_url=way.url)
+        begin = time.monotonic()
+        for job in [stack.submit(prompt=f"job {n}", model="plain") for n in range(60)]:
+            stack.result(job)
+
+        def calls():
+            return endpoints(stack, tmp_path).get("plain", {}).get("calls")
+
+        wait_until(lambda: calls() == 60, 20, "they are told")
+        assert 0 < way.times <= time.monotonic() - begin + 1
+        stack.dismiss(consumer)
+
+
+def test_counts_that_redis_does_not_take(stack, tmp_path):
+    """It is said once, and everything goes on."""
+    stack.consumer()
+    client = fleet_of(stack)
+    client.execute_command("ACL", "SETUSER", "default", "-hincrby")
+    stack.run(prompt="go", model="plain")
+    consumer = stack.consumers[-1]
+    wait_until(lambda: "profile.refused" in consumer.text(), 20, "it is said")
+    client.execute_command("ACL", "SETUSER", "default", "+hincrby")
+    stack.run(prompt="go on", model="plain")
+    wait_until(lambda: "plain" in endpoints(stack, tmp_path), 20, "it is told")
+    assert consumer.text().count("profile.refused") == 1

@@ -1,0 +1,95 @@
+/* verb_endpoint.c - quern endpoint ls. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/show.h"
+#include "producer/cli/table.h"
+#include "producer/client/quern_operate.h"
+
+static json_t *words_of(const char *text)
+{
+    json_t *words = json_array();
+
+    while (*text) {
+        size_t len = strcspn(text, " ");
+
+        json_array_append_new(words, json_stringn(text, len));
+        text += len + strspn(text + len, " ");
+    }
+    return words;
+}
+
+static void show_line(const struct quern_endpoint *endpoint)
+{
+    json_line(json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "endpoint", endpoint->name,
+        "id", endpoint->id, "calls", (json_int_t)endpoint->calls, "paid_twice",
+        (json_int_t)endpoint->paid_twice, "recovered",
+        (json_int_t)endpoint->recovered, "window", (json_int_t)endpoint->window,
+        "wait_ms", (json_int_t)endpoint->wait_ms, "learned",
+        words_of(endpoint->learned)));
+}
+
+struct number {
+    char text[24];
+};
+
+/* none: what stands there for 0. */
+static struct number number_of(uint64_t value, const char *none)
+{
+    struct number number;
+
+    if (value == 0)
+        snprintf(number.text, sizeof(number.text), "%s", none);
+    else
+        snprintf(number.text, sizeof(number.text), "%" PRIu64, value);
+    return number;
+}
+
+static void add_row(struct table *table, const struct quern_endpoint *endpoint)
+{
+    struct number calls = number_of(endpoint->calls, "0");
+    struct number twice = number_of(endpoint->paid_twice, "0");
+    struct number recovered = number_of(endpoint->recovered, "0");
+    struct number window = number_of(endpoint->window, "-");
+
+    table_add(table,
+              (const char *[]){
+                  endpoint->name, calls.text, twice.text, recovered.text,
+                  window.text,
+                  endpoint->wait_ms > 0 ? term_age(endpoint->wait_ms) : "-",
+                  *endpoint->learned ? endpoint->learned : "-" });
+}
+
+int verb_endpoint_ls(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "ENDPOINT", .cut = true },
+        { .title = "CALLS", .right = true },
+        { .title = "PAID TWICE", .right = true },
+        { .title = "RECOVERED", .right = true },
+        { .title = "WINDOW", .right = true },
+        { .title = "WAITS", .right = true },
+        { .title = "LEARNED", .cut = true },
+    };
+    struct quern_endpoints all;
+    struct quern_error error;
+    struct table *table;
+
+    if (!quern_endpoints(app->quern, &all, &error))
+        return app_fail(app, &error);
+    table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < all.count; i++)
+        if (app->term.json)
+            show_line(&all.items[i]);
+        else
+            add_row(table, &all.items[i]);
+    if (!app->term.json && all.count > 0)
+        table_print(table, &app->term.out, pane_width(&app->term.out));
+    else if (!app->term.json)
+        pane_printf(&app->term.err, DIM, "no model has been asked lately\n");
+    table_free(table);
+    free(all.items);
+    return EXIT_DONE;
+}

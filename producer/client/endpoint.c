@@ -1,0 +1,170 @@
+/* endpoint.c - model endpoints by what the fleet has learned and counted of
+ * them: three keys beside the partitions (redis/names.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/fleet.h"
+
+enum {
+    MARK_BYTES = 17 /* "#" and sixteen digits, behind an endpoint's name */
+};
+
+/* "NAME#0123456789abcdef"; false: what wrote it is not ours. */
+static bool is_id(struct view id)
+{
+    return id.len > MARK_BYTES && id.len < QUERN_NAME && view_is_utf8(id) &&
+           memchr(id.data, '\0', id.len) == NULL &&
+           id.data[id.len - MARK_BYTES] == '#';
+}
+
+static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
+                                            struct view id)
+{
+    struct quern_endpoint *endpoint;
+
+    if (!is_id(id))
+        return NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (view_is(id, all->items[i].id))
+            return &all->items[i];
+    all->items = list_grow(all->items, all->count, sizeof(*all->items));
+    endpoint = &all->items[all->count++];
+    view_copy(endpoint->id, sizeof(endpoint->id), id);
+    view_copy(endpoint->name, sizeof(endpoint->name),
+              (struct view){ id.data, id.len - MARK_BYTES });
+    return endpoint;
+}
+
+/* "ID WORD": the word is behind the last space, as names may have some. */
+static struct quern_endpoint *find_field(struct quern_endpoints *all,
+                                         struct view field, struct view *word)
+{
+    const char *space =
+        field.len > 0 ? memrchr(field.data, ' ', field.len) : NULL;
+    size_t len = space ? (size_t)(space - field.data) : field.len;
+
+    if (!space)
+        return NULL;
+    *word = (struct view){ space + 1, field.len - len - 1 };
+    return find_endpoint(all, (struct view){ field.data, len });
+}
+
+static void add_fact(struct quern_endpoint *endpoint, struct view fact,
+                     const redisReply *value)
+{
+    size_t len = strlen(endpoint->learned);
+
+    if (view_is(fact, "window")) {
+        endpoint->window = reply_number(value);
+    } else if (view_is_utf8(fact) &&
+               len + fact.len + 2 <= sizeof(endpoint->learned)) {
+        if (len > 0)
+            endpoint->learned[len++] = ' ';
+        view_copy(endpoint->learned + len, sizeof(endpoint->learned) - len,
+                  fact);
+    }
+}
+
+static void add_count(struct quern_endpoint *endpoint, struct view what,
+                      const redisReply *value)
+{
+    if (view_is(what, "calls"))
+        endpoint->calls = reply_number(value);
+    else if (view_is(what, "paid_twice"))
+        endpoint->paid_twice = reply_number(value);
+    else if (view_is(what, "recovered"))
+        endpoint->recovered = reply_number(value);
+}
+
+static redisReply *ask(struct quern *quern, const char *name, const char *what,
+                       struct err *err)
+{
+    struct key key = names_of_fleet(&quern->fleet->names, what);
+    bool is_set = strcmp(name, "ZRANGE") == 0;
+    struct command command;
+    redisReply *reply;
+
+    command_init(&command, name);
+    if (strcmp(name, "TIME") != 0)
+        command_add(&command, key_view(&key));
+    if (is_set) {
+        command_add_uint(&command, 0);
+        command_add_text(&command, "-1");
+        command_add_text(&command, "WITHSCORES");
+    }
+    reply = handle_call_fleet(quern, &command, err);
+    command_finish(&command);
+    return reply;
+}
+
+static bool read_hash(struct quern *quern, const char *what,
+                      struct quern_endpoints *all,
+                      void (*add)(struct quern_endpoint *endpoint,
+                                  struct view word, const redisReply *value),
+                      struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *hash = ask(quern, "HGETALL", what, err);
+
+    for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
+        struct view word;
+        struct quern_endpoint *endpoint =
+            find_field(all, reply_view(hash->element[i]), &word);
+
+        if (endpoint)
+            add(endpoint, word, hash->element[i + 1]);
+    }
+    return hash != NULL;
+}
+
+/* By the clock of the server that holds them. */
+static bool read_waits(struct quern *quern, struct quern_endpoints *all,
+                       struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *waits = ask(quern, "ZRANGE", "waits", err);
+    CLEANUP(cleanup_reply)
+    redisReply *time = waits ? ask(quern, "TIME", "", err) : NULL;
+    uint64_t now;
+
+    if (!time || time->type != REDIS_REPLY_ARRAY || time->elements != 2)
+        return false;
+    now = reply_number(time->element[0]) * 1000 +
+          reply_number(time->element[1]) / 1000;
+    for (size_t i = 0; i + 1 < waits->elements; i += 2) {
+        uint64_t until = reply_number(waits->element[i + 1]);
+        struct quern_endpoint *endpoint =
+            until > now ? find_endpoint(all, reply_view(waits->element[i]))
+                        : NULL;
+
+        if (endpoint)
+            endpoint->wait_ms = until - now;
+    }
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct quern_endpoint *one = a, *other = b;
+
+    return strcmp(one->id, other->id);
+}
+
+bool quern_endpoints(struct quern *quern, struct quern_endpoints *endpoints,
+                     struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    *endpoints = (struct quern_endpoints){ 0 };
+    if (!read_hash(quern, "counts", endpoints, add_count, &err) ||
+        !read_hash(quern, "endpoints", endpoints, add_fact, &err) ||
+        !read_waits(quern, endpoints, &err)) {
+        free(endpoints->items);
+        *endpoints = (struct quern_endpoints){ 0 };
+        return handle_fail(error, &err);
+    }
+    if (endpoints->count > 0)
+        qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items),
+              by_id);
+    return true;
+}
