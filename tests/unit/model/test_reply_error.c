@@ -264,8 +264,8 @@ static void test_what_is_not_too_long_says_nothing_of_a_window(void **state)
     static const char *const sentences[] = {
         "temperature: 2000 > 1000",
         "Rate limit reached: your request has 9000 tokens",
-        "{\"error\":{\"message\":\"busy\",\"n_ctx\":2048,"
-        "\"n_prompt_tokens\":9004}}",
+        "{\"error\":{\"message\":\"busy\",\"n_ctx\":2048}}",
+        "{\"error\":{\"message\":\"busy\",\"n_prompt_tokens\":9004}}",
     };
 
     (void)state;
