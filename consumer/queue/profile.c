@@ -111,7 +111,21 @@ static void tell(struct profile *profile, const struct command *command)
     link_send(profile->link, command, PROFILE_ANSWER_MS, profile_told, profile);
 }
 
-void profile_expire(struct profile *profile, const struct key *key, uint64_t ms)
+static void tell_word(struct profile *profile, const char *word)
+{
+    struct command command;
+    command_init(&command, word);
+    tell(profile, &command);
+    command_finish(&command);
+}
+
+/* In one piece: who is killed meanwhile leaves no key that lives for ever. */
+void profile_begin(struct profile *profile)
+{
+    tell_word(profile, "MULTI");
+}
+
+void profile_end(struct profile *profile, const struct key *key, uint64_t ms)
 {
     struct command command;
     command_init(&command, "PEXPIRE");
@@ -119,6 +133,7 @@ void profile_expire(struct profile *profile, const struct key *key, uint64_t ms)
     command_add_uint(&command, ms);
     tell(profile, &command);
     command_finish(&command);
+    tell_word(profile, "EXEC");
 }
 
 static void tell_fact(struct profile *profile, const char *id, size_t fact,
@@ -127,13 +142,14 @@ static void tell_fact(struct profile *profile, const char *id, size_t fact,
     char field[PROFILE_FIELD_BYTES + 1];
     struct command command;
     snprintf(field, sizeof(field), "%s %s", id, profile_fact(fact));
+    profile_begin(profile);
     command_init(&command, "HSET");
     command_add(&command, key_view(&profile->facts));
     command_add_text(&command, field);
     command_add_uint(&command, value);
     tell(profile, &command);
     command_finish(&command);
-    profile_expire(profile, &profile->facts, PROFILE_DAY_MS);
+    profile_end(profile, &profile->facts, PROFILE_DAY_MS);
 }
 
 static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
@@ -141,6 +157,7 @@ static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
     uint64_t now =
         (uint64_t)((int64_t)profile_now_ms(profile) + profile->ahead_ms);
     struct command command;
+    profile_begin(profile);
     command_init(&command, "ZADD");
     command_add(&command, key_view(&profile->waits));
     command_add_text(&command, "GT");
@@ -154,8 +171,7 @@ static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
     command_add_uint(&command, now);
     tell(profile, &command);
     command_finish(&command);
-    profile_expire(profile, &profile->waits,
-                   PROFILE_LONGEST_MS + PROFILE_DAY_MS);
+    profile_end(profile, &profile->waits, PROFILE_LONGEST_MS + PROFILE_DAY_MS);
 }
 
 void profile_tell(struct profile *profile, struct model_endpoint *endpoint)

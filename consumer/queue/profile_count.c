@@ -59,9 +59,10 @@ void profile_tell_counts(void *owner)
         alarm_set(profile->counting, TELL_MS);
         return;
     }
+    profile_begin(profile);
     for (size_t i = 0; i < profile->tally_count; i++)
         for (enum profile_count what = 0; what < PROFILE_COUNTS; what++)
             tell_count(profile, &profile->tallies[i], what);
-    profile_expire(profile, &profile->counts, MONTH_MS);
+    profile_end(profile, &profile->counts, MONTH_MS);
     profile->tally_count = 0;
 }

@@ -54,9 +54,9 @@ void profile_read(struct profile *profile);
 /* Attempts that wait for that. */
 void profile_go_on(struct profile *profile);
 
-/* Keeps that key for so long. */
-void profile_expire(struct profile *profile, const struct key *key,
-                    uint64_t ms);
+/* Around what is written to that key, which is kept for so long from now. */
+void profile_begin(struct profile *profile);
+void profile_end(struct profile *profile, const struct key *key, uint64_t ms);
 /* The answer to what was told. */
 link_done profile_told;
 /* profile_count.c: the alarm, counting. */

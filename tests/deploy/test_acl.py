@@ -203,8 +203,10 @@ def consume(me, admin):
     me.call("PEXPIRE", known, 60000)
     me.call("HMGET", known, "e window", "e no_stream")
     counts = "quern:{quern:fleet}:counts"
+    me.call("MULTI")
     me.call("HINCRBY", counts, "e calls", 1)
     me.call("PEXPIRE", counts, 60000)
+    me.call("EXEC")
     waits = "quern:{quern:fleet}:waits"
     me.call("ZADD", waits, "GT", 5, "e")
     me.call("ZRANGE", waits, 0, 255, "REV", "WITHSCORES")
