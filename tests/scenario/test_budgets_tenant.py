@@ -67,21 +67,21 @@ def test_what_it_took_is_counted(stack):
 
 def test_who_is_over_it_waits_for_the_next_period(stack):
     """Out of the consumer's hands, and it is no try of the job."""
-    budget(stack, tenant_tokens=1600, tenant_budget_ms=4000)
+    budget(stack, tenant_tokens=1600, tenant_budget_ms=10000)
     script(stack, REPLY)
     stack.consumer(hold_ms=0, slots=1, max_attempts=1)
-    begin_of_period(4000)
+    begin_of_period(10000)
     limits = {"max_tokens": 300}
     first = stack.run(prompt="go", tenant="acme", limits=limits)
     second = stack.submit(prompt="go", tenant="acme", limits=limits)
     waiting = stack.wait_event(second, "job.waiting")
     assert first["status"] == "completed" and waiting["data"]["reason"] == "budget"
     assert stack.model.counts()["total"] == 1
-    assert waiting["data"]["until"] % 4000 < 100
+    assert waiting["data"]["until"] % 10000 < 100
     (retrying,) = [e for e in stack.events(second) if e["type"] == "job.retrying"]
     error = retrying["data"]["error"]
     assert error["code"] == "tenant_budget" and error["retryable"]
-    assert "tenant acme has 1600 tokens in 4000 ms, 1000 are spent" in error["message"]
+    assert "tenant acme has 1600 tokens in 10000 ms, 1000 are spent" in error["message"]
     other = stack.run(prompt="go", tenant="other")
     assert other["status"] == "completed", "nobody else waits for it"
     result = stack.result(second)

@@ -197,11 +197,11 @@ def test_a_request_that_waits_for_the_budget_shows_the_same(stack, name):
     """Out of the consumer's hands, with a session, and back with a picture."""
     stack.dismiss(stack.consumers[-1])
     stack.consumer(hold_ms=0, slots=1)
-    budget(stack, tenant_tokens=2500, tenant_budget_ms=6000)
+    budget(stack, tenant_tokens=2500, tenant_budget_ms=20000)
     limits = {"max_tokens": 700}
     first = (text for _, text in FIRST)
     chat(stack, name, *first, tenant="acme", limits=limits)
-    begin_of_period(6000)
+    begin_of_period(20000)
     [act] = shows(1)
     say(stack, {**act, **used(400, 600)}, {"text": "seen", **used(1400)})
     job = stack.submit(session=name, prompt="Draw.", tenant="acme", limits=limits)
