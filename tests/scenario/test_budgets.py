@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from servers import wait_until
 from stack import Stack, call_of
 
 ACT = {"text": "Let me see.", "tool_calls": [call_of("1 + 1")]}
@@ -228,7 +229,7 @@ def test_what_was_on_its_way_when_its_consumer_died_counts(stack):
         own.model.script([{"match": "", "in_order": True, "replies": [slow, quick]}])
         first = own.consumer(lease_ms=500)
         job = own.submit(prompt="go", limits={"max_total_tokens": 50_000})
-        own.wait_event(job, "turn.started")
+        wait_until(lambda: own.model.counts()["total"] == 1, what="it has asked")
         first.kill()
         own.consumer(lease_ms=500)
         result = own.result(job)
@@ -247,7 +248,7 @@ def test_a_crash_gives_no_money_back(stack):
         own.model.script([{"match": "", "in_order": True, "replies": [slow] * 2}])
         first = own.consumer(lease_ms=500)
         job = own.submit(prompt="x" * 4000, limits={"max_total_tokens": 3000})
-        own.wait_event(job, "turn.started")
+        wait_until(lambda: own.model.counts()["total"] == 1, what="it has asked")
         first.kill()
         own.consumer(lease_ms=500)
         result = own.result(job)

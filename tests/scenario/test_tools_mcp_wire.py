@@ -318,7 +318,7 @@ def test_hup_lists_anew_and_running_jobs_keep_theirs(stack):
         consumer = stack.consumer(tools=file.name)
         stack.model.script(
             [
-                {"tool_calls": [call_of("'s_say' in globals()")], "delay_ms": 3000},
+                {"tool_calls": [call_of("'s_say' in globals()")], "delay_ms": 8000},
                 {"tool_calls": [call]},
                 {"text": "no"},
             ]
