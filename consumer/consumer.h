@@ -69,7 +69,8 @@ struct consumer {
     size_t coming; /* slots kept for a take that has no answer yet */
     size_t stream_memory_left; /* bytes; whole streams of cells are held so */
     uint64_t serials;          /* of attempts */
-    void (*on_ended)(struct consumer *consumer); /* a slot is free */
+    void (*on_ended)(struct consumer *consumer); /* a slot is free, or
+                                                    a read is over */
 };
 
 /* Queues and name may be part of a key. Error: bad_setting. */

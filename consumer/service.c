@@ -16,7 +16,10 @@
 #include "consumer/queue/partition.h"
 #include "consumer/queue/profile.h"
 
-enum { HAND_BACK_MS = 5000 }; /* for the releases to be written */
+/* For the releases to be written: so many turns of the loop. A machine that
+ * stood still has answers waiting, and a single alarm would ring before they
+ * are read. */
+enum { HAND_BACK_MS = 5000, HAND_BACK_TURNS = 10 };
 
 static const int numbers[] = { SIGTERM, SIGINT, SIGTSTP, SIGHUP, SIGUSR1 };
 enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
@@ -29,6 +32,7 @@ struct service {
     struct alarm *drain;    /* the end of patience */
     struct alarm *watchdog; /* of systemd */
     uint64_t watchdog_ms;
+    unsigned int turns; /* of patience, when all is handed back */
     bool released, exited;
 };
 
@@ -92,7 +96,8 @@ static void hand_back(struct service *service)
     service->released = true;
     log_line("drain.release", "{s:I}", "running",
              (json_int_t)consumer->running);
-    alarm_set(service->drain, HAND_BACK_MS);
+    service->turns = HAND_BACK_TURNS;
+    alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     for (size_t i = 0; i < consumer->settings.slots; i++)
         if (consumer->slots[i] != NULL)
             attempt_stop(consumer->slots[i], STOP_RELEASE);
@@ -101,10 +106,24 @@ static void hand_back(struct service *service)
 static void on_patience_end(void *owner)
 {
     struct service *service = owner;
-    if (service->released)
-        leave(service);
-    else
+    if (!service->released)
         hand_back(service);
+    else if (service->turns > 0 && --service->turns > 0)
+        alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
+    else
+        leave(service);
+}
+
+/* It may leave when it has nothing any more, and is given nothing. */
+static void leave_if_done(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    if (consumer->running + consumer->coming > 0)
+        return;
+    if (partitions_are_over(consumer->partitions))
+        service_leave(service);
+    else
+        partitions_stop(consumer->partitions);
 }
 
 static void drain(struct service *service)
@@ -120,8 +139,7 @@ static void drain(struct service *service)
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);
-    if (consumer->running + consumer->coming == 0)
-        service_leave(service);
+    leave_if_done(service);
 }
 
 bool service_load_models(struct consumer *consumer, struct err *err)
@@ -212,15 +230,15 @@ void service_drain(struct service *service)
 void service_leave(struct service *service)
 {
     service->released = true;
+    service->turns = 0;
     alarm_set(service->drain, 0);
 }
 
 static void on_ended(struct consumer *consumer)
 {
     partitions_wake(consumer->partitions);
-    if (consumer->mode == MODE_DRAINING &&
-        consumer->running + consumer->coming == 0)
-        service_leave(consumer->service);
+    if (consumer->mode == MODE_DRAINING)
+        leave_if_done(consumer->service);
 }
 
 struct service *service_new(struct consumer *consumer,

@@ -179,7 +179,6 @@ static void on_taken(void *owner, const redisReply *reply,
                      const struct err *why)
 {
     struct intake *intake = owner;
-    struct consumer *consumer = intake->consumer;
     size_t wanted = intake->asking.count;
     size_t count;
     struct err err;
@@ -206,8 +205,6 @@ static void on_taken(void *owner, const redisReply *reply,
         end_asking(intake);
     }
     turn(intake);
-    if (consumer->running == 0)
-        consumer->on_ended(consumer); /* there was nothing to wait for */
 }
 
 /* The same again, when there is no answer to it yet. */
@@ -353,6 +350,12 @@ size_t intake_offer(struct intake *intake, size_t slots, bool scarce)
         intake->offered = intake->asked; /* others may have more to do */
     }
     return intake->offered;
+}
+
+bool intake_is_over(const struct intake *intake)
+{
+    return !link_is_ready(intake->link) ||
+           (!intake->asked && intake->arrival_count == 0);
 }
 
 bool intake_is_well(struct intake *intake)

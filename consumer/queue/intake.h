@@ -31,8 +31,11 @@ bool intake_is_hungry(const struct intake *intake);
 /* Room for so many. Answers how many of them are taken up until turned().
  * scarce: others want them too, so it must not wait for long. */
 size_t intake_offer(struct intake *intake, size_t slots, bool scarce);
-/* The mode does not let it take any more: a read that waits is ended. */
+/* The mode does not let it take any more: a read that waits is ended. A read
+ * that is sent just now may come in behind that, and wait. */
 void intake_stop(struct intake *intake);
+/* Redis gives it nothing any more that it would have to hand back. */
+bool intake_is_over(const struct intake *intake);
 /* The loop of claiming has turned since this was last asked, or need not. */
 bool intake_is_well(struct intake *intake);
 

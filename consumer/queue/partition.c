@@ -62,8 +62,11 @@ void partitions_wake(struct partitions *partitions)
 static void on_turn(void *owner, size_t offered)
 {
     struct partitions *partitions = owner;
+    struct consumer *consumer = partitions->consumer;
     partitions->offered -= offered;
     partitions_wake(partitions);
+    if (consumer->mode != MODE_SERVING)
+        consumer->on_ended(consumer); /* there may be nothing to wait for */
 }
 
 /* ------------------------------------------------------------------- life */
@@ -155,6 +158,14 @@ void partitions_stop(struct partitions *partitions)
     partitions_wake(partitions); /* what they have read is handed back */
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
+}
+
+bool partitions_are_over(const struct partitions *partitions)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+        if (!intake_is_over(partitions->list[i].intake))
+            return false;
+    return true;
 }
 
 void partitions_switch(struct partitions *partitions, const struct node *master)

@@ -44,6 +44,8 @@ void partitions_switch(struct partitions *partitions,
 void partitions_wake(struct partitions *partitions);
 /* The mode does not let them take any more: reads that wait are ended. */
 void partitions_stop(struct partitions *partitions);
+/* Redis gives them nothing any more that they would have to hand back. */
+bool partitions_are_over(const struct partitions *partitions);
 /* For a watchdog: since the last time, every loop of claiming has turned, or
  * has a good reason not to. */
 bool partitions_are_well(struct partitions *partitions);

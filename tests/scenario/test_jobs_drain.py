@@ -8,7 +8,8 @@ How long it took is told, by Redis's clock.
 import signal
 
 import pytest
-from servers import wait_until
+from held_redis import HeldRedis
+from servers import RedisServer, wait_until
 from stack import Stack
 
 SLOW = {"delay_ms": 60000, "text": "too late"}
@@ -109,3 +110,31 @@ def test_what_runs_is_handed_back_at_once(stack, capsys):
         )
     assert max(released) <= AT_MOST_MS
     assert other.alive()
+
+
+def is_read(stack):
+    """By a consumer that may not know it yet."""
+    streams = stack.db.keys("quern:{000}:work:*")
+    groups = (group for key in streams for group in stack.db.xinfo_groups(key))
+    return any(group["pending"] for group in groups)
+
+
+def test_an_entry_on_its_way_is_waited_for():
+    """Nothing runs, and still it may not leave: Redis has given it a job."""
+    with RedisServer() as server, HeldRedis(server.socket) as way, Stack(
+        server=server, lease_ms=120000
+    ) as stack:
+        leaver = stack.consumer(name="leaver", redis_url=way.url)
+        way.hold(b"XREADGROUP")
+        assert way.held.wait(PATIENCE_S)
+        job = stack.submit(kind="code", cells=["1"])
+        wait_until(lambda: is_read(stack), PATIENCE_S, "the entry is on its way")
+        leaver.signal(signal.SIGTERM)
+        leaver.wait_for('"drain"')
+        stack.consumer(name="other")
+        way.let_go()
+        assert leaver.wait(PATIENCE_S) == 0
+        result = stack.result(job, PATIENCE_S)
+        assert result["status"] == "completed" and result["attempts"] == 1, result
+        holders = [e["data"].get("consumer") for e in stack.check_events(job)]
+        assert [name for name in holders if name] == ["leaver", "other"]
