@@ -162,9 +162,13 @@ class Stack:
         return self.facts(job).get("state")
 
     def result(self, job, timeout=PATIENCE_S):
-        wait_until(
-            lambda: self.state(job) in TERMINAL, timeout, f"job {job} comes to its end"
-        )
+        try:
+            wait_until(
+                lambda: self.state(job) in TERMINAL, timeout, f"the end of job {job}"
+            )
+        except TimeoutError as error:
+            events = [(e["at"], e["type"], e["data"]) for e in self.events(job)]
+            raise TimeoutError(f"{error}: {self.facts(job)}, {events}") from None
         return msgpack.unpackb(self.db.get(f"{ROOT}result:{job}"))
 
     def run(self, timeout=PATIENCE_S, **job):
