@@ -130,7 +130,7 @@ void retrieve_keep(struct attempt *attempt, struct view id)
 /* The endpoint that was asked, if it is still there. */
 static struct model_endpoint *find_asked(const struct attempt *attempt)
 {
-    struct view name = attempt->conversation.spending.model;
+    struct view name = view_of(attempt->conversation.spending.model);
     struct model_endpoint *asked =
         endpoints_take(&attempt->consumer->endpoints, name, NULL);
     if (asked != NULL && view_is(name, asked->name) &&

@@ -221,7 +221,7 @@ static bool compose_asking(struct attempt *attempt, struct record *record)
     record->history = view_of(attempt->recollection.before);
     record->shown = attempt_shown(attempt, blobs);
     terms_write(&terms, conversation, &text);
-    if (!view_equal(buf_view(&text), conversation->terms))
+    if (!conversation_knows(conversation, buf_view(&text)))
         record->terms = buf_view(&text);
     bool fits = attempt_compose(attempt, record);
     attempt_drop_pictures(attempt);

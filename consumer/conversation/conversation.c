@@ -2,6 +2,7 @@
 #include "consumer/conversation/conversation.h"
 
 #include <assert.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,13 +307,20 @@ static bool apply_tool(struct conversation *conversation,
     return true;
 }
 
+/* Most of them are empty, and then there is no arena yet. */
+static struct view kept(struct conversation *conversation, struct view text)
+{
+    return text.len == 0 ? (struct view){ 0 }
+                         : arena_copy(&conversation->arena, text);
+}
+
 /* A request that does not fit into what is left is not made, nor another one.
  * What may be under way counts. */
 static void apply_limit(struct conversation *conversation,
                         const struct record *record)
 {
     conversation->over = conversation->spent = true;
-    conversation->last = record->last;
+    conversation->last = kept(conversation, record->last);
 }
 
 /* Of a request that was too long. Who counts no further than to its window
@@ -328,13 +336,29 @@ static void apply_count(struct conversation *conversation, uint64_t counted)
     conversation->counted = counted;
 }
 
+static struct terms_hash hash_of(struct view terms)
+{
+    struct terms_hash hash;
+    if (EVP_Digest(terms.data, terms.len, hash.sha256, NULL, EVP_sha256(),
+                   NULL) != 1)
+        abort();
+    return hash;
+}
+
+bool conversation_knows(const struct conversation *conversation,
+                        struct view terms)
+{
+    struct terms_hash hash = hash_of(terms);
+    return memcmp(&hash, &conversation->terms, sizeof(hash)) == 0;
+}
+
 /* A second intent: what became of the first one is not known. A refusal says
  * that it came to nothing, and of what was sent only how long it was. */
 static void apply_intent(struct conversation *conversation,
                          const struct record *record)
 {
     if (record->terms.len > 0)
-        conversation->terms = record->terms;
+        conversation->terms = hash_of(record->terms);
     if (record->failed && record->last.len > 0) {
         apply_limit(conversation, record);
         return;
@@ -346,37 +370,47 @@ static void apply_intent(struct conversation *conversation,
         return;
     }
     spending_ask(&conversation->spending, record);
-    conversation->last = record->last;
+    conversation->last = kept(conversation, record->last);
     conversation->kept = (size_t)record->kept;
     conversation->sent = record->tokens;
 }
 
+/* Borrows nothing but of the record's own bytes. */
+static bool apply_kept(struct conversation *conversation,
+                       const struct record *record, struct err *err)
+{
+    switch (record->kind) {
+    case RECORD_MODEL_REPLY:
+        return apply_reply(conversation, record, err);
+    case RECORD_MODEL_SENT:
+        conversation->reply_id = record->reply_id;
+        return true;
+    case RECORD_APPROVAL:
+        return approval_apply(conversation, record, err);
+    default:
+        return apply_tool(conversation, record, err);
+    }
+}
+
+/* Thousands wait for their reply, and most of an intent is its terms, the same
+ * for all of them: it is read and let go, all others are kept, and read as they
+ * are kept. */
 bool conversation_apply(struct conversation *conversation, struct view bytes,
                         struct err *err)
 {
+    CLEANUP(arena_finish) struct arena passing = { 0 };
+    struct arena *arena = &conversation->arena;
     struct record record;
-    struct view kept = arena_copy(&conversation->arena, bytes);
-    if (!message_decode(&schema_record, kept, &record, &conversation->arena,
-                        err))
+    if (!message_decode(&schema_record, bytes, &record, &passing, err))
         return err_prefix(err, "record %zu of the journal",
                           conversation->records);
     bool ok = true;
-    switch (record.kind) {
-    case RECORD_MODEL_INTENT:
+    if (record.kind == RECORD_MODEL_INTENT)
         apply_intent(conversation, &record);
-        break;
-    case RECORD_MODEL_REPLY:
-        ok = apply_reply(conversation, &record, err);
-        break;
-    case RECORD_MODEL_SENT:
-        conversation->reply_id = record.reply_id;
-        break;
-    case RECORD_APPROVAL:
-        ok = approval_apply(conversation, &record, err);
-        break;
-    default:
-        ok = apply_tool(conversation, &record, err);
-    }
+    else
+        ok = message_decode(&schema_record, arena_copy(arena, bytes), &record,
+                            arena, err) &&
+             apply_kept(conversation, &record, err);
     conversation->records += ok;
     return ok;
 }

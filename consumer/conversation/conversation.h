@@ -50,6 +50,10 @@ struct inner {
     uint64_t asked_as; /* its number in the run that goes on; 0: not yet */
 };
 
+struct terms_hash {
+    unsigned char sha256[32];
+};
+
 struct conversation {
     const struct job *job;
     struct arena arena;         /* of the records */
@@ -76,8 +80,8 @@ struct conversation {
     struct deed *deeds;     /* of each of these */
     size_t *places;         /* ... and its message */
     size_t result_count;
-    struct view final;   /* by the code of the call that runs: JSON */
-    struct view terms;   /* of the last intent that had any: JSON */
+    struct view final;       /* by the code of the call that runs: JSON */
+    struct terms_hash terms; /* of the last intent that had any */
     struct view last;    /* why an answer was asked for, or could not be; empty:
                             it was not */
     struct inner *inner; /* calls that code made, in order */
@@ -98,9 +102,14 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
                        struct err *err);
 void conversation_finish(struct conversation *conversation);
 
-/* One record, encoded (copied). Error: internal, the journal is not ours. */
+/* One record, encoded; nothing of it is borrowed. Error: internal, the journal
+ * is not ours. */
 bool conversation_apply(struct conversation *conversation, struct view record,
                         struct err *err);
+
+/* The last intent had these terms, JSON. */
+bool conversation_knows(const struct conversation *conversation,
+                        struct view terms);
 
 /* What is to be run: a person's, or the model's. */
 struct view call_arguments(const struct call *call);

@@ -5,6 +5,19 @@
 
 #include "schemas/message/limits.h"
 
+/* What the records name is kept once; a conversation asks few models. */
+static const char *keep_name(struct spending *spending, struct view name)
+{
+    for (size_t i = 0; i < spending->name_count; i++)
+        if (view_is(name, spending->names[i]))
+            return spending->names[i];
+    spending->names = reallocarray(spending->names, spending->name_count + 1,
+                                   sizeof(*spending->names));
+    if (spending->names == NULL)
+        abort();
+    return spending->names[spending->name_count++] = view_dup(name);
+}
+
 /* NULL: it has no name (of a build before), or there are too many of them. */
 static struct model_usage *find_model(struct spending *spending,
                                       struct view name)
@@ -19,13 +32,13 @@ static struct model_usage *find_model(struct spending *spending,
     if (spending->models == NULL)
         abort();
     struct model_usage *model = &spending->models[spending->model_count++];
-    *model = (struct model_usage){ .name = name };
+    *model = (struct model_usage){ .name = view_of(keep_name(spending, name)) };
     return model;
 }
 
 static void count_reserved(struct spending *spending)
 {
-    struct model_usage *model = find_model(spending, spending->model);
+    struct model_usage *model = find_model(spending, view_of(spending->model));
     spending->usage.uncounted_tokens += spending->reserved;
     spending->usage.cost += spending->cost;
     if (model == NULL)
@@ -40,7 +53,7 @@ void spending_ask(struct spending *spending, const struct record *intent)
         count_reserved(spending);
     spending->usage.repeated_calls += spending->asked;
     spending->asked = true;
-    spending->model = intent->model;
+    spending->model = keep_name(spending, intent->model);
     spending->reserved = intent->reserved;
     spending->cost = intent->cost;
 }
@@ -90,6 +103,9 @@ uint64_t usage_tokens(const struct usage *usage)
 
 void spending_finish(struct spending *spending)
 {
+    for (size_t i = 0; i < spending->name_count; i++)
+        free(spending->names[i]);
+    free(spending->names);
     free(spending->models);
     *spending = (struct spending){ 0 };
 }

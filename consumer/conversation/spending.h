@@ -15,12 +15,14 @@ struct spending {
     struct usage usage;         /* without models */
     struct model_usage *models; /* by when they were asked first */
     size_t model_count;
-    bool asked; /* a request is under way: */
-    struct view model;
+    char **names; /* of all models that were asked */
+    size_t name_count;
+    bool asked;              /* a request is under way: */
+    const char *model;       /* whom it asks; NULL: none was asked yet */
     uint64_t reserved, cost; /* tokens, micro-dollars */
 };
 
-/* The records' texts are borrowed. */
+/* Of the records nothing is borrowed. */
 void spending_ask(struct spending *spending, const struct record *intent);
 void spending_refuse(struct spending *spending);
 void spending_reply(struct spending *spending, const struct record *reply);
