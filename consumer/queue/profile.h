@@ -30,7 +30,7 @@
 
 struct profile;
 
-enum { PROFILE_AWAIT_MS = 200 };
+enum { PROFILE_AWAIT_MS = 1000 };
 
 enum profile_count {
     COUNT_CALLS,      /* requests */

@@ -5,6 +5,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
+#include "consumer/queue/lease.h"
 #include "schemas/redis/upkeep.h"
 
 enum { STEP_ENTRIES = 100, MAX_CURSOR = 64 };
@@ -91,9 +92,12 @@ static void take_step(struct sweep *sweep)
     command_finish(&command);
 }
 
+/* As with leases that lapse: what we hold is held on first. */
 static void on_alarm(void *owner)
 {
-    take_step(owner);
+    struct sweep *sweep = owner;
+    lease_beat(sweep->partition->lease);
+    take_step(sweep);
 }
 
 struct sweep *sweep_new(const struct partition *partition)

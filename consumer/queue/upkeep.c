@@ -10,6 +10,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
+#include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
 #include "consumer/service.h"
 #include "schemas/message/cron.h"
@@ -309,6 +310,13 @@ static void lapse(struct chore *chore)
     send_step(chore, &command, on_lapsed);
 }
 
+/* What we hold is held on first: who stood still finds his own leases over. */
+static void begin_lapse(struct chore *chore)
+{
+    lease_beat(chore->upkeep->partition->lease);
+    lapse(chore);
+}
+
 static void on_mended(struct chore *chore, const redisReply *reply)
 {
     struct upkeep *upkeep = chore->upkeep;
@@ -365,7 +373,7 @@ struct upkeep *upkeep_new(struct partition *partition)
     } all[] = {
         [REPORT] = { report, lease_ms / 3 },
         [PROMOTE] = { promote, PROMOTE_MS },
-        [LAPSE] = { lapse, lease_ms / 2 },
+        [LAPSE] = { begin_lapse, lease_ms / 2 },
         [MEND] = { mend, PROMOTE_MS },
     };
     struct upkeep *upkeep = calloc(1, sizeof(*upkeep));

@@ -2,6 +2,7 @@
 operators are heard."""
 
 import json
+import signal
 import subprocess
 import time
 
@@ -162,3 +163,19 @@ def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
     assert (result["status"], result["attempts"]) == ("completed", 1)
     wait_until(lambda: "leaver" not in workers(stack), what="that it is forgotten")
     assert stack.consumers[0].alive()
+
+
+def test_who_stood_still_goes_on_with_what_nobody_has_taken():
+    """Its lease is over, and its own sweep is due: it holds on first."""
+    with Stack(lease_ms=1000, executor=False) as stack:
+        stack.model.script([{"text": "done", "delay_ms": 60000}])
+        consumer = stack.consumer()
+        job = stack.submit(prompt="x")
+        wait_until(lambda: stack.model.counts()["total"] == 1)
+        for n in range(8):
+            consumer.signal(signal.SIGSTOP)
+            time.sleep(1.5)
+            consumer.signal(signal.SIGCONT)
+            time.sleep(0.3 + 0.05 * n)
+        assert stack.types(job).count("job.started") == 1
+        assert stack.model.counts()["total"] == 1
