@@ -151,7 +151,7 @@ class Process:
             return None
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGKILL)
-        return self.child.wait(10)
+        return self.child.wait(PATIENCE_S)
 
 
 class RedisServer:
@@ -220,7 +220,7 @@ class RedisServer:
 
     def wait_in_step(self):
         """It is a replica, and has what its master has."""
-        wait_until(lambda: self.info("master_link_status") == "up", 30, "a replica")
+        wait_until(lambda: self.info("master_link_status") == "up", what="a replica")
 
     def slots(self):
         """CLUSTER SLOTS as it comes over the wire."""
@@ -368,7 +368,7 @@ class RedisCluster:
         for number, node in enumerate(masters):
             begin, end = number * 5461, 16383 if number == 2 else number * 5461 + 5460
             node.ask("CLUSTER", "ADDSLOTSRANGE", begin, end)
-        wait_until(self.is_whole, 30, "a cluster")
+        wait_until(self.is_whole, what="a cluster")
 
     def is_whole(self):
         wanted = {"cluster_state:ok", f"cluster_known_nodes:{len(self.nodes)}"}
@@ -468,7 +468,7 @@ class RedisSentinels:
         login = f":{self.password}@" if self.password else ""
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         self.url = f"redis+sentinel://{login}{hosts}/{self.NAME}"
-        wait_until(self.is_whole, 30, "the sentinels see all")
+        wait_until(self.is_whole, what="the sentinels see all")
         self.lost = None
 
     def __enter__(self):
@@ -545,7 +545,7 @@ class RedisSentinels:
     def start(self):
         """Once there is another master: one that comes back while they vote may
         be voted for again, and what the other has is gone."""
-        wait_until(lambda: self.master() is not self.lost, 30, "another master")
+        wait_until(lambda: self.master() is not self.lost, what="another master")
         self.lost.start()
         self.lost.wait_in_step()
         return self

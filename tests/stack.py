@@ -79,7 +79,7 @@ class Stack:
             consumer.wait_for('"drain"')
             consumer.signal(signal.SIGTERM)
         try:
-            return consumer.wait(20)
+            return consumer.wait()
         except subprocess.TimeoutExpired:
             return consumer.kill() and "did not end"
 

@@ -8,6 +8,7 @@ import urllib.error
 import pytest
 
 from practice_model import PracticeModel
+from servers import wait_until
 
 CODE_TOOL = [{"type": "function", "function": {"name": "execute_python_code"}}]
 PATH = "/v1/chat/completions"
@@ -192,9 +193,10 @@ def test_responses_in_the_background(model):
     assert model.call("GET", first)["status"] == "in_progress"
     assert model.call("POST", first + "/cancel", {})["status"] == "cancelled"
     assert model.call("GET", first)["status"] == "cancelled"
-    time.sleep(0.4)
-    done = model.call("GET", second)
-    assert done["status"] == "completed"
+    done = wait_until(
+        lambda: (told := model.call("GET", second))["status"] == "completed" and told,
+        what="the second is there",
+    )
     assert done["output"][0]["content"][0]["text"] == "b"
 
 

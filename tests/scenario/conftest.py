@@ -40,7 +40,7 @@ def out_of_time(*_):
 def ends():
     """No test waits for ever for what does not come."""
     signal.signal(signal.SIGALRM, out_of_time)
-    signal.alarm(60)
+    signal.alarm(180)
     yield
     signal.alarm(0)
 

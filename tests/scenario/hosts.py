@@ -4,6 +4,7 @@ import contextlib
 
 import msgpack
 from executor_client import Executor
+from servers import PATIENCE_S
 from stack import ROOT, Stack
 
 
@@ -24,7 +25,7 @@ class Host:
             job = {"kind": "code", "cells": list(cells), **job}
         return self.stack.submit(queue=self.name, session=session, **job)
 
-    def run(self, *cells, timeout=30, **job):
+    def run(self, *cells, timeout=PATIENCE_S, **job):
         return self.stack.result(self.submit(*cells, **job), timeout)
 
     def cell(self, code, **job):

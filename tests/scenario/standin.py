@@ -32,7 +32,7 @@ class StandIn:
         self.stream = f"{ROOT}work:{queue}:normal"
         self.redis.xgroup_create(self.stream, "consumers", id="0", mkstream=True)
 
-    def take(self, timeout_ms=10000):
+    def take(self, timeout_ms=60000):
         """Waits for a job and starts it."""
         self.redis.client_setname("quern-consumer-claim")  # doctor counts these
         streams = self.redis.xreadgroup(

@@ -63,7 +63,7 @@ def asked(stack, job, count=1):
         waits = (facts["state"], facts.get("reason")) == ("waiting", "approval")
         return waits and len(events) == count and events[-1]["data"]
 
-    return wait_until(found, 20, f"question {count} of {job}")
+    return wait_until(found, what=f"question {count} of {job}")
 
 
 def decide(stack, job, verdict, note="", text="", call=""):

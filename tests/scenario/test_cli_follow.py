@@ -64,7 +64,7 @@ def watched(quern, consumer, redis):
 
 def rest(child):
     """What it says from now on, without the result; it must end well."""
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=30)
     assert child.returncode == 0, err
     lines = [json.loads(line) for line in out.splitlines()]
     assert lines.pop()["type"] == "result"
@@ -133,7 +133,7 @@ def test_run_as_json(quern, consumer, tmp_path):
     job = consumer.take()
     job.event("image", image=IMAGE)
     job.finish(answer="see", images=[IMAGE])
-    lines = [json.loads(line) for line in child.communicate(timeout=10)[0].splitlines()]
+    lines = [json.loads(line) for line in child.communicate(timeout=30)[0].splitlines()]
     assert lines[0] == {"type": "submitted", "id": job.id, "existed": False}
     assert types(lines[1:]) == [
         "job.queued",
@@ -163,7 +163,7 @@ def test_images_are_saved_beside_what_is_there(quern, consumer, tmp_path):
     for _ in range(2):
         child = quern.start("run", "q")
         consumer.take().finish(answer="see", images=[IMAGE])
-        child.communicate(timeout=10)
+        child.communicate(timeout=30)
         assert child.returncode == 0
     assert (tmp_path / "quern-out/figure-1.png").read_text() == "mine"
     assert (tmp_path / "target").read_text() == "untouched"
@@ -175,7 +175,7 @@ def test_bytes_that_are_not_what_their_name_says_are_not_saved(quern, consumer, 
     redis.set(f"quern:{{000}}:blob:{SHA}", b"something else")
     child = quern.start("run", "q")
     consumer.take().finish(answer="see", images=[IMAGE])
-    err = child.communicate(timeout=10)[1]
+    err = child.communicate(timeout=30)[1]
     assert child.returncode == 65, err
     assert "not saved: figure-1.png: blob" in err
     assert "holds other bytes than its name says" in err
@@ -186,7 +186,7 @@ def test_bytes_that_are_not_what_their_name_says_are_not_saved(quern, consumer, 
 def test_names_that_leave_the_folder_are_not_taken(name, quern, consumer):
     child = quern.start("run", "q")
     consumer.take().finish(answer="see", images=[{**IMAGE, "name": name}])
-    child.communicate(timeout=10)
+    child.communicate(timeout=30)
     assert child.returncode == 65
     saved = [files for _, _, files in os.walk(quern.cwd) if files]
     assert saved == []
@@ -203,7 +203,7 @@ def test_half_a_picture_is_none_and_no_success(json_, quern, consumer, redis):
     job = consumer.take()
     resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (5, 5))
     job.finish(answer="see", images=[IMAGE])
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert child.returncode == 74, (out, err)
     assert "not saved: figure-1.png: cannot write figure-1.png: File too large" in err
     for line in [*err.splitlines(), *out.splitlines()] if json_ else []:
@@ -298,7 +298,7 @@ def test_a_script_that_is_ended_is_told_which_job_goes_on(
     job = consumer.take()
     watching(redis)
     child.send_signal(number)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, child.returncode) == ("", -number)
     assert err == (
         f"The job goes on. Then:\n  quern watch {job.id}\n  quern cancel {job.id}\n"
@@ -313,7 +313,7 @@ def test_what_is_ended_as_json_says_nothing_else(quern, consumer, redis):
     assert json.loads(child.stdout.readline())["id"] == job.id
     watching(redis)
     child.send_signal(signal.SIGTERM)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (err, child.returncode) == ("", -signal.SIGTERM)
     assert all(json.loads(line)["seq"] for line in out.splitlines())
 
@@ -329,4 +329,4 @@ def test_who_is_told_to_ignore_an_interrupt_does(quern, consumer, redis):
     watching(redis)
     child.send_signal(signal.SIGINT)
     job.finish(answer="all the same")
-    assert child.communicate(timeout=10) == ("all the same\n", "")
+    assert child.communicate(timeout=30) == ("all the same\n", "")

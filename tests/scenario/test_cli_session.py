@@ -204,7 +204,7 @@ def answers(quern, consumer, words, **result):
     child = quern.start("session", *words)
     job = consumer.take()
     job.finish(**result)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     return job.job, out, err, child.returncode
 
 
@@ -314,7 +314,7 @@ def test_a_path_may_be_any_bytes(quern, consumer):
     child = quern.start("session", "get", "lab", b"caf\xe9.csv")
     job = consumer.take()
     job.finish()
-    child.communicate(timeout=10)
+    child.communicate(timeout=30)
     assert job.job["action"]["names"] == [b"caf\xe9.csv"]
 
 
@@ -345,7 +345,7 @@ def test_what_a_job_fails_with_is_what_the_verb_says(code, kind, exit, quern, co
     error["retryable"] = kind == "retry"
     child = quern.start("session", "files", "lab")
     consumer.take().finish("failed", error=error)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (out, err) == ("", "quern session files: it is not so\n")
     assert child.returncode == exit
 
@@ -385,7 +385,7 @@ def test_a_deadline_is_told_in_the_same_words(quern, consumer):
     error = {"kind": "reject", "code": "deadline_exceeded", "message": "passed"}
     child = quern.start("session", "files", "lab", "--deadline", "2m")
     consumer.take().finish("failed", error=error)
-    said = child.communicate(timeout=10)[1]
+    said = child.communicate(timeout=30)[1]
     assert child.returncode == 75
     assert "session lab has not answered in 2 min 0 s: it may be busy" in said
 

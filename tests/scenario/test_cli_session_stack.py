@@ -145,7 +145,7 @@ def test_it_waits_for_its_turn(stack, quern, lab):
     said = quern("session", "files", lab, "--deadline", "1s", code=75)
     assert "has not answered in 1.0 s: it may be busy" in said
     busy.terminate()
-    err = busy.communicate(timeout=10)[1]
+    err = busy.communicate(timeout=30)[1]
     id = err.split("quern cancel ")[1].split()[0]
     assert "asked" in quern("cancel", id)
     assert run(quern, lab, "x")[0] == "0\n"

@@ -103,7 +103,9 @@ def test_a_slot_moves_while_jobs_run(cluster, stack, quern):
     stack.consumer(lease_ms=60000)
     jobs = [submit(quern, "default") for _ in range(20)]
     source = cluster.master(key_of("default"))
-    to = next(n for n in cluster.nodes if n.info("role") == "master" and n is not source)
+    to = next(
+        n for n in cluster.nodes if n.info("role") == "master" and n is not source
+    )
     late = []
 
     def meanwhile():
@@ -165,7 +167,7 @@ def test_durable_is_a_matter_of_each_master(cluster, stack, quern):
     replica.kill()
     told = quern("submit", "x", "--tenant", tenant, "--key", "k", code=75)
     assert "0 of 1 replicas" in told
-    consumer.wait_for('"durability.late"', 30)
+    consumer.wait_for('"durability.late"')
     done(quern, submit(quern, other))
     replica.start()
     replica.wait_in_step()

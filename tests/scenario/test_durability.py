@@ -195,7 +195,7 @@ def test_no_step_is_taken_before_the_last_one_is_safe(pair, stack):
     job = stack.submit(prompt="x")
     consumer.wait_for('"durability.late"')
     lease = stack.db.zscore(f"{ROOT}leases:default", job)
-    wait_until(lambda: stack.db.zscore(f"{ROOT}leases:default", job) > lease + 3000, 20)
+    wait_until(lambda: stack.db.zscore(f"{ROOT}leases:default", job) > lease + 3000)
     assert stack.model.counts()["total"] == 1
     assert stack.db.llen(f"{ROOT}journal:{job}") == 1
     follow(replica, master.port)
@@ -233,7 +233,7 @@ def test_one_question_is_about_many_writes(pair, stack):
     ids = [stack.submit(prompt="x") for _ in range(30)]
     keys = [f"{ROOT}journal:{id}" for id in ids]
     consumer.wait_for('"durability.late"')
-    wait_until(lambda: stack.db.exists(*keys) == 30, 20, "all are written")
+    wait_until(lambda: stack.db.exists(*keys) == 30, what="all are written")
     assert waits(master) - before < 30
     follow(replica, master.port)
     for id in ids:

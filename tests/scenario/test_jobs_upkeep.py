@@ -60,7 +60,7 @@ def test_a_schedule_goes_off_again_and_again(stack):
         seen.add(stack.db.hget(f"{ROOT}schedule:tick", "last_id"))
         return len(seen - {None}) >= 3
 
-    wait_until(jobs, 20, "three jobs of the schedule")
+    wait_until(jobs, what="three jobs of the schedule")
     quern(stack, "schedule", "rm", "tick", "--yes")
     for job in seen - {None}:
         result = stack.result(job.decode())

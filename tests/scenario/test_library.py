@@ -111,15 +111,13 @@ def test_waiting_outlasts_a_long_absence(client):
         time.sleep(6)  # longer than one read may last
         server.start()
         job.finish(answer="because")
-        assert waiting.communicate(timeout=20)[0].startswith(b"completed ")
+        assert waiting.communicate(timeout=30)[0].startswith(b"completed ")
 
 
 def test_only_what_the_headers_mark_is_visible(prefix):
     marked = set()
     for header in prefix.glob("**/quern*.h"):
-        marked.update(
-            re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read_text())
-        )
+        marked.update(re.findall(r"QUERN_API[^;]*?\b(quern_\w+)\(", header.read_text()))
     assert {"quern_open", "quern_close", "quern_queues"} < marked
     for pattern, how in (("**/libquern.so", "-D"), ("**/libquern.a", "-g")):
         (library,) = prefix.glob(pattern)

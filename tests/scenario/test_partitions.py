@@ -52,9 +52,7 @@ def submit_bytes(stack, tenant):
 
 def ended(stack, jobs):
     """How many of them."""
-    return sum(
-        stack.db.exists(f"quern:{{{job[15:18]}}}:result:{job}") for job in jobs
-    )
+    return sum(stack.db.exists(f"quern:{{{job[15:18]}}}:result:{job}") for job in jobs)
 
 
 def test_the_tenants_of_the_tests_are_in_all_of_them():
@@ -144,7 +142,7 @@ def test_a_flood_of_one_tenant_leaves_room_for_the_others(stack, quern):
     stack.model.script([{"text": "slow", "delay_ms": 150}])
     flood = [submit_bytes(stack, "acme") for _ in range(40)]
     stack.consumer(slots=2)
-    wait_until(lambda: ended(stack, flood) >= 2, 30, "the flood runs")
+    wait_until(lambda: ended(stack, flood) >= 2, what="the flood runs")
     others = [t for t in TENANTS if partition_of(t) != partition_of("acme")]
     for tenant in others:
         quern("wait", submit(quern, tenant=tenant))

@@ -65,7 +65,7 @@ def test_a_master_dies_and_another_takes_over(sentinels, stack, quern):
     assert sentinels.master() is not master
     sentinels.start()
     master.wait_in_step()
-    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+    wait_until(sentinels.is_whole, what="the sentinels see all")
 
 
 def test_a_master_that_hangs_is_left(sentinels, stack, quern):
@@ -75,7 +75,7 @@ def test_a_master_that_hangs_is_left(sentinels, stack, quern):
     master = sentinels.master()
     master.process.signal(signal.SIGSTOP)
     try:
-        consumer.wait_for('"redis.switched"', 30)
+        consumer.wait_for('"redis.switched"')
         for what in ("redis.lost", "claim.lost"):
             consumer.wait_for(what)
         assert "the master is another one now" in consumer.text()
@@ -83,7 +83,7 @@ def test_a_master_that_hangs_is_left(sentinels, stack, quern):
     finally:
         master.process.signal(signal.SIGCONT)
     master.wait_in_step()
-    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+    wait_until(sentinels.is_whole, what="the sentinels see all")
 
 
 def test_a_failover_loses_nothing_that_was_called_durable(sentinels, stack, quern):
@@ -94,13 +94,13 @@ def test_a_failover_loses_nothing_that_was_called_durable(sentinels, stack, quer
     job = submit(quern)
     wait_until(lambda: stack.model.counts()["open"] > 0, what="it runs")
     sentinels.kill()
-    consumer.wait_for('"durability.late"', 60)
+    consumer.wait_for('"durability.late"')
     told = quern("submit", "more", "--key", "k", code=75)
     assert "0 of 1 replicas" in told
     assert "job.finished" not in consumer.text()
     sentinels.start()
-    consumer.wait_for('"job.finished"', 30)
-    wait_until(sentinels.is_whole, 30, "the sentinels see all")
+    consumer.wait_for('"job.finished"')
+    wait_until(sentinels.is_whole, what="the sentinels see all")
     more = quern("submit", "more", "--key", "k").split()[0]
     assert f"job {more} may stand" in told
     for each in (job, more):
@@ -136,5 +136,5 @@ def test_what_is_wrong_is_told(sentinels, stack, quern):
         assert "s3cret" not in said and "guard" not in said
         given = {"REDIS_URL": url, "QUERN_SENTINEL_PASSWORD": "guard", **env}
         with Process([binary("quern-consumer")], env=given) as consumer:
-            assert consumer.wait(30) == 69
+            assert consumer.wait() == 69
             assert says in consumer.text()

@@ -32,7 +32,9 @@ def test_files_beyond_the_bound_are_named():
 def test_a_picture_that_cannot_be_made_costs_the_job_nothing(pair, name):
     """It ends well; what is lost is told where it is lost."""
     a, b = pair
-    code = "class C:\n    def __reduce__(self):\n        import os; os._exit(1)\nc = C()"
+    code = (
+        "class C:\n    def __reduce__(self):\n        import os; os._exit(1)\nc = C()"
+    )
     assert a.run(code, "x = 1", session=name)["status"] == "completed"
     assert "crashed" in record(a.stack, name)["unsaved"]
     assert a.cell("x", session=name)["state"] == "kept"
@@ -56,7 +58,7 @@ def test_a_blob_that_somebody_deleted_is_named(pair, name):
 def test_what_expired_is_gone():
     with hosts("a", "b", session_ttl_ms=1000) as (a, b):
         a.cell("x = 1")
-        wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"), 5)
+        wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"))
         cell = b.run("x")["cells"][0]
         assert cell["error"]["name"] == "NameError" and cell["state"] == "kept"
 
@@ -65,7 +67,7 @@ def test_what_expired_is_not_what_its_host_has_still():
     """Nobody knows any more whether that is the latest of it."""
     with hosts("a", session_ttl_ms=1000) as (a,):
         a.cell("x = 1\nopen('f', 'w').write('1');")
-        wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"), 5)
+        wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"))
         result = a.run("import os\nos.listdir()", "x")
         first, second = result["cells"]
         assert first["result"] == "[]" and first["state"] == "kept"
@@ -176,7 +178,7 @@ def test_one_that_was_idle_for_too_long_is_made_again():
     with hosts("a", flags=("--idle-ms", "1000")) as (a,):
         a.cell("x = 1\ng = (1 for _ in [1])")
         link = a.executor.connection
-        wait_until(lambda: not link.ask(type="sessions").get("sessions"), 30)
+        wait_until(lambda: not link.ask(type="sessions").get("sessions"))
         cell = a.cell("x")
         assert cell["result"] == "1" and cell["state"] == "restored"
         assert "not saved: g (" in cell["reason"]

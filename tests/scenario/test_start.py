@@ -61,7 +61,7 @@ def test_a_fault_that_comes_later_stops_nothing():
             consumer = stack.consumer()
             stack.db.config_set("maxmemory-policy", "allkeys-lru")
             stack.db.execute_command("CLIENT KILL TYPE normal SKIPME yes")
-            wait_until(lambda: "eviction" in findings(consumer), 20, "it is said")
+            wait_until(lambda: "eviction" in findings(consumer), what="it is said")
             assert stack.run(prompt="x")["status"] == "completed"
 
 

@@ -278,7 +278,7 @@ with T(8) as t: got = list(t.map(one, range(8)))
             held.add(reader.pid)
         return len(held) >= 4 and web.seen["/deep"] == before + 8
 
-    wait_until(all_are_held, 30, "eight pages and four readers")
+    wait_until(all_are_held, what="eight pages and four readers")
     assert len(held) == len(readers_of(open_stack)) == 4
     while open_stack.state(job) not in TERMINAL:
         for reader in readers_of(open_stack):
