@@ -4,7 +4,8 @@ with HeldRedis(server.socket) as way:
     ... REDIS_URL=way.url ...
     way.hold(b"quern_v1_spend")   # answers on that connection wait
     way.held.wait(10)
-    way.lose(b"quern_v1_release")   # this request is lost on the way, once
+    way.lose(b"quern_v1_release")   # this request is lost on the way, once;
+                                    # for_good=True: whenever it is sent
     way.let_go()
 """
 
@@ -16,6 +17,7 @@ from relay import Relay, read, write
 class HeldRedis(Relay):
     def __init__(self, socket_path):
         self.marker = self.lost_marker = None
+        self.for_good = False
         self.dropping = False
         self.held = threading.Event()
         self.lost = threading.Event()
@@ -43,14 +45,17 @@ class HeldRedis(Relay):
         self.marker = None
         self.open.set()
 
-    def lose(self, marker):
-        """The connection breaks before the next such request gets through."""
+    def lose(self, marker, for_good=False):
+        """The connection breaks before the next such request gets through;
+        for_good: before each of them."""
+        self.for_good = for_good
         self.lost_marker = marker
 
     def requests(self, client, server, held):
         while data := read(client):
             if self.lost_marker and self.lost_marker in data:
-                self.lost_marker = None
+                if not self.for_good:
+                    self.lost_marker = None
                 self.lost.set()
                 break
             if self.marker and self.marker in data:

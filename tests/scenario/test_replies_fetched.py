@@ -11,23 +11,15 @@ import pytest
 from command import Command
 from held_redis import HeldRedis
 from relay import Relay, read, write
-from servers import KIND, RedisCluster, wait_until
+from servers import KIND, PATIENCE_S, RedisCluster, wait_until
 from stack import ROOT, Stack
 
 KEPT = {"store": True, "background": True}
 TEXT = "one two three four five six seven eight nine ten"
-SLOW = {"text": TEXT, "chunk_ms": 300}
+# It comes slowly enough to be cut in the middle; who fetches it has it soon.
+SLOW = {"text": TEXT, "chunk_ms": 600, "kept": {"after_ms": 3000}}
 CUT = {"text": TEXT, "cut": 700}  # behind the id, and some of the text
 single = pytest.mark.skipif(KIND != "single", reason="HeldRedis holds one way")
-
-
-class Lossy(HeldRedis):
-    """What is lost once never gets through."""
-
-    def requests(self, client, server, held):
-        super().requests(client, server, held)
-        if self.lost.is_set():
-            self.lost_marker = b"settle"
 
 
 @pytest.fixture
@@ -51,8 +43,8 @@ def stack(models):
             kept={"parameters": KEPT},
             stored={"parameters": {"store": True}},
             plain={},
-            hasty={"parameters": KEPT, "total_ms": 1500},
-            idle={"parameters": KEPT, "idle_ms": 900},
+            hasty={"parameters": KEPT, "total_ms": 5000},
+            idle={"parameters": KEPT, "idle_ms": 5000},
         )
         yield stack
 
@@ -72,7 +64,7 @@ def kinds(stack, job):
 
 
 def sent(stack, job):
-    wait_until(lambda: "model_sent" in kinds(stack, job), 20, "the id is known")
+    wait_until(lambda: "model_sent" in kinds(stack, job), what="the id is known")
 
 
 def killed(stack, job, known=True):
@@ -100,7 +92,7 @@ def counted(stack):
 
 def is_fetched(stack, job, attempts):
     """Paid for once, and so counted."""
-    result = stack.result(job, timeout=60)
+    result = stack.result(job)
     assert result["status"] == "completed" and result["answer"] == TEXT, result
     assert stack.model.counts()["made"] == 1
     assert result["usage"]["model_calls"] == 1
@@ -114,7 +106,7 @@ def is_fetched(stack, job, attempts):
 
 def is_repeated(stack, job, answer=TEXT):
     """As it was without: asked for again, and that is told."""
-    result = stack.result(job, timeout=60)
+    result = stack.result(job)
     assert result["status"] == "completed" and result["answer"] == answer, result
     assert stack.model.counts()["made"] == 2
     assert result["usage"]["repeated_calls"] == 1
@@ -123,7 +115,7 @@ def is_repeated(stack, job, answer=TEXT):
 
 
 def is_told(stack, job):
-    assert stack.result(job, timeout=60)["answer"] == TEXT
+    assert stack.result(job)["answer"] == TEXT
 
 
 def fleet_of(stack):
@@ -148,11 +140,11 @@ def test_killed_in_the_middle_of_the_stream(stack):
 @pytest.mark.parametrize("model", ["kept", "stored"])
 def test_killed_between_the_end_of_the_stream_and_its_commit(stack, model):
     script(stack, {"text": TEXT})
-    with Lossy(stack.redis.socket) as way:
+    with HeldRedis(stack.redis.socket) as way:
         stack.consumer(redis_url=way.url)
-        way.lose(b"settle")
+        way.lose(b"settle", for_good=True)
         job = stack.submit(prompt="go", model=model)
-        assert way.lost.wait(20)
+        assert way.lost.wait(PATIENCE_S)
         sent(stack, job)
         stack.consumers[-1].kill()
     assert kinds(stack, job) == ["model_intent", "model_sent"]
@@ -187,12 +179,12 @@ def test_killed_again_while_it_is_waited_for(stack):
 
 def test_who_is_drained_leaves_it_to_the_next(stack):
     script(stack, SLOW)
-    first = stack.consumer()
+    first = stack.consumer(lease_ms=30000)
     job = stack.submit(prompt="go", model="kept")
     stack.wait_event(job, "message.delta")
     sent(stack, job)
-    stack.consumer()
     stack.dismiss(first)
+    stack.consumer(lease_ms=30000)
     is_fetched(stack, job, attempts=1)  # a drain is none
     counts = stack.model.counts()
     assert counts["fetched"] > 0 and counts["cancelled"] == 0
@@ -342,7 +334,7 @@ def test_an_id_in_a_journal_that_is_none(stack):
     script(stack, {"text": TEXT, "delay_ms": 60000}, {"text": TEXT})
     stack.consumer()
     job = stack.submit(prompt="go", model="kept")
-    wait_until(lambda: stack.model.counts()["total"] == 1, 20, "it is asked")
+    wait_until(lambda: stack.model.counts()["total"] == 1, what="it is asked")
     stack.consumers[-1].kill()
     record = {"v": 1, "kind": "model_sent", "turn": 1, "reply_id": "../../counts"}
     stack.db.rpush(f"{ROOT}journal:{job}", msgpack.packb(record))
@@ -391,23 +383,23 @@ def test_nobody_wants_it_any_more(stack):
     stack.wait_event(job, "message.delta")
     stack.call("cancel", job)
     assert stack.result(job)["status"] == "cancelled"
-    wait_until(lambda: stack.model.counts()["cancelled"] == 1, 20, "it is told")
+    wait_until(lambda: stack.model.counts()["cancelled"] == 1, what="it is told")
     script(stack, {**CUT, "kept": {"after_ms": 60000}})
     job = stack.submit(prompt="go", model="kept")
     stack.wait_event(job, "job.retrying")
     stack.call("cancel", job)
     assert stack.result(job)["status"] == "cancelled"
-    wait_until(lambda: stack.model.counts()["cancelled"] == 2, 20, "it is told")
+    wait_until(lambda: stack.model.counts()["cancelled"] == 2, what="it is told")
 
 
 def test_the_deadline_ends_the_wait(stack):
     script(stack, {**CUT, "kept": {"after_ms": 60000}})
     stack.consumer()
     begin = time.monotonic()
-    job = stack.submit(prompt="go", model="kept", limits={"deadline_ms": 4000})
+    job = stack.submit(prompt="go", model="kept", limits={"deadline_ms": 10000})
     assert stack.result(job)["status"] == "failed"
-    assert time.monotonic() - begin < 30
-    wait_until(lambda: stack.model.counts()["cancelled"] == 1, 20, "it is told")
+    assert time.monotonic() - begin < 55
+    wait_until(lambda: stack.model.counts()["cancelled"] == 1, what="it is told")
 
 
 def test_without_background_there_is_nothing_to_cancel(stack):
@@ -417,6 +409,7 @@ def test_without_background_there_is_nothing_to_cancel(stack):
     stack.wait_event(job, "message.delta")
     stack.call("cancel", job)
     assert stack.result(job)["status"] == "cancelled"
+    wait_until(lambda: stack.model.counts()["open"] == 0, what="nobody listens")
     assert stack.model.counts()["cancelled"] == 0
 
 
@@ -442,7 +435,7 @@ def test_what_was_paid_twice_and_what_was_not_is_counted(stack, tmp_path):
         return {n: tuple(e[name] for name in names) for n, e in told.items()}
 
     wanted = {"kept": (4, 1, 1), "plain": (2, 1, 0)}
-    wait_until(lambda: counts() == wanted, 20, f"{wanted}, by the fleet")
+    wait_until(lambda: counts() == wanted, what=f"{wanted}, by the fleet")
     key = "quern:{quern:fleet}:counts"
     client = fleet_of(stack)
     assert 29 * 24 * 3600 * 1000 < client.pttl(key) <= 30 * 24 * 3600 * 1000
@@ -478,7 +471,7 @@ def test_counts_are_told_once_a_second(stack, tmp_path):
         def calls():
             return endpoints(stack, tmp_path).get("plain", {}).get("calls")
 
-        wait_until(lambda: calls() == 60, 20, "they are told")
+        wait_until(lambda: calls() == 60, what="they are told")
         assert 0 < way.times <= time.monotonic() - begin + 1
         stack.dismiss(consumer)
 
@@ -490,8 +483,8 @@ def test_counts_that_redis_does_not_take(stack, tmp_path):
     client.execute_command("ACL", "SETUSER", "default", "-hincrby")
     stack.run(prompt="go", model="plain")
     consumer = stack.consumers[-1]
-    wait_until(lambda: "profile.refused" in consumer.text(), 20, "it is said")
+    wait_until(lambda: "profile.refused" in consumer.text(), what="it is said")
     client.execute_command("ACL", "SETUSER", "default", "+hincrby")
     stack.run(prompt="go on", model="plain")
-    wait_until(lambda: "plain" in endpoints(stack, tmp_path), 20, "it is told")
+    wait_until(lambda: "plain" in endpoints(stack, tmp_path), what="it is told")
     assert consumer.text().count("profile.refused") == 1

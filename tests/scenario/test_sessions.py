@@ -4,7 +4,7 @@ deaths."""
 import pytest
 from held_redis import HeldRedis
 from hosts import hosts, record
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from stack import ROOT
 
 # ------------------------------------------------------------- another host
@@ -133,7 +133,7 @@ def test_jobs_of_a_session_run_in_the_order_of_their_submits(pair, name):
         (a, b)[number % 2].submit(code.format(number), session=name)
         for number in range(20)
     ]
-    results = [a.stack.result(job, timeout=60) for job in jobs]
+    results = [a.stack.result(job) for job in jobs]
     for number, result in enumerate(results):
         assert result["cells"][0]["result"] == str([*range(number + 1)])
 
@@ -141,12 +141,12 @@ def test_jobs_of_a_session_run_in_the_order_of_their_submits(pair, name):
 def test_one_that_waits_makes_room_for_the_one_that_goes_first():
     """A consumer with one place, which is the later job's."""
     with hosts("a", lease_ms=600, slots=1) as (a,):
-        first = a.submit("import time\ntime.sleep(1)\nn = [1]")
+        first = a.submit("import time\ntime.sleep(5)\nn = [1]")
         a.stack.wait_event(first, "tool.started")
         later = a.submit("n = n + [2]\nn")
         a.consumer.kill()
         a.start(slots=1)
-        result = a.stack.result(later, timeout=60)
+        result = a.stack.result(later)
         assert result["cells"][0]["result"] == "[1, 2]"
         assert a.stack.state(first) == "completed"
         assert result["attempts"] == 1, "nobody is charged for waiting"
@@ -176,7 +176,7 @@ def test_one_that_waits_can_be_cancelled(pair, name):
     slow = a.submit("import time\ntime.sleep(30)", session=name)
     a.stack.wait_event(slow, "tool.started")
     job = b.submit("1", session=name)
-    wait_until(lambda: a.stack.db.exists(f"{ROOT}line:default/{name}"), 10)
+    wait_until(lambda: a.stack.db.exists(f"{ROOT}line:default/{name}"))
     a.stack.call("cancel", job)
     assert a.stack.result(job)["status"] == "cancelled"
     a.stack.call("cancel", slow)
@@ -186,7 +186,7 @@ def test_one_that_waits_can_be_cancelled(pair, name):
 def test_a_cancelled_job_leaves_what_it_did(pair, name):
     a, b = pair
     job = a.submit("x = 1", "import time\ntime.sleep(30)", session=name)
-    wait_until(lambda: a.stack.types(job).count("tool.started") == 2, 10)
+    wait_until(lambda: a.stack.types(job).count("tool.started") == 2)
     a.stack.call("cancel", job)
     assert a.stack.result(job)["status"] == "cancelled"
     assert b.cell("x", session=name)["result"] == "1"
@@ -213,8 +213,8 @@ def test_killed_after_the_save_it_is_not_saved_twice():
             other.signal(19)
             way.hold(b"quern_v1_session_save")
             job = a.submit(ONCE)
-            assert way.held.wait(10)
-            wait_until(lambda: record(a.stack, "s")["cells"] == 2, 10)
+            assert way.held.wait(PATIENCE_S)
+            wait_until(lambda: record(a.stack, "s")["cells"] == 2)
             a.kill()
             other.signal(18)
         assert a.stack.result(job)["status"] == "completed"
@@ -229,9 +229,9 @@ def test_killed_before_the_save_the_next_one_makes_it():
         with HeldRedis(a.stack.redis.socket) as way:
             a.consumer.kill()
             a.consumer = a.start(redis_url=way.url)
-            way.lose(b"quern_v1_session_save")
+            way.lose(b"quern_v1_session_save", for_good=True)
             job = a.submit(ONCE)
-            assert way.lost.wait(10)
+            assert way.lost.wait(PATIENCE_S)
             a.kill()
             b.start(queues="a")
             assert a.stack.result(job)["status"] == "completed"
@@ -254,8 +254,8 @@ def test_its_executor_dies_in_a_later_job_of_it():
     """What was saved, then the job's own cells, then the one that ran."""
     with hosts("a", away_ms=20000) as (a,):
         a.cell(ONCE)
-        job = a.submit(ONCE, "import time\ntime.sleep(1)\nn")
-        wait_until(lambda: a.stack.types(job).count("tool.started") == 2, 10)
+        job = a.submit(ONCE, "import time\ntime.sleep(5)\nn")
+        wait_until(lambda: a.stack.types(job).count("tool.started") == 2)
         a.executor.process.kill()
         a.executor.process.start()
         cell = a.stack.result(job)["cells"][1]
@@ -283,9 +283,10 @@ def test_it_is_killed_half_made_again():
         with HeldRedis(a.stack.redis.socket) as way:
             b.consumer.kill()
             b.consumer = b.start(redis_url=way.url)
-            way.lose(b"quern_v1_session_save")  # which says that b has it
+            # Which says that b has it.
+            way.lose(b"quern_v1_session_save", for_good=True)
             job = b.submit("x, open('f').read()")
-            assert way.lost.wait(10)
+            assert way.lost.wait(PATIENCE_S)
             b.consumer.kill()
         b.start()
         cell = b.stack.result(job)["cells"][0]

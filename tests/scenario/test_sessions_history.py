@@ -7,7 +7,7 @@ import msgpack
 import pytest
 from held_redis import HeldRedis
 from hosts import record
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from stack import ROOT, Stack, call_of
 
 
@@ -246,13 +246,16 @@ def test_a_death_at_the_save_says_nothing_twice(name, how, written):
         chat(stack, name, "One.", [*cells, {"text": "1"}])
         stack.dismiss(first)
         second = stack.consumer(redis_url=way.url)
-        (way.hold if written else way.lose)(b"quern_v1_session_save")
+        if written:
+            way.hold(b"quern_v1_session_save")
+        else:
+            way.lose(b"quern_v1_session_save", for_good=True)
         cells = [act(2)] if cells else []
         say(stack, *cells, {"text": "2"})
         job = stack.submit(session=name, prompt="Two.")
-        assert (way.held if written else way.lost).wait(20)
+        assert (way.held if written else way.lost).wait(PATIENCE_S)
         if written:
-            wait_until(lambda: len(history(stack, name)) == 2, 10, "it is written")
+            wait_until(lambda: len(history(stack, name)) == 2, what="it is written")
         second.kill()
         assert len(history(stack, name)) == 1 + written
         stack.consumer()
@@ -269,7 +272,7 @@ def test_who_takes_over_shows_the_model_the_same(name):
         chat(stack, name, "One.", "1")
         say(stack, {"delay_ms": 60000, "text": "late"}, {"text": "2"})
         job = stack.submit(session=name, prompt="Two.")
-        wait_until(lambda: stack.model.counts()["total"] == 1, 10, "it is asked")
+        wait_until(lambda: stack.model.counts()["total"] == 1, what="it is asked")
         first.kill()
         stack.consumer()
         assert stack.result(job)["usage"]["repeated_calls"] == 1
@@ -280,7 +283,7 @@ def test_who_takes_over_shows_the_model_the_same(name):
 def test_one_that_is_requeued_anew_says_it_anew(name):
     """It had an answer, and its consumers died too often over the end."""
     with (
-        Stack(executor=False, lease_ms=600, max_crashes=0) as stack,
+        Stack(executor=False, lease_ms=5000, max_crashes=0) as stack,
         HeldRedis(stack.redis.socket) as way,
     ):
         first = stack.consumer()
@@ -290,13 +293,13 @@ def test_one_that_is_requeued_anew_says_it_anew(name):
         way.hold(b"quern_v1_session_save")
         say(stack, {"text": "2"})
         job = stack.submit(session=name, prompt="Two.")
-        wait_until(lambda: len(history(stack, name)) == 2, 10, "it is written")
+        wait_until(lambda: len(history(stack, name)) == 2, what="it is written")
         second.kill()
         stack.consumer()
         assert stack.result(job)["error"]["code"] == "crashed"
         say(stack, {"text": "two"})
         assert stack.call("requeue", job, "anew") == b"queued"
-        wait_until(lambda: stack.state(job) == "completed", 10, "it has ended")
+        wait_until(lambda: stack.state(job) == "completed", what="it has ended")
         sent = [text for _, text in shown(stack.model.request(0))]
         assert sent == ["One.", "1", "Two."]
         assert history(stack, name) == [("One.", "1"), ("Two.", "two")]
