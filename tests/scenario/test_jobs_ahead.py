@@ -69,7 +69,7 @@ def types(stack, id):
 def test_the_session_is_there_before_the_reply(stack):
     slow = "```python\nprint('ran')\n```\n" + "I wait for what comes of it. " * 20
     stack.model.script(
-        [{"text": slow, "chunk_ms": 100}, {"text": "FINAL ANSWER: well"}]
+        [{"text": slow, "chunk_ms": 150}, {"text": "FINAL ANSWER: well"}]
     )
     id = stack.submit(prompt="go", mode="codeact")
     wait_until(lambda: f"job-{id}" in sessions(stack))
@@ -80,7 +80,8 @@ def test_the_session_is_there_before_the_reply(stack):
     assert result["cells"][0]["stdout"] == "ran\n"
 
 
-SLOW = {"chunk": 400, "chunk_ms": 60}
+SLOW = {"chunk": 400, "chunk_ms": 60}  # a second
+SLOWER = {"chunk": 400, "chunk_ms": 200}
 DIALECTS = ["chat", "anthropic", "responses"]
 
 
@@ -93,16 +94,16 @@ def dialects(stack, tmp_path_factory):
     stack.consumer(models=path, queues="dialects")
 
 
-def calls(stack, *before, name="execute_python_code"):
-    """A call whose arguments take a second to come, and an answer."""
+def calls(stack, *before, name="execute_python_code", slow=SLOW):
+    """A call whose arguments take a while to come, and an answer."""
     call = call_of("print('ran')" + "  # and so on" * 50, name=name)
-    replies = [*before, {"tool_calls": [call], **SLOW}, {"text": "well"}]
+    replies = [*before, {"tool_calls": [call], **slow}, {"text": "well"}]
     stack.model.script([{"match": "", "in_order": True, "replies": replies}])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_session_is_there_before_the_arguments(stack, dialects, dialect):
-    calls(stack)
+    calls(stack, slow=SLOWER)
     id = stack.submit(prompt="go", queue="dialects", model=dialect)
     wait_until(lambda: f"job-{id}" in sessions(stack))
     assert sessions(stack)[f"job-{id}"].get("cells", 0) == 0, "nothing was run"

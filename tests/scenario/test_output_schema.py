@@ -112,7 +112,7 @@ def test_code_gives_a_value(python):
 
 
 def test_it_goes_on_after_a_crash(stack):
-    in_order(stack, BAD, {"text": GOOD, "delay_ms": 800})
+    in_order(stack, BAD, {"text": GOOD, "delay_ms": 60000})
     first = stack.consumer(lease_ms=600)
     job = stack.submit(prompt="go", output_schema=CITY)
     stack.wait_event(job, "message.completed")

@@ -145,10 +145,10 @@ def test_pictures_of_the_user(stack):
 def test_one_that_is_gone_is_named(stack):
     """Nothing is an error of the job: it was displayed, it has a name."""
     stack.model.reset()
-    say(stack, *shows(7), {**shows(8)[0], "delay_ms": 1500}, DONE)
+    say(stack, *shows(7), {**shows(8)[0], "delay_ms": 5000}, DONE)
     job = stack.submit(prompt="Draw.")
     blob = stack.wait_event(job, "image")["data"]["image"]["blob"]
-    wait_until(lambda: stack.model.counts()["total"] == 2, 10, "it is asked")
+    wait_until(lambda: stack.model.counts()["total"] == 2, what="it is asked")
     stack.db.delete(f"{ROOT}blob:{blob}")
     assert stack.result(job)["status"] == "completed"
     assert [lengths for *_, lengths in parts(stack.model.request(-1))] == [[8]]
@@ -223,7 +223,7 @@ def test_who_takes_over_shows_the_same(tmp_path):
         first = stack.consumer(models=path)
         say(stack, *shows(1), {"delay_ms": 60000, "text": "late"}, DONE)
         job = stack.submit(prompt="Draw.")
-        wait_until(lambda: stack.model.counts()["total"] == 2, 10, "it is asked")
+        wait_until(lambda: stack.model.counts()["total"] == 2, what="it is asked")
         first.kill()
         stack.consumer(models=path)
         assert stack.result(job)["answer"] == "done"
