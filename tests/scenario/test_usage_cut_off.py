@@ -8,14 +8,14 @@ import msgpack
 import pytest
 from command import Command
 from held_redis import HeldRedis
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from stack import ROOT, Stack
 
 PAID = {
     "tool_calls": [{"id": "c1", "name": "nobody", "arguments": "{}"}],
     "usage": {"prompt_tokens": 900, "completion_tokens": 100},
 }
-SLOW = {"text": "and so on " * 100, "chunk_ms": 100}
+SLOW = {"text": "and so on " * 100, "chunk_ms": 1000}
 BUSY = {"status": 429, "headers": {"Retry-After": "60"}, "error": "busy"}
 COUNTED = {"input_tokens": 900, "output_tokens": 100, "model_calls": 1, "cost": 1000}
 
@@ -35,7 +35,7 @@ def begin(stack, *replies, **job):
     """One a request; the job, when the last of them is asked for."""
     stack.model.script([{"match": "", "in_order": True, "replies": replies}])
     job = stack.submit(prompt="go", **job)
-    wait_until(lambda: stack.model.counts()["total"] == len(replies), 20, "it asks")
+    wait_until(lambda: stack.model.counts()["total"] == len(replies), what="it asks")
     return job
 
 
@@ -53,6 +53,10 @@ def expected(stack, job):
     assert tokens > 4096 and cost > 4096
     usage = {**COUNTED, "uncounted_tokens": tokens, "cost": 1000 + cost}
     return {**usage, "models": [{"name": "default", **usage}]}
+
+
+def sleep_until(at):
+    time.sleep(max(0, at - time.monotonic()))
 
 
 def check(stack, job, status, usage):
@@ -73,43 +77,45 @@ def test_a_job_that_is_cancelled(stack):
 
 def test_a_job_that_meets_its_deadline(stack):
     stack.consumer()
-    job = begin(stack, PAID, SLOW, limits={"deadline_ms": 2000})
+    job = begin(stack, PAID, SLOW, limits={"deadline_ms": 6000})
     check(stack, job, "failed", expected(stack, job))
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "failed"])
 def test_nobody_holds_it_any_more(stack, ends):
     """It ends in a step of Redis, when its lease has."""
-    pairs = {"deadline_ms": 2000} if ends == "failed" else {}
+    pairs = {"deadline_ms": 6000} if ends == "failed" else {}
     first = stack.consumer()
+    submitted = time.monotonic()
     job = begin(stack, PAID, {**SLOW, "delay_ms": 60_000}, pairs=pairs)
     first.kill()
     if ends == "cancelled":
         stack.call("cancel", job)
     else:
-        time.sleep(2)
+        sleep_until(submitted + 6.5)
     stack.consumer()
     check(stack, job, ends, expected(stack, job))
     assert stack.model.counts()["total"] == 2, "nobody has asked again"
 
 
-@pytest.mark.parametrize("step", ["request", "reply"])
-def test_a_step_is_being_written(stack, step):
+@pytest.mark.parametrize("step, deadline_s", [("request", 4), ("reply", 9)])
+def test_a_step_is_being_written(stack, step, deadline_s):
     """Then the result tells of it, and so does what the tenant has spent: the
     journal has it, and whoever reads that."""
     with HeldRedis(stack.redis.socket) as way:
         stack.consumer(redis_url=way.url, lease_ms=20_000)
         stack.call("queue_set", "default", "tenant_tokens", 100_000)
-        slow = {"delay_ms": 700}
-        stack.model.script([{**PAID, **slow}])
+        stack.model.script([{**PAID, "delay_ms": 5000}])
         if step == "request":
             way.hold(b"turn.started")
-        job = stack.submit(prompt="go", limits={"deadline_ms": 1500})
+        deadline = time.monotonic() + deadline_s + 0.5
+        limits = {"deadline_ms": 1000 * deadline_s}
+        job = stack.submit(prompt="go", limits=limits)
         if step == "reply":
             stack.wait_event(job, "turn.started")
             way.hold(b"message.completed")
-        assert way.held.wait(10)
-        time.sleep(2)
+        assert way.held.wait(PATIENCE_S)
+        sleep_until(deadline)
         way.let_go()
         usage = COUNTED
         if step == "request":
