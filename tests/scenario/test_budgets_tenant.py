@@ -181,7 +181,7 @@ def test_a_request_whose_outcome_nobody_knows_counts(stack):
     script(stack, {**REPLY, "delay_ms": 60_000}, REPLY)
     first = stack.consumer()
     job = stack.submit(prompt="go", tenant="acme")
-    wait_until(lambda: stack.model.counts()["total"] == 1, 20, "it is asked")
+    wait_until(lambda: stack.model.counts()["total"] == 1, what="it is asked")
     held = spent(stack)[2]
     assert held > 4096
     first.kill()
@@ -198,7 +198,7 @@ def test_a_zombie_settles_nothing(stack):
     script(stack, {**REPLY, "delay_ms": 1000}, REPLY)
     first = stack.consumer()
     job = stack.submit(prompt="go", tenant="acme")
-    wait_until(lambda: stack.model.counts()["total"] == 1, 20, "it is asked")
+    wait_until(lambda: stack.model.counts()["total"] == 1, what="it is asked")
     held = spent(stack)[2]
     first.signal(signal.SIGSTOP)
     stack.consumer()
@@ -252,7 +252,8 @@ def steps_of(stack, **job):
         id = stack.submit(**job)
         for told in monitor.listen():
             words = told["command"].split()
-            if words[0] == "FCALL" and id in words[4:6]:
+            beats = words[1:2] == ["quern_v1_beat"]  # as many as there is time for
+            if words[0] == "FCALL" and id in words[4:6] and not beats:
                 names.append(words[1])
             if words[1:2] == ["quern_v1_finish_many"]:
                 return names
@@ -261,7 +262,7 @@ def steps_of(stack, **job):
 def test_it_costs_no_round_trip(stack):
     """A budget or none: the same steps, one with the intent, one with the reply."""
     script(stack, REPLY)
-    stack.consumer(delta_ms=0)
+    stack.consumer(delta_ms=0, lease_ms=60000)
     without = steps_of(stack, prompt="go", tenant="acme")
     budget(stack, tenant_tokens=100_000)
     within = steps_of(stack, prompt="go", tenant="acme")

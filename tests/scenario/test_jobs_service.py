@@ -110,10 +110,18 @@ def test_the_watchdog_hears_of_claiming_alone(tmp_path):
         assert way.held.wait(PATIENCE_S)
         consumer.wait_for('"claim.stuck"')
         ear.setblocking(False)
-        while hears(ear):
-            pass
-        wait_until(lambda: consumer.text().count("claim.stuck") > 1, what="again")
-        assert hears(ear) is None
+        # Whose read has had no answer for long reconnects: that is a turn, and fed.
+        for _ in range(5):
+            while hears(ear):
+                pass
+            seen = consumer.text().count("claim.stuck")
+            wait_until(
+                lambda: consumer.text().count("claim.stuck") > seen, what="again"
+            )
+            if hears(ear) is None:
+                break
+        else:
+            pytest.fail("it is fed")
         way.let_go()
         wait_until(lambda: hears(ear) == b"WATCHDOG=1", what="it is fed again")
 
