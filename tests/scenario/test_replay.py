@@ -732,7 +732,8 @@ def test_a_request_that_did_not_fit_would_fit(quern, recorded):
 def test_a_job_that_was_taken_over(stack, quern, folder):
     """kill -9 while the model thinks, and while a cell runs."""
     slow = acts("import time; time.sleep(5); 6 * 7")
-    stack.model.script([[{"delay_ms": 60000}, slow], {"text": "42"}])
+    replies = [{"delay_ms": 60000}, slow, {"text": "42"}]
+    stack.model.script([{"match": "", "in_order": True, "replies": replies}])
     stack.model.reset()
     limits = {"max_total_tokens": 9000}  # of which the first request takes a part
     id = stack.submit(prompt="taken over", limits=limits)
