@@ -1,5 +1,5 @@
 """What the tests of the transitions share, those of the command, those of cells,
-and those of sessions."""
+those of sessions, and those of all of quern."""
 
 import signal
 
@@ -9,6 +9,7 @@ from executor_client import Executor
 from hosts import hosts
 from library import Library
 from servers import RedisServer
+from stack import Stack
 from standin import PNG, ROOT, SHA, StandIn
 
 
@@ -98,3 +99,13 @@ def pair():
 def name(request):
     """A session of the test's own."""
     return f"s-{abs(hash(request.node.name))}"
+
+
+# --- all of quern with a consumer, for all tests of a module
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack() as stack:
+        stack.consumer()
+        yield stack

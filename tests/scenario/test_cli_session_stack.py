@@ -5,14 +5,7 @@ import json
 import pytest
 from command import Command
 from servers import wait_until
-from stack import ROOT, Stack
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
+from stack import ROOT
 
 
 @pytest.fixture

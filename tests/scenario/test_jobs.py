@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from stack import Stack, call_of
+from stack import call_of
 
 CSV = b"month,sold\n1,10\n2,30\n3,20\n"
 PLOT = """Which month was best? Show me.
@@ -19,13 +19,6 @@ sales.to_csv("copy.csv", index=False)
 sales["sold"].idxmax() + 1
 ```
 """
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 @pytest.fixture(autouse=True)

@@ -22,13 +22,6 @@ ours.compile_steps = compile_steps
 """
 
 
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
 def run(stack, *texts, **job):
     stack.model.script([{"text": text} for text in texts])
     return stack.run(prompt="go", mode="codeact", **job)

@@ -1,16 +1,9 @@
 """CodeAct: the code in what the model writes is run, and it is told in turn."""
 
 import pytest
-from stack import Stack, call_of
+from stack import call_of
 
 ACT = "I compute it.\n```python\n{}\n```"
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 @pytest.fixture(autouse=True)

@@ -11,27 +11,13 @@ import shutil
 
 import pytest
 from command import Command
+from pictures import shows
 from recording import NOWHERE, PACK, lines_of, outcome_of, written
-from stack import Stack, call_of
+from stack import Stack
 
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
-    "awAAAABJRU5ErkJggg=="
-)
-SHOW = f"""
-from IPython.display import display
-class P:
-    def _repr_png_(self): return {PNG!r} + bytes(SIZE)
-display(P())"""
 COUNTED = {"prompt_tokens": 400, "completion_tokens": 10}
 LINKED = "![so](figure-1.png) [in](./a.csv)"
 BLIND = {"status": 400, "error": "This model does not support image inputs."}
-
-
-def shows(*sizes):
-    return [
-        {"tool_calls": [call_of(SHOW.replace("SIZE", str(n)), f"c{n}")]} for n in sizes
-    ]
 
 
 # What the model says, what is asked for, which blobs the recording has.

@@ -8,10 +8,10 @@ import msgpack
 import pytest
 from command import Command
 from hosts import record
+from pictures import parts, shows
 from servers import wait_until
 from stack import ROOT, Stack, call_of
 from test_budgets_tenant import begin_of_period, budget
-from test_pictures_shown import parts, shows
 from test_sessions_history import FIRST, chat, history, say, shown
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}

@@ -11,13 +11,6 @@ from servers import PATIENCE_S, wait_until
 from stack import ROOT, Stack, call_of
 
 
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
 @pytest.fixture
 def name(request):
     return request.node.name[:100].replace("[", ".").replace("]", "").replace(" ", "_")

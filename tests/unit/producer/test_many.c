@@ -241,42 +241,45 @@ static void each_is_told_so_either_way(void **state)
 #define AN_ID "01890000-0000-7000-8000-000000000001"
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
+static const char *const tool_list[] = { "a", "b" };
+static const struct quern_pair a_pair = { "k", "v" };
+static const struct {
+    struct quern_job job;
+    const char *fact; /* NULL: in the body */
+    const char *text; /* "*": any */
+} asked_for[] = {
+    { { .id = AN_ID }, NULL, "\"id\":\"" AN_ID "\"" },
+    { { .queue = "night" }, "queue", "night" },
+    { { .priority = QUERN_HIGH }, "priority", "high" },
+    { { .tenant = "acme" }, "tenant", "acme" },
+    { { .session = "lab" }, "session", "lab" },
+    { { .deadline_ms = 60000 }, "deadline_at", "*" },
+    { { .delay_ms = 60000 }, "state", "scheduled" },
+    { { .not_before = 4102444800000 }, "not_before", "4102444800000" },
+    { { .unique_key = "u" }, "unique", "u" },
+    { { .idempotency_key = "i" }, NULL, "\"idempotency_key\":\"i\"" },
+    { { .system = "s" }, NULL, "\"system\":\"s\"" },
+    { { .model = "m" }, NULL, "\"model\":\"m\"" },
+    { { .tools = tool_list, .tool_count = 2 },
+      NULL,
+      "\"tools\":[\"a\",\"b\"]" },
+    { { .max_turns = 3 }, NULL, "\"max_turns\":3" },
+    { { .max_tokens = 4 }, NULL, "\"max_tokens\":4" },
+    { { .max_total_tokens = 5 }, NULL, "\"max_total_tokens\":5" },
+    { { .max_cost = 6 }, NULL, "\"max_cost\":6" },
+    { { .cell_ms = 5000 }, NULL, "\"cell_ms\":5000" },
+    { { .memory_bytes = 1 << 28 }, NULL, "\"memory_bytes\":268435456" },
+    { { .max_attempts = 2 }, NULL, "\"max_attempts\":2" },
+    { { .backoff_ms = 700 }, NULL, "\"backoff_ms\":700" },
+    { { .metadata = &a_pair, .metadata_count = 1 },
+      NULL,
+      "\"metadata\":{\"k\":\"v\"}" },
+    { { .traceparent = TRACE }, NULL, TRACE },
+};
+enum { ROWS = sizeof(asked_for) / sizeof(asked_for[0]) };
+
 static void what_is_asked_for_arrives(const struct way *way)
 {
-    static const char *const list[] = { "a", "b" };
-    static const struct quern_pair pair = { "k", "v" };
-    static const struct {
-        struct quern_job job;
-        const char *fact; /* NULL: in the body */
-        const char *text; /* "*": any */
-    } rows[] = {
-        { { .id = AN_ID }, NULL, "\"id\":\"" AN_ID "\"" },
-        { { .queue = "night" }, "queue", "night" },
-        { { .priority = QUERN_HIGH }, "priority", "high" },
-        { { .tenant = "acme" }, "tenant", "acme" },
-        { { .session = "lab" }, "session", "lab" },
-        { { .deadline_ms = 60000 }, "deadline_at", "*" },
-        { { .delay_ms = 60000 }, "state", "scheduled" },
-        { { .not_before = 4102444800000 }, "not_before", "4102444800000" },
-        { { .unique_key = "u" }, "unique", "u" },
-        { { .idempotency_key = "i" }, NULL, "\"idempotency_key\":\"i\"" },
-        { { .system = "s" }, NULL, "\"system\":\"s\"" },
-        { { .model = "m" }, NULL, "\"model\":\"m\"" },
-        { { .tools = list, .tool_count = 2 }, NULL, "\"tools\":[\"a\",\"b\"]" },
-        { { .max_turns = 3 }, NULL, "\"max_turns\":3" },
-        { { .max_tokens = 4 }, NULL, "\"max_tokens\":4" },
-        { { .max_total_tokens = 5 }, NULL, "\"max_total_tokens\":5" },
-        { { .max_cost = 6 }, NULL, "\"max_cost\":6" },
-        { { .cell_ms = 5000 }, NULL, "\"cell_ms\":5000" },
-        { { .memory_bytes = 1 << 28 }, NULL, "\"memory_bytes\":268435456" },
-        { { .max_attempts = 2 }, NULL, "\"max_attempts\":2" },
-        { { .backoff_ms = 700 }, NULL, "\"backoff_ms\":700" },
-        { { .metadata = &pair, .metadata_count = 1 },
-          NULL,
-          "\"metadata\":{\"k\":\"v\"}" },
-        { { .traceparent = TRACE }, NULL, TRACE },
-    };
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
     struct quern_job jobs[ROWS];
     struct quern_submitted submitted[ROWS];
     struct quern_error error = { 0 };
@@ -284,14 +287,14 @@ static void what_is_asked_for_arrives(const struct way *way)
     struct conn *conn = open_conn();
 
     for (size_t i = 0; i < ROWS; i++) {
-        jobs[i] = rows[i].job;
+        jobs[i] = asked_for[i].job;
         jobs[i].prompt = "q";
     }
     bool good = way->submit(quern, jobs, ROWS, submitted, &error);
     assert_string_equal(good ? "" : error.text, "");
     for (size_t i = 0; i < ROWS; i++) {
         const char *id = submitted[i].id.text;
-        const char *fact = rows[i].fact, *text = rows[i].text;
+        const char *fact = asked_for[i].fact, *text = asked_for[i].text;
         CLEANUP(cleanup_free)
         char *found = fact ? fact_of(conn, id, fact) : body_of(conn, id);
 
