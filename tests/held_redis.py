@@ -3,7 +3,7 @@
 with HeldRedis(server.socket) as way:
     ... REDIS_URL=way.url ...
     way.hold(b"quern_v1_spend")   # answers on that connection wait
-    way.held.wait(10)
+    way.held.wait(PATIENCE_S)
     way.lose(b"quern_v1_release")   # this request is lost on the way, once;
                                     # for_good=True: whenever it is sent
     way.let_go()

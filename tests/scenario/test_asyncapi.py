@@ -111,7 +111,7 @@ def test_event_types_are_those_of_the_readme():
 def test_a_job_is_heard_of_where_the_document_says(client):
     listener = client.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(address("events", ID % 1))
-    listener.get_message(timeout=5)
+    listener.get_message(timeout=30)
     assert submit(client, ID % 1) == [(ID % 1).encode(), b"created"]
     take = ["FCALL", "quern_v1_take", 1, ROOT, "c1", 30000, 3, 1, "queue", "default"]
     assert len(client.execute_command(*take)) == 1
@@ -178,7 +178,7 @@ def test_cancelling_tells_the_consumer_of_a_running_job(client):
     assert client.execute_command(*start, stream, entry, "c1", 30000, 3)
     listener = client.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(address("control"))
-    listener.get_message(timeout=5)
+    listener.get_message(timeout=30)
     name = CHANNELS["cancel"]["x-function"]["name"]
     said = client.execute_command("FCALL", name, 1, address("cancel"), ID % 5)
     assert said == b"asked"

@@ -6,7 +6,7 @@ import time
 import pytest
 from executor_client import Connection
 from held_redis import HeldRedis
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from stack import TERMINAL, Stack, call_of
 
 WATCH = """```python
@@ -180,7 +180,7 @@ def test_a_reply_that_ends_while_the_session_is_written_down():
         replies = [{"text": text, "chunk_ms": 20}, {"text": "FINAL ANSWER: a"}]
         stack.model.script([{"match": "", "in_order": True, "replies": replies}])
         job = stack.submit(prompt="go", mode="codeact", session="s")
-        assert way.held.wait(20), "while the reply still comes"
+        assert way.held.wait(PATIENCE_S), "while the reply still comes"
         time.sleep(2)
         way.let_go()
         result = stack.result(job)

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from servers import PATIENCE_S
 from stack import Stack
 
 
@@ -13,7 +14,7 @@ def stack():
         yield stack
 
 
-def run(stack, script, timeout=30, **job):
+def run(stack, script, timeout=PATIENCE_S, **job):
     stack.model.script(script)
     stack.model.reset()
     id = stack.submit(prompt="go", **job)

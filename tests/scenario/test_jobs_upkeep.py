@@ -158,7 +158,7 @@ def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
     stack.wait_event(job, "tool.started")
     quern(stack, "worker", "drain", "leaver")
     leaver.wait_for('"drain"')
-    assert leaver.wait(20) == 0
+    assert leaver.wait() == 0
     result = stack.result(job)
     assert (result["status"], result["attempts"]) == ("completed", 1)
     wait_until(lambda: "leaver" not in workers(stack), what="that it is forgotten")

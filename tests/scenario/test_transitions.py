@@ -66,11 +66,11 @@ def test_what_is_published_is_what_is_in_the_stream(queue):
     channel = f"{queue.root}events:{A}"
     with queue.client.pubsub() as reader:
         reader.subscribe(channel)
-        assert reader.get_message(timeout=5)["type"] == "subscribe"
+        assert reader.get_message(timeout=30)["type"] == "subscribe"
         queue.submit(A)
         queue.begin()
         queue.finish(A, queue.epoch(A))
-        heard = [reader.get_message(timeout=5)["data"] for _ in range(3)]
+        heard = [reader.get_message(timeout=30)["data"] for _ in range(3)]
     stored = [fields[b"event"] for _, fields in queue.client.xrange(channel)]
     assert heard == stored
 
@@ -536,11 +536,11 @@ def test_cancel_between_read_and_start(queue):
 def test_cancel_while_it_runs(queue):
     with queue.client.pubsub() as reader:
         reader.subscribe(f"{queue.root}control")
-        assert reader.get_message(timeout=5)["type"] == "subscribe"
+        assert reader.get_message(timeout=30)["type"] == "subscribe"
         queue.submit(A)
         queue.begin()
         assert queue.cancel(A, "enough") == "asked"
-        assert reader.get_message(timeout=5)["data"] == f"cancel {A}".encode()
+        assert reader.get_message(timeout=30)["data"] == f"cancel {A}".encode()
     assert queue.beat("c", (A, queue.epoch(A))) == [(1, 1)]
     assert queue.state(A) == "in_progress"
     assert queue.finish(A, queue.epoch(A), "cancelled") == "cancelled"

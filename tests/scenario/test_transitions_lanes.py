@@ -347,10 +347,10 @@ def test_an_entry_of_a_paused_queue_goes_before_the_others_of_its_lane(queue):
 def test_control_is_told(queue):
     with queue.client.pubsub() as reader:
         reader.subscribe(f"{queue.root}control")
-        reader.get_message(timeout=5)
+        reader.get_message(timeout=30)
         queue.queue_set("q", paused=1)
         queue.queue_set("q", paused="")
-        heard = [reader.get_message(timeout=5)["data"] for _ in range(2)]
+        heard = [reader.get_message(timeout=30)["data"] for _ in range(2)]
     assert heard == [b"pause q", b"resume q"]
 
 
