@@ -252,7 +252,7 @@ static bool judge_error(struct model_call *call)
 
     reply_error_parse(&error, buf_view(&call->error_body));
     bool pictures = call->request.pictures;
-    bool blind = pictures && model_body_is_blind(endpoint, &error);
+    bool blind = pictures && model_body_learn_blind(endpoint, &error, status);
     bool news = !blind && (status == 400 || status == 422) &&
                 model_body_learn(endpoint, &error);
     if (blind || news)

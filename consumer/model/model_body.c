@@ -116,22 +116,86 @@ static bool has_word(const char *text, const char *const *words)
     return false;
 }
 
-/* A picture that is too large, or none, says nothing of the next one. */
-bool model_body_is_blind(struct model_endpoint *endpoint,
-                         const struct reply_error *error)
+/* Others speak of who asks, of how often, or of the endpoint's own trouble:
+ * "images per minute". llama.cpp says with 500 that it was started blind. */
+static bool is_of_request(const struct reply_error *error, unsigned status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+    case 408:
+    case 425:
+    case 429:
+        return false;
+    default:
+        return status < 500 || strcasestr(error->message, "mmproj");
+    }
+}
+
+/* What would be so of any picture: whole phrases, as all of the fleet believes
+ * it for a day. */
+static bool speaks_of_all(const struct reply_error *error)
+{
+    static const char *const words[] = {
+        "only supported by certain models",
+        "endpoints found that support image",
+        "not support image input",
+        "not support images",
+        "not support image content",
+        "not support vision",
+        "not support multi",
+        "model does not support it",
+        "not accept image",
+        "not allow image",
+        "image input is not supported",
+        "image inputs are not supported",
+        "images are not supported",
+        "vision is not supported",
+        "not a multimodal model",
+        "at most 0 image",
+        "expected `text`",
+        "supported values are: 'text'",
+        "valid string",
+        "mmproj",
+        NULL,
+    };
+
+    return has_word(error->message, words);
+}
+
+/* What another picture may not have: size, form, a broken end. */
+static bool speaks_of_one(const struct reply_error *error)
+{
+    static const char *const words[] = {
+        "too large",
+        "larger",
+        "exceed",
+        "too many",
+        "dimension",
+        "corrupt",
+        "decode",
+        "process",
+        "unsupported image",
+        "format",
+        "mime",
+        "media type",
+        "valid image",
+        "make sure your image",
+        NULL,
+    };
+
+    return has_word(error->message, words);
+}
+
+bool model_body_learn_blind(struct model_endpoint *endpoint,
+                            const struct reply_error *error, unsigned status)
 {
     static const char *const pictures[] = { "image", "vision", "multimodal",
                                             "multi-modal", NULL };
-    static const char *const whats[] = { "support", "unknown",  "not allow",
-                                         "accept",  "expected", "valid string",
-                                         "mmproj",  NULL };
-    static const char *const ones[] = { "too large", "exceed",  "too many",
-                                        "dimension", "corrupt", "decode",
-                                        "process",   NULL };
 
-    if (!has_word(error->message, pictures))
+    if (!is_of_request(error, status) || !has_word(error->message, pictures))
         return false;
-    if (has_word(error->message, whats) && !has_word(error->message, ones))
+    if (speaks_of_all(error) && !speaks_of_one(error))
         endpoint->quirks |= QUIRK_BLIND;
     return true;
 }

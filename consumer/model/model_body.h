@@ -21,8 +21,10 @@ uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
 bool model_body_learn(struct model_endpoint *endpoint,
                       const struct reply_error *error);
 
-/* A refusal of a request that holds pictures: these are why. */
-bool model_body_is_blind(struct model_endpoint *endpoint,
-                         const struct reply_error *error);
+/* A refusal, with that status of HTTP, of a request that holds pictures: true
+ * when these are why. What says that the endpoint takes none at all is kept
+ * with it. */
+bool model_body_learn_blind(struct model_endpoint *endpoint,
+                            const struct reply_error *error, unsigned status);
 
 #endif
