@@ -336,6 +336,7 @@ const struct dialect dialect_anthropic = {
     .key_header = "x-api-key: %s",
     .header = "anthropic-version: 2023-06-01",
     .lessons = lessons,
+    .free_cache = true,
     .write = write_body,
     .max_tokens = max_tokens_of,
     .take = anthropic_take,

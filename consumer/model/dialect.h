@@ -12,6 +12,7 @@
 #define CONSUMER_DIALECT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schemas/message/view.h"
@@ -40,6 +41,7 @@ struct dialect {
     const char *key_header; /* "Name: %s", of the key */
     const char *header;     /* one more; NULL: none */
     const struct dialect_lesson *lessons;
+    bool free_cache; /* its limits do not count what is read from the cache */
 
     /* The body of the request: a new reference. */
     json_t *(*write)(const struct model_endpoint *endpoint,

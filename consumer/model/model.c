@@ -295,16 +295,25 @@ static void judge_break(struct model_call *call)
     call->failure.unknown = response->end != HTTP_NOT_SENT;
 }
 
+static void learn_use(struct model_call *call)
+{
+    struct model_endpoint *endpoint = call->endpoint;
+    const struct usage *usage = &call->result.usage;
+    struct rate_use use = { .input = usage->input_tokens,
+                            .cached = usage->cached_tokens,
+                            .output = usage->output_tokens,
+                            .free_cache = endpoint->dialect->free_cache };
+
+    learn_wait(call, rate_used(&endpoint->breaker.rate, &use,
+                               http_now_ms(call->http)));
+}
+
 static void judge_answer(struct model_call *call)
 {
-    const struct usage *usage = &call->result.usage;
-
-    if (!reply_end(reply_of(call), true, &call->result, &call->failure.why))
-        call->failure.unknown = true;
+    if (reply_end(reply_of(call), true, &call->result, &call->failure.why))
+        learn_use(call);
     else
-        learn_wait(call,
-                   rate_used(&call->endpoint->breaker.rate, usage->input_tokens,
-                             usage->output_tokens, http_now_ms(call->http)));
+        call->failure.unknown = true;
 }
 
 static void name_endpoint(struct model_call *call)

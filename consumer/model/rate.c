@@ -336,11 +336,14 @@ uint64_t rate_take(struct rate *rate, const struct rate_said *said,
     return wait_of(rate, false, now_ms);
 }
 
-uint64_t rate_used(struct rate *rate, uint64_t input, uint64_t output,
+uint64_t rate_used(struct rate *rate, const struct rate_use *use,
                    uint64_t now_ms)
 {
-    rate->took[RATE_TOKENS] = input + output;
-    rate->took[RATE_INPUT] = input;
-    rate->took[RATE_OUTPUT] = output;
+    uint64_t fresh = use->input - least(use->cached, use->input);
+
+    rate->took[RATE_TOKENS] =
+        (use->free_cache ? fresh : use->input) + use->output;
+    rate->took[RATE_INPUT] = fresh;
+    rate->took[RATE_OUTPUT] = use->output;
     return wait_of(rate, false, now_ms);
 }

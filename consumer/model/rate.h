@@ -29,6 +29,16 @@ enum {
     RATE_NAME_MAX = 31, /* bytes */
 };
 
+/* What a request has taken. What was read from the endpoint's cache is not
+ * counted for limits of input tokens; free_cache: nor for those of all tokens.
+ */
+struct rate_use {
+    uint64_t input; /* tokens; cached ones as well */
+    uint64_t cached;
+    uint64_t output;
+    bool free_cache;
+};
+
 enum rate_kind { RATE_REQUESTS, RATE_TOKENS, RATE_INPUT, RATE_OUTPUT };
 enum { RATE_KINDS = RATE_OUTPUT + 1 };
 
@@ -70,7 +80,7 @@ uint64_t rate_sent(struct rate *rate);
  * others, because too little is left for one more; 0: there is enough. */
 uint64_t rate_take(struct rate *rate, const struct rate_said *said,
                    uint64_t number, uint64_t now_ms);
-uint64_t rate_used(struct rate *rate, uint64_t input, uint64_t output,
+uint64_t rate_used(struct rate *rate, const struct rate_use *use,
                    uint64_t now_ms);
 
 #endif

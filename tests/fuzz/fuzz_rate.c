@@ -49,12 +49,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (rest.len > 0)
         hear(&said, take_line(&rest));
     check_said(&said);
-    MUST(rate_used(&rate, size, size / 2, NOW_MS) == 0);
+    struct rate_use use = { .input = size,
+                            .cached = 2 * (size % 32), /* at times more */
+                            .output = size / 2,
+                            .free_cache = size % 2 == 0 };
+    MUST(rate_used(&rate, &use, NOW_MS) == 0);
     uint64_t first = rate_sent(&rate);
     rate_sent(&rate);
     uint64_t wait = rate_take(&rate, &said, first, NOW_MS);
     MUST(wait <= RATE_MOST_MS);
-    MUST(rate_used(&rate, size, size / 2, NOW_MS) == wait);
+    MUST(rate_used(&rate, &use, NOW_MS) == wait);
     /* One more is on its way: never sooner than what is said to everybody. */
     uint64_t ours = rate_ask(&rate, NOW_MS);
     MUST(ours >= wait && ours <= RATE_MOST_MS);

@@ -223,14 +223,58 @@ static void test_a_request_takes_what_the_last_one_took(void **state)
     struct rate rate = { 0 };
     (void)state;
     assert_int_equal(told(&rate, rate_sent(&rate), "50", "999", 0), 0);
-    assert_int_equal(rate_used(&rate, 700, 299, SECOND), 0);
-    assert_int_equal(rate_used(&rate, 700, 300, SECOND), 19 * SECOND);
+    struct rate_use use = { .input = 700, .output = 299 };
+    assert_int_equal(rate_used(&rate, &use, SECOND), 0);
+    use.output = 300;
+    assert_int_equal(rate_used(&rate, &use, SECOND), 19 * SECOND);
     assert_int_equal(told(&rate, rate_sent(&rate), "50", "999", 0),
                      20 * SECOND);
     assert_int_equal(told(&rate, rate_sent(&rate), "50", "2500", 0), 0);
     assert_int_equal(rate_ask(&rate, 0), 0);
     assert_int_equal(rate_ask(&rate, 0), 0);
     assert_int_equal(rate_ask(&rate, 0), 20 * SECOND);
+}
+
+/* A long conversation is nearly all cache reads. */
+static void test_what_is_read_from_a_cache(void **state)
+{
+    static const struct {
+        const char *left, *reset;
+        struct rate_use use;
+        uint64_t wait;
+    } rows[] = {
+        { "anthropic-ratelimit-input-tokens-remaining",
+          "anthropic-ratelimit-input-tokens-reset",
+          { 9000, 8500, 600, true },
+          0 },
+        { "anthropic-ratelimit-input-tokens-remaining",
+          "anthropic-ratelimit-input-tokens-reset",
+          { 9000, 7000, 600, true },
+          9000 },
+        { "anthropic-ratelimit-tokens-remaining",
+          "anthropic-ratelimit-tokens-reset",
+          { 9000, 8600, 600, true },
+          0 },
+        { "x-ratelimit-remaining-tokens",
+          "x-ratelimit-reset-tokens",
+          { 9000, 8600, 600, false },
+          9000 },
+        { "anthropic-ratelimit-input-tokens-remaining",
+          "anthropic-ratelimit-input-tokens-reset",
+          { 9000, 9001, 600, true },
+          0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct rate_said said = { 0 };
+        struct rate rate = { 0 };
+        hear(&said, rows[i].left, "1000");
+        hear(&said, rows[i].reset, "9s");
+        assert_int_equal(rate_take(&rate, &said, rate_sent(&rate), 0), 0);
+        if (rate_used(&rate, &rows[i].use, 0) != rows[i].wait)
+            fail_msg("%s, row %zu: %llu ms", rows[i].left, i,
+                     (unsigned long long)rate_used(&rate, &rows[i].use, 0));
+    }
 }
 
 static void test_an_answer_without_limits_changes_nothing(void **state)
@@ -267,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_those_on_their_way_count),
         cmocka_unit_test(test_an_older_answer_says_nothing_new),
         cmocka_unit_test(test_a_request_takes_what_the_last_one_took),
+        cmocka_unit_test(test_what_is_read_from_a_cache),
         cmocka_unit_test(test_an_answer_without_limits_changes_nothing),
         cmocka_unit_test(test_more_limits_than_are_kept),
     };
