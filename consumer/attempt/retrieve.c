@@ -296,7 +296,7 @@ enum turn step_retrieving(struct attempt *attempt)
         return WAIT;
     attempt->begun = true;
     uint64_t wait_ms =
-        breaker_ask(&attempt->endpoint->breaker, attempt_now_ms(attempt));
+        breaker_ask_kept(&attempt->endpoint->breaker, attempt_now_ms(attempt));
     if (wait_ms > ATTEMPT_BRIEF_MS && attempt->endpoint->fallback != NULL)
         return do_without(attempt);
     if (wait_ms > 0)

@@ -6,7 +6,7 @@ static bool is_open(const struct breaker *breaker)
     return breaker->failures >= BREAKER_FAILURES;
 }
 
-uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms)
+static uint64_t ask(struct breaker *breaker, bool counts, uint64_t now_ms)
 {
     uint64_t wait = breaker_waits(breaker, now_ms);
 
@@ -14,11 +14,21 @@ uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms)
         wait = breaker->until_ms - now_ms;
     if (wait == 0 && is_open(breaker) && breaker->probing)
         wait = BREAKER_REST_MS / 4;
-    if (wait == 0)
+    if (wait == 0 && counts)
         wait = rate_ask(&breaker->rate, now_ms);
     if (wait == 0)
         breaker->probing = is_open(breaker);
     return wait;
+}
+
+uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms)
+{
+    return ask(breaker, true, now_ms);
+}
+
+uint64_t breaker_ask_kept(struct breaker *breaker, uint64_t now_ms)
+{
+    return ask(breaker, false, now_ms);
 }
 
 void breaker_well(struct breaker *breaker)

@@ -36,6 +36,9 @@ struct breaker {
 /* Now, in ms of any clock that does not go back; how long the endpoint is to be
  * left alone: 0, it may be asked, and what comes of it must be told. */
 uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms);
+/* The same, for a reply that it has made and keeps: none of its limits is of
+ * these. */
+uint64_t breaker_ask_kept(struct breaker *breaker, uint64_t now_ms);
 
 /* What came of it. */
 void breaker_well(struct breaker *breaker);

@@ -35,6 +35,7 @@ static void test_one_probe(void **state)
     assert_int_equal(breaker_ask(&breaker, now - 1), 1);
     assert_int_equal(breaker_ask(&breaker, now), 0);
     assert_true(breaker_ask(&breaker, now) > 0);
+    assert_true(breaker_ask_kept(&breaker, now) > 0);
     breaker_dropped(&breaker); /* given up: another one may */
     assert_int_equal(breaker_ask(&breaker, now), 0);
     breaker_failed(&breaker, now);
@@ -60,6 +61,7 @@ static void test_a_wait_that_was_asked_for(void **state)
     breaker_wait(&breaker, 100, 50);
     breaker_wait(&breaker, 100, 20); /* the longer one counts */
     assert_int_equal(breaker_ask(&breaker, 120), 30);
+    assert_int_equal(breaker_ask_kept(&breaker, 120), 30);
     assert_int_equal(breaker_ask(&breaker, 150), 0);
     assert_int_equal(breaker.failures, 0);
 }
@@ -86,8 +88,10 @@ static void test_a_limit_that_is_used_up(void **state)
     rate_hear(&said, VIEW("x-ratelimit-reset-requests"), VIEW("9s"), 0);
     assert_int_equal(
         rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 0), 0);
+    assert_int_equal(breaker_ask_kept(&breaker, 0), 0); /* is not counted */
     assert_int_equal(breaker_ask(&breaker, 0), 0);
     assert_int_equal(breaker_ask(&breaker, 1000), 8000);
+    assert_int_equal(breaker_ask_kept(&breaker, 1000), 0);
     assert_int_equal(breaker_waits(&breaker, 1000), 0); /* nobody asked */
     assert_int_equal(breaker_ask(&breaker, 9000), 0);
 }
