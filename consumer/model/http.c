@@ -114,6 +114,15 @@ static const char *header(CURL *easy, const char *name)
                : NULL;
 }
 
+/* Theirs: what begins at a time of day does so by the clock that says it. */
+static time_t time_of(CURL *easy)
+{
+    const char *date = header(easy, "date");
+    time_t theirs = date ? curl_getdate(date, NULL) : -1;
+
+    return theirs > 0 ? theirs : time(NULL);
+}
+
 /* Milliseconds, seconds (with a fraction, too), or a date. */
 static uint64_t read_retry_after(CURL *easy)
 {
@@ -128,7 +137,7 @@ static uint64_t read_retry_after(CURL *easy)
         return 0;
     seconds = strtod(after, &end);
     if (end == after)
-        seconds = difftime(curl_getdate(after, NULL), time(NULL));
+        seconds = difftime(curl_getdate(after, NULL), time_of(easy));
     return seconds_to_ms(seconds);
 }
 
@@ -160,6 +169,11 @@ bool http_header_next(struct http_headers *headers, struct view *name,
     *name = view_of(headers->last->name);
     *value = view_of(headers->last->value);
     return true;
+}
+
+uint64_t http_header_time(const struct http_headers *headers)
+{
+    return (uint64_t)time_of(headers->easy) * 1000;
 }
 
 /* Once: with the first of the body, or with the end when there is none. */

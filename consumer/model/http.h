@@ -33,6 +33,9 @@ typedef bool http_guard(void *owner, const struct sockaddr *address);
 struct http_headers;
 bool http_header_next(struct http_headers *headers, struct view *name,
                       struct view *value);
+/* Now, in ms since 1970, by the clock of who answers, as its times of day are;
+ * by ours when it has not said (Date). */
+uint64_t http_header_time(const struct http_headers *headers);
 
 struct http_request {
     const char *url;

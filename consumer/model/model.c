@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "consumer/model/model_body.h"
 #include "consumer/model/model_head.h"
@@ -202,10 +201,11 @@ static void on_headers(void *owner, struct http_headers *headers)
 {
     struct model_call *call = owner;
     struct rate_said said = { 0 };
+    uint64_t unix_ms = http_header_time(headers);
     struct view name, value;
 
     while (http_header_next(headers, &name, &value))
-        rate_hear(&said, name, value, (uint64_t)time(NULL) * 1000);
+        rate_hear(&said, name, value, unix_ms);
     call->wait_ms = rate_take(&call->endpoint->breaker.rate, &said,
                               call->number, http_now_ms(call->http));
     learn_wait(call, call->wait_ms);

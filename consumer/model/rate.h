@@ -58,7 +58,7 @@ struct rate_said {
 };
 
 /* Any header; those of other things are passed over. unix_ms: now, for limits
- * that begin anew at a time of day. */
+ * that begin anew at a time of day, by the clock of who says it. */
 void rate_hear(struct rate_said *said, struct view name, struct view value,
                uint64_t unix_ms);
 

@@ -202,6 +202,8 @@ static const struct row {
       "HTTP 503: busy", ERR_RETRY, 503, 1500, false },
     { "a date that has passed", "date", "model_unavailable", "HTTP 503",
       ERR_RETRY, 503, 0, false },
+    { "a date by the clock of who says it", "their clock", "model_unavailable",
+      "HTTP 503", ERR_RETRY, 503, 9000, false },
     { "a refusal that wants another try", "again", "model_unavailable",
       "HTTP 400: odd", ERR_RETRY, 400, 0, false },
     { "a refusal", "bad", "model_rejected", "HTTP 400: messages: too odd",
@@ -275,6 +277,23 @@ static void test_rows(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         check_row(&rows[i]);
+}
+
+/* Theirs is years behind ours. */
+static void test_limits_begin_anew_by_the_clock_of_who_says_so(void **state)
+{
+    struct bench bench;
+    struct trial trial;
+    uint64_t waits;
+
+    (void)state;
+    bench_init(&bench, practice.url);
+    trial_start(&trial, &bench, "limits");
+    bench_run(&bench);
+    waits = breaker_waits(&bench.endpoint->breaker, http_now_ms(bench.http));
+    assert_in_range(waits, 1, 9000);
+    trial_finish(&trial);
+    bench_finish(&bench);
 }
 
 static void test_text_comes_as_it_is_written(void **state)
@@ -503,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_limits_begin_anew_by_the_clock_of_who_says_so),
         cmocka_unit_test(test_text_comes_as_it_is_written),
         cmocka_unit_test(test_what_was_learned_stays),
         cmocka_unit_test(test_a_refused_connection_was_not_sent),
