@@ -238,9 +238,11 @@ void check_blobs(struct check *check, const char *key, struct view names,
     CLEANUP(cleanup_free) char *all = view_dup(names);
     char *rest = all, *name;
 
-    while ((name = strsep(&rest, " ")) && *name) {
+    while ((name = strsep(&rest, " "))) {
         char blob[NAMES_MAX_KEY + 80];
 
+        if (!*name) /* a session's, of an older quern: " <sha256>" */
+            continue;
         snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
         CLEANUP(cleanup_asked)
         redisReply *there = CHECK_ASK(check, "EXISTS", blob);

@@ -43,16 +43,16 @@ bool transition_session_claimed(const redisReply *reply,
 }
 
 /* One argument: there may be none of them, or both. */
-static void add_pictures(struct command *command,
-                         const struct session_save *save)
+static void add_blobs(struct command *command, const struct session_save *save)
 {
     enum { SESSION_LEN = 320 }; /* the session's name is before it */
     char *text = command->scratch[1] + SESSION_LEN;
     size_t room = sizeof(command->scratch[1]) - SESSION_LEN;
-    int len = snprintf(text, room, "%.*s %.*s", VIEW_ARG(save->picture),
-                       VIEW_ARG(save->history));
+    bool both = save->picture.len > 0 && save->history.len > 0;
+    int len = snprintf(text, room, "%.*s%s%.*s", VIEW_ARG(save->picture),
+                       both ? " " : "", VIEW_ARG(save->history));
 
-    assert(len > 0 && (size_t)len < room);
+    assert(len >= 0 && (size_t)len < room);
     command_add(command, (struct view){ text, (size_t)len });
 }
 
@@ -68,7 +68,7 @@ void transition_session_save(struct command *command, const struct names *names,
     command_add_uint(command, save->ttl_ms);
     command_add_uint(command, save->kept_ms);
     command_add(command, save->record);
-    add_pictures(command, save);
+    add_blobs(command, save);
     for (size_t i = 0; i < save->files.count; i++)
         if (files[i].blob.len > 0)
             command_add(command, files[i].blob);

@@ -274,6 +274,30 @@ def a_blob_is_gone(world):
     return job_key(id), f"its blob {blob} is not there"
 
 
+def a_session_with(world, before):
+    """Only words fell in it; its key, and the blob of these."""
+    id = world.running(session=f"w{world.number}")
+    session = f"default/{world.jobs.facts(id)['session']}"
+    epoch = world.jobs.epoch(id)
+    words = world.jobs.put(session.encode())
+    world.jobs.claim(id, epoch, session)
+    world.jobs.save(id, epoch, 0, session=session, picture=words)
+    world.redis.hset(world.key(f"session:{session}"), "picture", before + words)
+    return f"session:{session}", words
+
+
+def what_was_said_in_a_session_is_gone(world):
+    key, words = a_session_with(world, "")
+    world.redis.delete(world.key(f"blob:{words}"))
+    return key, f"its blob {words} is not there"
+
+
+def what_was_said_is_gone_as_older_querns_name_it(world):
+    key, words = a_session_with(world, " ")
+    world.redis.delete(world.key(f"blob:{words}"))
+    return key, f"its blob {words} is not there"
+
+
 def nothing_keeps_a_blob(world):
     id, blob = world.with_blob()
     world.redis.delete(world.key(f"refs:{blob}"))
@@ -344,6 +368,8 @@ BREAKS = [
     a_body_is_gone,
     nobody_watches_a_deadline,
     a_blob_is_gone,
+    what_was_said_in_a_session_is_gone,
+    what_was_said_is_gone_as_older_querns_name_it,
     nothing_keeps_a_blob,
     a_blob_of_nobody_does_not_expire,
     an_ended_job_holds_a_unique_key,

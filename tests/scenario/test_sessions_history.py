@@ -59,6 +59,8 @@ def test_a_session_in_which_only_words_fell_is_no_session_lost(stack, name):
     """No executor has had it: its first cell is told of nothing."""
     chat(stack, name, "Hello.", "Hello.")
     assert record(stack, name).get("holder") is None
+    kept = stack.db.hget(f"{ROOT}session:default/{name}", "picture")
+    assert kept.decode() == record(stack, name)["history"], "the one blob, by its name"
     cell = stack.run(kind="code", cells=["1"], session=name)["cells"][0]
     assert cell["state"] == "kept" and "reason" not in cell
     assert history(stack, name) == [("Hello.", "Hello.")], "code says nothing"

@@ -2,10 +2,11 @@
 -- known of one.
 --
 -- session:<tenant>/<name> is a hash: record (../../message/session.h), its
--- generation, which every write raises; picture and files, its blobs (picture:
--- of its names, and of what was said in it); and job, whose turn it is. A turn
--- ends with its job, also when the job has to go back into the queue meanwhile.
--- Those that wait for theirs stand in line (line.lua).
+-- generation, which every write raises; files, and picture, its own blobs: of
+-- its names, which were all of it once, and of what was said in it, a space
+-- between; and job, whose turn it is. A turn ends with its job, also when the
+-- job has to go back into the queue meanwhile. Those that wait for theirs stand
+-- in line (line.lua).
 
 local MAX_SESSION_BYTES = 256 * KIB
 local MAX_SESSION_FILES = 512
@@ -91,8 +92,8 @@ local function list_session(root, session, listed, now, ttl_ms)
     end
 end
 
--- id epoch session generation listed ttl_ms kept_ms record pictures file...
--- pictures: none, or those of names and of what was said, a space between.
+-- id epoch session generation listed ttl_ms kept_ms record blobs file...
+-- blobs: its own; none of them, or one, or both.
 -- generation: the one that is replaced; 0: none stands. listed: 0 when it is
 -- over. kept_ms: how long files that are replaced are still there. Answers the
 -- new generation.
@@ -111,10 +112,10 @@ local function session_save(keys, args)
         return refuse("TOOBIG", "session: %d bytes, at most %d", #record,
             MAX_SESSION_BYTES)
     end
-    local picture = {}
-    for sha256 in args[9]:gmatch("%S+") do picture[#picture + 1] = sha256 end
+    local blobs = {}
+    for sha256 in args[9]:gmatch("%S+") do blobs[#blobs + 1] = sha256 end
     local files = { unpack(args, 10) }
-    refusal = bad_session_blobs(root, picture) or bad_session_blobs(root, files)
+    refusal = bad_session_blobs(root, blobs) or bad_session_blobs(root, files)
     if refusal then return refusal end
     local key = root .. "session:" .. session
     local stands = call("HMGET", key, "generation", "record", "files",
@@ -133,10 +134,10 @@ local function session_save(keys, args)
     move_blobs(root, key, blob_set(stands[3]), blob_set(files), expires_at,
         now + math.max(kept_ms, DAY_MS))
     -- Who restores it now may still read what is replaced.
-    move_blobs(root, key .. "#picture", blob_set(stands[4]), blob_set(picture),
+    move_blobs(root, key .. "#picture", blob_set(stands[4]), blob_set(blobs),
         expires_at, now + HOUR_MS)
     redis.call("HSET", key, "generation", generation + 1, "record", record,
-        "files", table.concat(files, " "), "picture", args[9])
+        "files", table.concat(files, " "), "picture", table.concat(blobs, " "))
     redis.call("PEXPIREAT", key, expires_at)
     list_session(root, session, listed, now, ttl_ms)
     return generation + 1
