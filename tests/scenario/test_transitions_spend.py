@@ -139,6 +139,51 @@ def test_an_end_that_no_consumer_writes_says_what_it_took(queue, journal):
     assert result.get("usage") == JOURNALS[journal]
 
 
+LARGE = pack(kind="tool_result", turn=1, observation="x" * (1000 << 10))
+
+
+def ends_of(queue, end, first):
+    """Ten jobs, of which each has two records of nearly a MiB behind that one,
+    end in steps of one kind: how many in each."""
+    ids = [job_id(number) for number in range(10)]
+    for id in ids:
+        queue.submit(id)
+    for job in queue.take_jobs(count=10):
+        for index, record in enumerate([first, LARGE, LARGE]):
+            queue.journal(job.id, job.epoch, index, record)
+        if end == "lapse":
+            queue.cancel(job.id)
+            queue.client.zadd(f"{queue.root}leases:default", {job.id: 1})
+        else:
+            queue.wait(job.id, job.epoch, 60000)
+        if end == "promote":
+            queue.client.hset(f"{queue.root}job:{job.id}", "deadline_at", 1)
+            queue.client.zadd(f"{queue.root}deadlines", {job.id: 1})
+    counts, more = [], True
+    while more:
+        before = sum(queue.state(id) == "waiting" for id in ids)
+        if end == "promote":
+            more = queue.promote()[0] > 0
+            count = before - sum(queue.state(id) == "waiting" for id in ids)
+        else:
+            count, more = queue.purge() if end == "purge" else queue.lapse()
+        counts.append(count)
+    usage = both(**ASKED) if first == RECORDS["i"] else None
+    for id in ids:
+        assert queue.result(id).get("usage") == usage, queue.result(id)
+    return [count for count in counts if count > 0]
+
+
+@pytest.mark.parametrize("end", ["purge", "promote", "lapse"])
+def test_long_journals_are_read_in_several_calls(queue, end):
+    assert ends_of(queue, end, RECORDS["i"]) == [3, 3, 3, 1]
+
+
+@pytest.mark.parametrize("end", ["purge", "promote", "lapse"])
+def test_the_journal_of_a_job_that_asks_no_model_is_not_read(queue, end):
+    assert ends_of(queue, end, RECORDS["t"]) == [10]
+
+
 @pytest.mark.parametrize("end", ["failed", "completed", "cancelled"])
 def test_what_nobody_has_settled_counts_at_the_end(queue, end):
     queue.queue_set(tenant_tokens=1000, tenant_cost=9)

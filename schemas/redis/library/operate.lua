@@ -99,9 +99,9 @@ end
 local function purge_lanes(root, queue, count, now)
     local jobs = 0
     for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
-        if jobs >= count then return jobs end
+        if jobs >= count or has_read_enough() then return jobs end
         local lanes = open_lanes(root, queue, tenant, count - jobs)
-        while jobs < count do
+        while jobs < count and not has_read_enough() do
             local lane = oldest_head(root, lanes)
             if not lane then break end
             set(lane.job, "cancel_reason", "purged")
@@ -116,6 +116,7 @@ end
 local function purge_ids(root, ids, now)
     local jobs = 0
     for _, id in ipairs(ids) do
+        if has_read_enough() then break end
         local job = is_id(root, id) and load(root, id)
         if job and not TERMINAL[job.state] and job.state ~= "in_progress" then
             set(job, "cancel_reason", "purged")

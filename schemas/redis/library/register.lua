@@ -8,6 +8,7 @@ local READS = { "no-writes" }
 
 local function on_root(callback)
     return function(keys, args)
+        journal_bytes = 0
         if #keys == 1 and keys[1]:find("{%x%x%x}:$") then
             return callback(keys, args)
         end

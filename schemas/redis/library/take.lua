@@ -121,7 +121,8 @@ end
 -- Goes on with what stands in the lanes of those whose turn it was.
 local function take_lanes(root, who, turns, next_at, now, jobs)
     local open = open_turns(root, who, turns, who.count - #jobs, now)
-    while #jobs < who.count and who.bytes < MAX_TAKE_BYTES do
+    while #jobs < who.count and who.bytes < MAX_TAKE_BYTES
+        and not has_read_enough() do
         local turn = next_turn(root, open, now, next_at)
         if not turn then break end
         local lane, job = turn.lane, turn.lane.job
@@ -208,7 +209,7 @@ end
 local function take_more(root, who, now, jobs)
     local looked = 0
     while #jobs < who.count and looked < MAX_BATCH
-        and who.bytes < MAX_TAKE_BYTES do
+        and who.bytes < MAX_TAKE_BYTES and not has_read_enough() do
         local before = #jobs
         local read, next_at = take_streams(root,
             math.min(who.count - #jobs, MAX_ENTRIES), now, who, jobs)

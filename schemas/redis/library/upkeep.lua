@@ -33,7 +33,10 @@ local function promote_queue(root, queue, count, now)
     local wakes = root .. "wakes:" .. queue
     local jobs = due_members(root .. "scheduled:" .. queue, count, now)
     local tenants = due_members(wakes, count, now)
-    for _, id in ipairs(jobs) do promote_job(root, queue, id, now) end
+    for _, id in ipairs(jobs) do
+        if has_read_enough() then break end
+        promote_job(root, queue, id, now)
+    end
     for _, tenant in ipairs(tenants) do
         redis.call("ZREM", wakes, tenant)
         admit(root, queue, tenant, settings_of(root, queue, tenant), now,
@@ -48,6 +51,7 @@ local function end_overdue(root, count, now)
     local deadlines = root .. "deadlines"
     local due = due_members(deadlines, count, now)
     for _, id in ipairs(due) do
+        if has_read_enough() then break end
         local job = load(root, id)
         if not job or TERMINAL[job.state] or job.state == "in_progress"
             or not is_late(job, now) then
@@ -91,7 +95,7 @@ local function wants_mend(root)
     return 1
 end
 
--- count. Answers how many were moved, in how many ms the next one is due (or
+-- count. Answers how many were due and moved, if there was time, in how many ms the next one is due (or
 -- -1), schedules to fire: name, spec, zone, at; and whether the caller is to
 -- walk.
 local function promote(keys, args)
@@ -124,6 +128,7 @@ local function lapse_queue(root, queue, count, now, max_crashes)
     local leases, jobs = leases_of(root, queue), 0
     local due = due_members(leases, count, now)
     for _, id in ipairs(due) do
+        if has_read_enough() then break end
         local job = is_id(root, id) and load(root, id)
         if not job or job.state ~= "in_progress" or job.queue ~= queue then
             redis.call("ZREM", leases, id)
@@ -153,7 +158,7 @@ local function lapse(keys, args)
         looked, jobs = looked + due, jobs + lost
         if looked == count then break end
     end
-    return { jobs, looked == count and 1 or 0 }
+    return { jobs, (looked == count or has_read_enough()) and 1 or 0 }
 end
 
 -- One entry that has been read. Answers how many jobs were put back or ended.
@@ -216,6 +221,7 @@ local function reclaim(keys, args)
     local jobs = 0
     for _, row in ipairs(rows) do
         jobs = jobs + reclaim_entry(root, stream, row, now, max_crashes)
+        if has_read_enough() then return { row[1], jobs } end
     end
     if #rows == count then return { rows[count][1], jobs } end
     forget_consumers(stream, lease_ms)

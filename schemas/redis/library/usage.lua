@@ -1,6 +1,15 @@
 -- usage.lua - what the model calls of a job took, by its journal: for results
 -- that no consumer writes. consumer/conversation/spending.h has the rules.
 
+-- Of journals, by the call that runs: bytes. Nobody else is served meanwhile.
+local journal_bytes = 0
+local MAX_JOURNAL_BYTES = 4096 * KIB
+
+-- Whoever ends jobs one after the other stops then, and is called again.
+local function has_read_enough()
+    return journal_bytes >= MAX_JOURNAL_BYTES
+end
+
 -- As the result has it; nil: nothing.
 local usage_of
 
@@ -10,7 +19,7 @@ do
         "cost", "model_calls",
     }
     local MAX_MODELS = 64
-    local STEP = 16 -- records in memory at once
+    local STEP = 4 -- records in memory at once, of up to a MiB
 
     -- Of whoever has written it.
     local function count(value)
@@ -77,6 +86,7 @@ do
 
     local function take_records(all, records)
         for _, bytes in ipairs(records) do
+            journal_bytes = journal_bytes + #bytes
             if is_of_model(bytes) then
                 local read, record = pcall(cmsgpack.unpack, bytes)
                 if read and type(record) == "table" then take(all, record) end
@@ -84,14 +94,17 @@ do
         end
     end
 
+    -- Where no model was asked first, none was asked at all: a job of kind code.
     function usage_of(job)
-        local list, at = job.root .. "journal:" .. job.id, 0
+        local list, at, step = job.root .. "journal:" .. job.id, 0, 1
         local all = { sum = {}, models = {}, by_name = {}, repeated = 0 }
         while has_journal(job) do
-            local records = redis.pcall("LRANGE", list, at, at + STEP - 1)
+            local records = redis.pcall("LRANGE", list, at, at + step - 1)
             take_records(all, records)
-            if #records < STEP then break end
-            at = at + STEP
+            if #records < step or at == 0 and not is_of_model(records[1]) then
+                break
+            end
+            at, step = at + step, STEP
         end
         count_asked(all)
         if all.repeated > 0 then all.sum.repeated_calls = all.repeated end
