@@ -125,15 +125,30 @@ void profile_begin(struct profile *profile)
     tell_word(profile, "MULTI");
 }
 
-void profile_end(struct profile *profile, const struct key *key, uint64_t ms)
+/* which: NX, when it has no time to live yet; or NULL. */
+static void end(struct profile *profile, const struct key *key, uint64_t ms,
+                const char *which)
 {
     struct command command;
     command_init(&command, "PEXPIRE");
     command_add(&command, key_view(key));
     command_add_uint(&command, ms);
+    if (which != NULL)
+        command_add_text(&command, which);
     tell(profile, &command);
     command_finish(&command);
     tell_word(profile, "EXEC");
+}
+
+void profile_end(struct profile *profile, const struct key *key, uint64_t ms)
+{
+    end(profile, key, ms, NULL);
+}
+
+void profile_end_once(struct profile *profile, const struct key *key,
+                      uint64_t ms)
+{
+    end(profile, key, ms, "NX");
 }
 
 static void tell_fact(struct profile *profile, const char *id, size_t fact,
@@ -149,7 +164,7 @@ static void tell_fact(struct profile *profile, const char *id, size_t fact,
     command_add_uint(&command, value);
     tell(profile, &command);
     command_finish(&command);
-    profile_end(profile, &profile->facts, PROFILE_DAY_MS);
+    profile_end_once(profile, &profile->facts, PROFILE_DAY_MS);
 }
 
 static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)

@@ -15,8 +15,9 @@
  * about to be made, at most ten times a second: while its intent is written, so
  * that both are there at about the same time, and the request waits AWAIT_MS
  * for it at the most. While Redis is away each consumer knows what it knows,
- * and tells when Redis is back. Facts are forgotten a day after the last one
- * was learned: an endpoint may have been mended.
+ * and tells what it has learned itself when Redis is back. All facts are
+ * forgotten a day after the first of them was told, whatever was told since: an
+ * endpoint may have been mended.
  *
  * Counts are fields as facts are, "NAME#0123456789abcdef paid_twice", summed up
  * here and told once a second at most. What was counted while Redis was away is

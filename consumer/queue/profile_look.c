@@ -50,7 +50,8 @@ static void hear_fact(struct profile *profile, struct model_endpoint *endpoint,
     if (news && is_window)
         endpoint->window = value;
     endpoint->quirks |= quirk;
-    endpoint->shared.heard |= quirk;
+    if (news) /* our own stays ours to tell */
+        endpoint->shared.heard |= quirk;
 }
 
 static void look_end(struct look *look)

@@ -57,6 +57,9 @@ void profile_go_on(struct profile *profile);
 /* Around what is written to that key, which is kept for so long from now. */
 void profile_begin(struct profile *profile);
 void profile_end(struct profile *profile, const struct key *key, uint64_t ms);
+/* The same for what is kept from when it was made. */
+void profile_end_once(struct profile *profile, const struct key *key,
+                      uint64_t ms);
 /* The answer to what was told. */
 link_done profile_told;
 /* profile_count.c: the alarm, counting. */

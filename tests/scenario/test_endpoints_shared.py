@@ -188,6 +188,33 @@ def test_what_redis_has_lost_is_told_again(stack):
     wait_until(lambda: fleet(stack).exists(FACTS), what="it is told again")
 
 
+@single
+def test_what_one_has_heard_of_itself_is_its_own(stack):
+    script(stack, PICKY)
+    stack.consumer(queues="a", lease_ms=300)
+    run_at(stack, "a")
+    run_at(stack, "a")
+    time.sleep(0.5)
+    fleet(stack).delete(FACTS)
+    fleet(stack).client_kill_filter(_type="normal", skipme=True)
+    wait_until(lambda: fleet(stack).exists(FACTS), 20, "it is told again")
+
+
+@single
+def test_facts_are_forgotten_though_connections_come_and_go(stack):
+    script(stack, PICKY)
+    stack.consumer(queues="a")
+    run_at(stack, "a")
+    fleet(stack).pexpire(FACTS, 60_000)
+    fleet(stack).hset(FACTS, "somebody#0123456789abcdef blind", 1)
+    (mine, _) = sorted(fleet(stack).hkeys(FACTS))
+    fleet(stack).hdel(FACTS, mine)
+    fleet(stack).client_kill_filter(_type="normal", skipme=True)
+    wait_until(lambda: fleet(stack).hexists(FACTS, mine), 20, "it is told again")
+    time.sleep(0.3)
+    assert 0 < fleet(stack).pttl(FACTS) <= 60_000
+
+
 # ------------------------------------------------------------------- waits
 
 ASKED_FOR = [
