@@ -10,7 +10,7 @@
 #include "consumer/queue/profile_look.h"
 #include "schemas/redis/reply.h"
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, AGAIN_MS = 5000 };
 
 uint64_t profile_now_ms(const struct profile *profile)
 {
@@ -84,8 +84,7 @@ void profile_renew(struct profile *profile)
     profile_read(profile);
 }
 
-/* What was told last may not have arrived, or been lost since. */
-void profile_ready(struct profile *profile)
+static void forget_told(struct profile *profile)
 {
     const struct endpoints *endpoints = &profile->consumer->endpoints;
     for (size_t i = 0; i < endpoints->count; i++) {
@@ -94,16 +93,35 @@ void profile_ready(struct profile *profile)
         shared->told_window = 0;
         shared->wait_ms = 0;
     }
+    profile->untold = false;
+}
+
+/* What was told last may not have arrived, or been lost since. */
+void profile_ready(struct profile *profile)
+{
+    forget_told(profile);
     profile->refused = profile->odd = false;
     profile_read(profile);
 }
 
 /* ---------------------------------------------------------------- telling */
 
+/* Its memory is full, or the login may not: that changes while we are there. */
 void profile_told(void *owner, const redisReply *reply, const struct err *why)
 {
+    struct profile *profile = owner;
     (void)why;
-    profile_refuses(owner, reply);
+    if (profile_refuses(profile, reply) && reply != NULL)
+        profile->untold = true;
+}
+
+void profile_try_again(struct profile *profile)
+{
+    uint64_t now = profile_now_ms(profile);
+    if (!profile->untold || now - profile->again_ms < AGAIN_MS)
+        return;
+    profile->again_ms = now;
+    forget_told(profile);
 }
 
 static void tell(struct profile *profile, const struct command *command)
@@ -195,22 +213,27 @@ void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
     uint64_t wait_ms =
         breaker_waits(&endpoint->breaker, profile_now_ms(profile));
     uint64_t window = shared->own_window;
-    unsigned news = endpoint->quirks & ~(shared->told | shared->heard);
+    unsigned quirks = endpoint->quirks & ~(shared->told | shared->heard);
+    bool has_window = window != shared->told_window &&
+                      window >= PROFILE_LEAST_WINDOW &&
+                      window <= PROFILE_MOST_WINDOW;
+    bool waits =
+        wait_ms > PROFILE_BRIEF_MS &&
+        endpoint->breaker.asked_ms > shared->wait_ms + PROFILE_BRIEF_MS;
     char id[PROFILE_ID_BYTES + 1];
-    if (!link_is_ready(profile->link) || !profile->knows_clock)
+    if (!link_is_ready(profile->link) || !profile->knows_clock ||
+        !(quirks != 0 || has_window || waits))
         return;
     profile_id(endpoint, id);
     for (size_t fact = 0; fact < QUIRKS; fact++)
-        if (news & 1U << fact)
+        if (quirks & 1U << fact)
             tell_fact(profile, id, fact, 1);
-    shared->told |= news;
-    if (window != shared->told_window && window >= PROFILE_LEAST_WINDOW &&
-        window <= PROFILE_MOST_WINDOW) {
+    shared->told |= quirks;
+    if (has_window) {
         tell_fact(profile, id, QUIRKS, window);
         shared->told_window = window;
     }
-    if (wait_ms > PROFILE_BRIEF_MS &&
-        endpoint->breaker.asked_ms > shared->wait_ms + PROFILE_BRIEF_MS) {
+    if (waits) {
         tell_wait(profile, id, wait_ms);
         shared->wait_ms = endpoint->breaker.asked_ms;
     }

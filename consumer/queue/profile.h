@@ -15,7 +15,8 @@
  * about to be made, at most ten times a second: while its intent is written, so
  * that both are there at about the same time, and the request waits AWAIT_MS
  * for it at the most. While Redis is away each consumer knows what it knows,
- * and tells what it has learned itself when Redis is back. All facts are
+ * and tells what it has learned itself when Redis is back; what Redis refuses
+ * is told again with a later look, every few seconds at most. All facts are
  * forgotten a day after the first of them was told, whatever was told since: an
  * endpoint may have been mended.
  *

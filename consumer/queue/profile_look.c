@@ -216,6 +216,7 @@ void profile_read(struct profile *profile)
     struct look *look = calloc(1, sizeof(*look));
     if (look == NULL)
         abort();
+    profile_try_again(profile);
     look->profile = profile;
     look->pending = 1; /* this function */
     look->count = endpoints->count;

@@ -36,6 +36,8 @@ struct profile {
     bool knows_clock;
     bool odd;     /* something there is no fact: said */
     bool refused; /* Redis does not want it: said */
+    bool untold;  /* it has refused what it was told: that is told again ... */
+    uint64_t again_ms; /* ... as it was then, the last time */
     struct tally tallies[MAX_ENDPOINTS];
     size_t tally_count;
     struct alarm *counting; /* when they are told */
@@ -60,6 +62,8 @@ void profile_end(struct profile *profile, const struct key *key, uint64_t ms);
 /* The same for what is kept from when it was made. */
 void profile_end_once(struct profile *profile, const struct key *key,
                       uint64_t ms);
+/* What Redis has refused is told again, after a while. */
+void profile_try_again(struct profile *profile);
 /* The answer to what was told. */
 link_done profile_told;
 /* profile_count.c: the alarm, counting. */

@@ -207,12 +207,31 @@ def test_facts_are_forgotten_though_connections_come_and_go(stack):
     run_at(stack, "a")
     fleet(stack).pexpire(FACTS, 60_000)
     fleet(stack).hset(FACTS, "somebody#0123456789abcdef blind", 1)
-    (mine, _) = sorted(fleet(stack).hkeys(FACTS))
+    mine, _ = sorted(fleet(stack).hkeys(FACTS))
     fleet(stack).hdel(FACTS, mine)
     fleet(stack).client_kill_filter(_type="normal", skipme=True)
     wait_until(lambda: fleet(stack).hexists(FACTS, mine), 20, "it is told again")
     time.sleep(0.3)
     assert 0 < fleet(stack).pttl(FACTS) <= 60_000
+
+
+@single
+def test_what_redis_has_refused_is_told_again(stack):
+    """The connection stands all the while."""
+    rules = ["on", ">secret", "~quern:{000}:*", "~quern:fleet", "&*", "+@all"]
+    mayread = "%R~quern:{quern:fleet}:*"
+    stack.db.execute_command("ACL", "SETUSER", "me", *rules, mayread)
+    path = stack.redis.url.split("://")[1]
+    script(stack, PICKY)
+    consumer = stack.consumer(
+        queues="a", redis_url=f"unix://me:secret@{path}", lease_ms=600
+    )
+    run_at(stack, "a")
+    consumer.wait_for('"profile.refused"')
+    assert not fleet(stack).exists(FACTS)
+    stack.db.execute_command("ACL", "SETUSER", "me", "~quern:{quern:fleet}:*")
+    wait_until(lambda: fleet(stack).exists(FACTS), 20, "it is told again")
+    assert consumer.text().count('"redis.lost"') == 0
 
 
 # ------------------------------------------------------------------- waits
