@@ -51,8 +51,26 @@ struct gathering {
     struct view id;
     struct recording *recording;
     struct arena *arena;
-    size_t room, left; /* for blobs; bytes */
+    size_t room, left;   /* for blobs; bytes */
+    struct view *passed; /* those that are left out: each is looked for once */
+    size_t passed_count;
 };
+
+static bool was_passed(const struct gathering *gathering, struct view name)
+{
+    for (size_t i = 0; i < gathering->passed_count; i++)
+        if (view_equal(gathering->passed[i], name))
+            return true;
+    return false;
+}
+
+/* name: of a record, which stays. */
+static void pass_over(struct gathering *gathering, struct view name)
+{
+    gathering->passed = list_grow(gathering->passed, gathering->passed_count,
+                                  sizeof(*gathering->passed));
+    gathering->passed[gathering->passed_count++] = name;
+}
 
 static bool take_blob(struct gathering *gathering, struct view name,
                       struct err *err)
@@ -64,7 +82,7 @@ static bool take_blob(struct gathering *gathering, struct view name,
 
     if (!id_is_sha256(name) || recording->blobs.count == gathering->room ||
         recording_blob(recording, name).len > 0 ||
-        !id_parse(gathering->id, &partition))
+        was_passed(gathering, name) || !id_parse(gathering->id, &partition))
         return true;
     struct key key =
         names_blob(&gathering->quern->fleet->names, partition, name);
@@ -79,6 +97,8 @@ static bool take_blob(struct gathering *gathering, struct view name,
             .bytes = arena_copy(gathering->arena, bytes),
         };
         gathering->left -= bytes.len;
+    } else {
+        pass_over(gathering, name);
     }
     freeReplyObject(reply);
     return true;
@@ -104,17 +124,20 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
                          struct arena *arena, struct err *err)
 {
     const struct view *records = recording->records.items;
-    struct gathering gathering = {
-        quern, recording->id,      recording,
-        arena, MAX_RECORDED_BLOBS, MAX_RECORDED_BLOB_BYTES
-    };
+    struct gathering gathering = { .quern = quern,
+                                   .id = recording->id,
+                                   .recording = recording,
+                                   .arena = arena,
+                                   .room = MAX_RECORDED_BLOBS,
+                                   .left = MAX_RECORDED_BLOB_BYTES };
+    bool ok = true;
 
     recording->blobs.items =
         arena_alloc(arena, MAX_RECORDED_BLOBS * sizeof(struct recorded_blob));
-    for (size_t i = 0; i < recording->records.count; i++)
-        if (!gather(&gathering, records[i], err))
-            return false;
-    return true;
+    for (size_t i = 0; i < recording->records.count && ok; i++)
+        ok = gather(&gathering, records[i], err);
+    free(gathering.passed);
+    return ok;
 }
 
 static bool write_kept(struct quern *quern, const struct kept *kept,

@@ -13,7 +13,7 @@ import pytest
 from command import Command
 from pictures import shows
 from recording import NOWHERE, PACK, lines_of, outcome_of, written
-from stack import Stack
+from stack import ROOT, Stack, call_of
 
 COUNTED = {"prompt_tokens": 400, "completion_tokens": 10}
 LINKED = "![so](figure-1.png) [in](./a.csv)"
@@ -178,6 +178,26 @@ def test_without_its_blobs_it_says_what_it_cannot_compare(quern, recorded, name,
     assert outcome["requests"] == len(asked(lines)) - bare
     out, _, code = quern.run("replay", other, REDIS_URL=NOWHERE)
     assert code == 0 and f"of {bare} the bytes cannot be compared" in out
+
+
+def gets(stack):
+    return int(stack.db.info("commandstats").get("cmdstat_get", {}).get("calls", 0))
+
+
+def test_a_blob_that_is_gone_is_looked_for_once(stack, quern, folder):
+    """However many requests were made of it."""
+    pages = [{"tool_calls": [call_of(f"{n}", f"d{n}")]} for n in range(9)]
+    say(stack, [*shows(7), *pages, {"text": "So."}])
+    id = stack.submit(prompt="Draw.")
+    assert stack.result(id)["status"] == "completed"
+    before = gets(stack)
+    [outcome] = quern.json("replay", id, "--save", folder / "there.jsonl")
+    there, before = gets(stack) - before, gets(stack)
+    [blob] = {b["name"] for b in blobs_of(lines_of(folder / "there.jsonl"))}
+    stack.db.delete(f"{ROOT}blob:{blob}")
+    [outcome] = quern.json("replay", id, "--save", folder / "gone.jsonl")
+    assert outcome["bare_requests"] == 10
+    assert gets(stack) - before < there + 5, "not once for each of ten"
 
 
 @pytest.mark.parametrize(
