@@ -1,6 +1,7 @@
 /* recording.c - a job as it ran, in a file that stands alone. */
 #include "schemas/json/recording.h"
 
+#include <openssl/evp.h>
 #include <string.h>
 
 #include "schemas/json/base64.h"
@@ -104,7 +105,8 @@ struct reader {
     struct arena *arena;
     size_t room; /* for records */
     size_t blob_room;
-    bool begun; /* it has said what it is */
+    size_t blob_bytes; /* of all of them */
+    bool begun;        /* it has said what it is */
 };
 
 static bool bad_line(struct err *err, const char *why)
@@ -198,10 +200,41 @@ static bool read_record(struct reader *reader, const json_t *json,
     return read_message(reader, &schema_record, json, &record, bytes, err);
 }
 
+static bool is_named_by(struct view name, struct view bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned int len = 0;
+
+    EVP_Digest(bytes.data, bytes.len, hash, &len, EVP_sha256(), NULL);
+    for (size_t i = 0; i < len; i++)
+        if (name.data[2 * i] != digits[hash[i] >> 4] ||
+            name.data[2 * i + 1] != digits[hash[i] & 15])
+            return false;
+    return true;
+}
+
+/* As few as recording_write() is given. size: of the next one. */
+static bool has_room(const struct reader *reader, struct view name, size_t size,
+                     struct err *err)
+{
+    size_t count = reader->recording->blobs.count;
+    size_t all = reader->blob_bytes + size;
+
+    if (count == MAX_RECORDED_BLOBS)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "blob %.*s: %zu blobs, a recording has at most %d",
+                       VIEW_ARG(name), count + 1, MAX_RECORDED_BLOBS);
+    return all <= MAX_RECORDED_BLOB_BYTES ||
+           err_set(err, ERR_REJECT, "too_large",
+                   "blob %.*s: %zu bytes of blobs, a recording has at most %d",
+                   VIEW_ARG(name), all, MAX_RECORDED_BLOB_BYTES);
+}
+
 static bool read_blob(struct reader *reader, const json_t *json,
                       struct err *err)
 {
-    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDED_BLOB_BYTES };
+    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDING_BYTES };
     const json_t *text = json_object_get(json, "base64");
     const json_t *name = json_object_get(json, "name");
     struct view of = { json_string_value(name), json_string_length(name) };
@@ -211,6 +244,13 @@ static bool read_blob(struct reader *reader, const json_t *json,
         !base64_decode(base64, &bytes))
         return bad_line(err, "blob must be {\"name\": its SHA-256, "
                              "\"base64\": \"...\"}");
+    if (!has_room(reader, of, bytes.len, err))
+        return false;
+    if (!is_named_by(of, buf_view(&bytes)))
+        return err_set(err, ERR_REJECT, "bad_message",
+                       "blob %.*s: its bytes have another SHA-256",
+                       VIEW_ARG(of));
+    reader->blob_bytes += bytes.len;
     struct recorded_blob *blob = new_item(reader, &reader->recording->blobs,
                                           &reader->blob_room, sizeof(*blob));
 

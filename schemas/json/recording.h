@@ -20,7 +20,7 @@
 enum {
     MAX_RECORDING_BYTES = 256 << 20,
     MAX_RECORDED_BLOBS = 256,
-    MAX_RECORDED_BLOB_BYTES = 32 << 20, /* all of them */
+    MAX_RECORDED_BLOB_BYTES = 32 << 20, /* all of them, also when it is read */
 };
 
 struct recorded_blob {
@@ -44,7 +44,8 @@ bool recording_write(const struct recording *recording, struct buf *out,
 /* Empty: it is not there. */
 struct view recording_blob(const struct recording *recording, struct view name);
 
-/* Into the arena. Error: as above, by the line. */
+/* Into the arena. Error: as above, by the line; also blobs that are not what
+ * their names say. */
 bool recording_read(struct recording *recording, struct view text,
                     struct arena *arena, struct err *err);
 

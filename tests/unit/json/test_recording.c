@@ -1,9 +1,12 @@
 /* test_recording.c - recordings: what is written is read, what is not one is
  * refused by its line. */
+#include <openssl/evp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -15,6 +18,11 @@
 #define ID "019aa5c8-1b2c-7000-8000-000000000000"
 #define HEAD "{\"recording\": {\"v\": 1, \"job\": \"" ID "\"}}\n"
 #define JOB "{\"job\": {\"id\": \"" ID "\", \"prompt\": \"hi\"}}\n"
+
+/* SHA-256 of "1", but for its last digit. */
+#define ONE_LESS                                                               \
+    "6b86b273ff34fce19d6b804eff5a3f57"                                         \
+    "47ada4eaa22f1d49c01e52ddb7875b4"
 
 static struct view encoded(const struct schema *schema, const void *message,
                            struct arena *arena)
@@ -68,8 +76,8 @@ static void test_all_of_it_is_kept(void **state)
     };
     const struct result end = { .id = VIEW(ID), .status = STATE_COMPLETED };
     struct recorded_blob blob = {
-        .name = VIEW("0123456789abcdef0123456789abcdef0123456789abcdef"
-                     "0123456789abcdef"),
+        .name = VIEW("ad91235e882292469812e16da0b8fc77"
+                     "075a7c6d6f8760c24be14a5c792508cf"),
         .bytes = VIEW("\x89PNG\0"),
     };
     struct view records[40];
@@ -115,6 +123,10 @@ static const struct {
     { "another kind", HEAD "{\"blot\": 1}\n", "bad_message", "one member" },
     { "a blob of no name", HEAD "{\"blob\": {\"base64\": \"MQ==\"}}\n",
       "bad_message", "blob must be" },
+    { "a blob of another name",
+      HEAD "{\"blob\": {\"name\": \"" ONE_LESS "0\", \"base64\": "
+           "\"MQ==\"}}\n",
+      "bad_message", ONE_LESS "0: its bytes have another SHA-256" },
     { "no beginning", JOB, "bad_message", "line 1: the first line must be" },
     { "of a later version", "{\"recording\": {\"v\": 2}}\n",
       "unsupported_version", "version 2, not 1" },
@@ -148,12 +160,65 @@ static void test_what_is_refused(void **state)
     }
 }
 
+/* Distinct ones of that many bytes, a line each. */
+static void add_blobs(struct buf *text, size_t count, size_t size)
+{
+    struct recorded_blob blob;
+    char *bytes = calloc(1, size + 1), name[65];
+    for (size_t i = 0; i < count; i++) {
+        unsigned char hash[32];
+        memcpy(bytes, &i, sizeof(i));
+        EVP_Digest(bytes, size, hash, NULL, EVP_sha256(), NULL);
+        for (size_t at = 0; at < 32; at++)
+            snprintf(name + 2 * at, 3, "%02x", hash[at]);
+        blob = (struct recorded_blob){ view_of(name), { bytes, size } };
+        struct recording recording = { .blobs = { &blob, 1 } };
+        CLEANUP(buf_finish) struct buf all = { .max = MAX_RECORDING_BYTES };
+        assert_true(recording_write(&recording, &all, NULL));
+        buf_append(&all, "", 1);
+        buf_add(text, view_of(strstr(all.data, "{\"blob\"")));
+    }
+    free(bytes);
+}
+
+static void test_more_blobs_than_are_written(void **state)
+{
+    static const struct {
+        size_t count, size;
+        const char *says; /* NULL: it is read */
+    } rows[] = {
+        { 256, 100, NULL },
+        { 257, 100, ": 257 blobs, a recording has at most 256" },
+        { 4, 8 << 20, NULL },
+        { 4, (8 << 20) + 1,
+          ": 33554436 bytes of blobs, a recording has at most 33554432" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        CLEANUP(buf_finish) struct buf text = { .max = MAX_RECORDING_BYTES };
+        struct recording recording;
+        struct err err = { 0 };
+        buf_add(&text, VIEW(HEAD JOB));
+        add_blobs(&text, rows[i].count, rows[i].size);
+        bool read = recording_read(&recording, buf_view(&text), &arena, &err);
+        if (read != (rows[i].says == NULL))
+            fail_msg("%zu blobs: %s", rows[i].count, err.text);
+        if (read)
+            continue;
+        assert_string_equal(err.code, "too_large");
+        if (strstr(err.text, rows[i].says) == NULL)
+            fail_msg("%s", err.text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_of_it_is_kept),
         cmocka_unit_test(test_a_journal_that_is_none),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_more_blobs_than_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
