@@ -185,7 +185,9 @@ struct reply_size reply_error_size(const struct reply_error *error)
     const struct rule *rule = find_rule(error);
     struct reply_size said = reply_size_read(error->message);
 
-    if (!rule || strcmp(rule->code, "model_context") != 0)
+    /* request_too_large: of bytes. */
+    if (!rule || strcmp(rule->code, "model_context") != 0 ||
+        says(error, "request_too_large"))
         return (struct reply_size){ 0 };
     if (error->size.request > 0)
         said.request = error->size.request;

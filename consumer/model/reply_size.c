@@ -49,6 +49,13 @@ static uint64_t find(const char *sentence, const char *const *words,
     return found;
 }
 
+static uint64_t number_over(const char *sentence, const char *words)
+{
+    const char *at = strcasestr(sentence, words);
+
+    return at == NULL ? 0 : number_behind(at, " > ");
+}
+
 static const char *const window_is[] = {
     "maximum context length is ", /* OpenAI, vLLM, DeepSeek, OpenRouter */
     "maximum prompt length is ",  /* xAI */
@@ -64,7 +71,14 @@ static const char *const window_is[] = {
     "exceeded model token limit: ", /* Kimi */
     "exceeds the limit of ",        /* Copilot */
     "must be <= ",                  /* TGI */
-    " > ",                          /* Anthropic */
+    NULL,
+};
+
+/* Anthropic: what it has counted, " > ", and the window. Other numbers stand
+ * around that sign as well: bytes. */
+static const char *const over_is[] = {
+    "prompt is too long: ",
+    "exceed context limit: ",
     NULL,
 };
 
@@ -118,6 +132,13 @@ static uint64_t read_request(const char *sentence)
     return all > reply ? all - reply : 0;
 }
 
+static uint64_t read_window(const char *sentence)
+{
+    uint64_t window = find(sentence, window_is, number_behind);
+
+    return window > 0 ? window : find(sentence, over_is, number_over);
+}
+
 static uint64_t bounded(uint64_t tokens)
 {
     return tokens > MOST_TOKENS ? 0 : reply_size_of((long long)tokens);
@@ -127,6 +148,6 @@ struct reply_size reply_size_read(const char *sentence)
 {
     return (struct reply_size){
         .request = bounded(read_request(sentence)),
-        .window = bounded(find(sentence, window_is, number_behind)),
+        .window = bounded(read_window(sentence)),
     };
 }

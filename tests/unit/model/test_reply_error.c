@@ -263,6 +263,13 @@ static void test_what_is_not_too_long_says_nothing_of_a_window(void **state)
 {
     static const char *const sentences[] = {
         "temperature: 2000 > 1000",
+        "Please reduce the length of the messages: 40000000 bytes > 33554432 "
+        "bytes",
+        "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\","
+        "\"message\":\"Request exceeds the maximum size: 40000000 bytes > "
+        "33554432 bytes\"}}",
+        "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\","
+        "\"message\":\"the input length 9000 exceeds the limit of 8192\"}}",
         "Rate limit reached: your request has 9000 tokens",
         "{\"error\":{\"message\":\"busy\",\"n_ctx\":2048}}",
         "{\"error\":{\"message\":\"busy\",\"n_prompt_tokens\":9004}}",
