@@ -226,7 +226,7 @@ void attempt_take_reply(struct attempt *attempt,
 void attempt_tell_endpoint(struct attempt *attempt,
                            const struct model_failure *failure);
 /* For the fleet. */
-void attempt_count(struct attempt *attempt, enum profile_count what);
+void attempt_count(struct attempt *attempt, enum endpoint_count what);
 enum turn attempt_await_endpoint(struct attempt *attempt, uint64_t wait_ms,
                                  enum attempt_state resume);
 /* attempt->failure is what has come of the request. */

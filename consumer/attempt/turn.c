@@ -65,7 +65,7 @@ void attempt_take_reply(struct attempt *attempt,
     retrieve_forget(attempt);
 }
 
-void attempt_count(struct attempt *attempt, enum profile_count what)
+void attempt_count(struct attempt *attempt, enum endpoint_count what)
 {
     profile_count(fleet_profile(attempt->consumer->fleet), attempt->endpoint,
                   what);

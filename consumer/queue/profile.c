@@ -17,10 +17,8 @@ uint64_t profile_now_ms(const struct profile *profile)
     return uv_now(profile->consumer->loop);
 }
 
-void profile_id(const struct model_endpoint *endpoint,
-                char id[PROFILE_ID_BYTES + 1])
+struct endpoint_id profile_id(const struct model_endpoint *endpoint)
 {
-    struct view name = view_head(view_of(endpoint->name), PROFILE_NAME_BYTES);
     char hash[BLOB_NAME_LEN + 1];
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, SIZE_MAX / 2);
@@ -30,12 +28,12 @@ void profile_id(const struct model_endpoint *endpoint,
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         buf_append(&all, parts[i], strlen(parts[i]) + 1);
     blob_name(buf_view(&all), hash);
-    snprintf(id, PROFILE_ID_BYTES + 1, "%.*s#%.16s", VIEW_ARG(name), hash);
+    return endpoint_id_make(view_of(endpoint->name), hash);
 }
 
 const char *profile_fact(size_t fact)
 {
-    return fact < QUIRKS ? endpoint_quirk_name(fact) : "window";
+    return fact < QUIRKS ? endpoint_quirk_name(fact) : ENDPOINT_WINDOW;
 }
 
 bool profile_refuses(struct profile *profile, const redisReply *reply)
@@ -169,23 +167,23 @@ void profile_end_once(struct profile *profile, const struct key *key,
     end(profile, key, ms, "NX");
 }
 
-static void tell_fact(struct profile *profile, const char *id, size_t fact,
-                      uint64_t value)
+static void tell_fact(struct profile *profile, const struct endpoint_id *id,
+                      size_t fact, uint64_t value)
 {
-    char field[PROFILE_FIELD_BYTES + 1];
+    struct endpoint_field field = endpoint_field_make(id, profile_fact(fact));
     struct command command;
-    snprintf(field, sizeof(field), "%s %s", id, profile_fact(fact));
     profile_begin(profile);
     command_init(&command, "HSET");
     command_add(&command, key_view(&profile->facts));
-    command_add_text(&command, field);
+    command_add_text(&command, field.text);
     command_add_uint(&command, value);
     tell(profile, &command);
     command_finish(&command);
     profile_end_once(profile, &profile->facts, PROFILE_DAY_MS);
 }
 
-static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
+static void tell_wait(struct profile *profile, const struct endpoint_id *id,
+                      uint64_t wait_ms)
 {
     uint64_t now =
         (uint64_t)((int64_t)profile_now_ms(profile) + profile->ahead_ms);
@@ -195,7 +193,7 @@ static void tell_wait(struct profile *profile, const char *id, uint64_t wait_ms)
     command_add(&command, key_view(&profile->waits));
     command_add_text(&command, "GT");
     command_add_uint(&command, now + wait_ms);
-    command_add_text(&command, id);
+    command_add_text(&command, id->text);
     tell(profile, &command);
     command_finish(&command);
     command_init(&command, "ZREMRANGEBYSCORE");
@@ -220,21 +218,20 @@ void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
     bool waits =
         wait_ms > PROFILE_BRIEF_MS &&
         endpoint->breaker.asked_ms > shared->wait_ms + PROFILE_BRIEF_MS;
-    char id[PROFILE_ID_BYTES + 1];
     if (!link_is_ready(profile->link) || !profile->knows_clock ||
         !(quirks != 0 || has_window || waits))
         return;
-    profile_id(endpoint, id);
+    struct endpoint_id id = profile_id(endpoint);
     for (size_t fact = 0; fact < QUIRKS; fact++)
         if (quirks & 1U << fact)
-            tell_fact(profile, id, fact, 1);
+            tell_fact(profile, &id, fact, 1);
     shared->told |= quirks;
     if (has_window) {
-        tell_fact(profile, id, QUIRKS, window);
+        tell_fact(profile, &id, QUIRKS, window);
         shared->told_window = window;
     }
     if (waits) {
-        tell_wait(profile, id, wait_ms);
+        tell_wait(profile, &id, wait_ms);
         shared->wait_ms = endpoint->breaker.asked_ms;
     }
 }

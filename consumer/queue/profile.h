@@ -5,11 +5,9 @@
  *   all others, when they are about to ask           <-- both
  *   what is asked, for operators                     --> hash   counts
  *
- * In the hash a fact is a field, "NAME#0123456789abcdef no_stream": "1"; with
- * "window" the value is tokens. In the sorted set endpoints stand by when they
- * may be asked again, in ms since 1970 by Redis's clock: the later time stays
- * (ZADD GT), whoever comes last. The digits are of a hash of name, URL, model
- * and dialect, so what two consumers call the same and is not is kept apart.
+ * schemas/redis/endpoint.h has the fields. The later of two waits stays (ZADD
+ * GT), whoever comes last. What two consumers call the same and is not is kept
+ * apart.
  *
  * It is read before the first job, then with each lease, and when a request is
  * about to be made, at most ten times a second: while its intent is written, so
@@ -20,26 +18,20 @@
  * forgotten a day after the first of them was told, whatever was told since: an
  * endpoint may have been mended.
  *
- * Counts are fields as facts are, "NAME#0123456789abcdef paid_twice", summed up
- * here and told once a second at most. What was counted while Redis was away is
- * told later; what is on its way when it goes is lost, and so is the last
- * second of a consumer. They are forgotten a month after the last request. */
+ * Counts are summed up here and told once a second at most. What was counted
+ * while Redis was away is told later; what is on its way when it goes is lost,
+ * and so is the last second of a consumer. They are forgotten a month after the
+ * last request. */
 #ifndef CONSUMER_PROFILE_H
 #define CONSUMER_PROFILE_H
 
 #include "consumer/consumer.h"
+#include "schemas/redis/endpoint.h"
 #include "schemas/redis/link.h"
 
 struct profile;
 
 enum { PROFILE_AWAIT_MS = 1000 };
-
-enum profile_count {
-    COUNT_CALLS,      /* requests */
-    COUNT_PAID_TWICE, /* made again, though the one before may be charged for */
-    COUNT_RECOVERED,  /* replies that were fetched, and so not */
-    PROFILE_COUNTS,
-};
 
 /* Both must outlive it. */
 struct profile *profile_new(struct consumer *consumer, struct link *link);
@@ -58,6 +50,6 @@ void profile_tell(struct profile *profile, struct model_endpoint *endpoint);
 /* One more. */
 void profile_count(struct profile *profile,
                    const struct model_endpoint *endpoint,
-                   enum profile_count what);
+                   enum endpoint_count what);
 
 #endif

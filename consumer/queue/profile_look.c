@@ -123,14 +123,13 @@ static void on_waits(void *owner, const redisReply *reply,
 {
     struct look *look = owner;
     struct profile *profile = look->profile;
-    char id[PROFILE_ID_BYTES + 1];
     (void)why;
     bool read = !profile_refuses(profile, reply) && profile->knows_clock &&
                 reply->type == REDIS_REPLY_ARRAY;
     for (size_t i = 0; i < look->count && read; i++) {
-        profile_id(look->endpoints[i], id);
+        struct endpoint_id id = profile_id(look->endpoints[i]);
         for (size_t j = 0; j + 1 < reply->elements; j += 2)
-            if (strcmp(reply->element[j]->str, id) == 0)
+            if (strcmp(reply->element[j]->str, id.text) == 0)
                 hear_wait(profile, look->endpoints[i], reply->element[j],
                           reply->element[j + 1]);
     }
@@ -156,11 +155,11 @@ static void on_facts(void *owner, const redisReply *reply,
 
 /* ----------------------------------------------------------------- asking */
 
-static void add_field(struct buf *fields, const char *id, size_t fact)
+static void add_field(struct buf *fields, const struct endpoint_id *id,
+                      size_t fact)
 {
-    char field[PROFILE_FIELD_BYTES + 1];
-    int len = snprintf(field, sizeof(field), "%s %s", id, profile_fact(fact));
-    buf_append(fields, field, (size_t)len + 1);
+    struct endpoint_field field = endpoint_field_make(id, profile_fact(fact));
+    buf_append(fields, field.text, strlen(field.text) + 1);
 }
 
 static void ask(struct look *look, const struct command *command,
@@ -173,15 +172,14 @@ static void ask(struct look *look, const struct command *command,
 static void ask_facts(struct look *look)
 {
     const struct profile *profile = look->profile;
-    char id[PROFILE_ID_BYTES + 1];
     struct command command;
     CLEANUP(buf_finish) struct buf fields;
-    buf_init(&fields,
-             (size_t)MAX_ENDPOINTS * PROFILE_FACTS * (PROFILE_FIELD_BYTES + 1));
+    buf_init(&fields, (size_t)MAX_ENDPOINTS * PROFILE_FACTS *
+                          (ENDPOINT_FIELD_BYTES + 1));
     for (size_t i = 0; i < look->count; i++) {
-        profile_id(look->endpoints[i], id);
+        struct endpoint_id id = profile_id(look->endpoints[i]);
         for (size_t fact = 0; fact < PROFILE_FACTS; fact++)
-            add_field(&fields, id, fact);
+            add_field(&fields, &id, fact);
     }
     command_init(&command, "HMGET");
     command_add(&command, key_view(&profile->facts));

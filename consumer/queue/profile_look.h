@@ -11,18 +11,15 @@ enum {
     PROFILE_BRIEF_MS = 1000, /* a wait that is over before others know of it */
     PROFILE_DAY_MS = 24 * 3600 * 1000,
     PROFILE_LONGEST_MS = 7 * PROFILE_DAY_MS, /* as http.c reads Retry-After */
-    PROFILE_NAME_BYTES = 64,
-    PROFILE_ID_BYTES = PROFILE_NAME_BYTES + 1 + 16,
-    PROFILE_FIELD_BYTES = PROFILE_ID_BYTES + 32,
-    PROFILE_FACTS = QUIRKS + 1, /* the last one is the window */
+    PROFILE_FACTS = QUIRKS + 1,              /* the last one is the window */
     PROFILE_LEAST_WINDOW = 512,
     PROFILE_MOST_WINDOW = 100000000, /* as in QUERN_MODELS */
 };
 
 /* What was counted of an endpoint, and is not told yet. */
 struct tally {
-    char id[PROFILE_ID_BYTES + 1];
-    uint64_t counts[PROFILE_COUNTS];
+    struct endpoint_id id;
+    uint64_t counts[ENDPOINT_COUNTS];
 };
 
 struct profile {
@@ -44,9 +41,8 @@ struct profile {
 };
 
 uint64_t profile_now_ms(const struct profile *profile);
-/* In Redis: the endpoint, with a NUL; the name of one of the facts. */
-void profile_id(const struct model_endpoint *endpoint,
-                char id[PROFILE_ID_BYTES + 1]);
+/* In Redis: the endpoint; the name of one of the facts. */
+struct endpoint_id profile_id(const struct model_endpoint *endpoint);
 const char *profile_fact(size_t fact);
 /* It is no answer; what Redis does not want is logged, once. */
 bool profile_refuses(struct profile *profile, const redisReply *reply);

@@ -1,28 +1,19 @@
 /* endpoint.c - model endpoints by what the fleet has learned and counted of
- * them: three keys beside the partitions (redis/names.h). */
+ * them: three keys beside the partitions. */
+#include "schemas/redis/endpoint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "producer/client/fleet.h"
 
-enum {
-    MARK_BYTES = 17 /* "#" and sixteen digits, behind an endpoint's name */
-};
-
-/* "NAME#0123456789abcdef"; false: what wrote it is not ours. */
-static bool is_id(struct view id)
-{
-    return id.len > MARK_BYTES && id.len < QUERN_NAME && view_is_utf8(id) &&
-           memchr(id.data, '\0', id.len) == NULL &&
-           id.data[id.len - MARK_BYTES] == '#';
-}
-
 static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
                                             struct view id)
 {
     struct quern_endpoint *endpoint;
+    struct view name;
 
-    if (!is_id(id))
+    if (!endpoint_id_read(id, &name))
         return NULL;
     for (size_t i = 0; i < all->count; i++)
         if (view_is(id, all->items[i].id))
@@ -30,23 +21,8 @@ static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
     all->items = list_grow(all->items, all->count, sizeof(*all->items));
     endpoint = &all->items[all->count++];
     view_copy(endpoint->id, sizeof(endpoint->id), id);
-    view_copy(endpoint->name, sizeof(endpoint->name),
-              (struct view){ id.data, id.len - MARK_BYTES });
+    view_copy(endpoint->name, sizeof(endpoint->name), name);
     return endpoint;
-}
-
-/* "ID WORD": the word is behind the last space, as names may have some. */
-static struct quern_endpoint *find_field(struct quern_endpoints *all,
-                                         struct view field, struct view *word)
-{
-    const char *space =
-        field.len > 0 ? memrchr(field.data, ' ', field.len) : NULL;
-    size_t len = space ? (size_t)(space - field.data) : field.len;
-
-    if (!space)
-        return NULL;
-    *word = (struct view){ space + 1, field.len - len - 1 };
-    return find_endpoint(all, (struct view){ field.data, len });
 }
 
 static void add_fact(struct quern_endpoint *endpoint, struct view fact,
@@ -54,7 +30,7 @@ static void add_fact(struct quern_endpoint *endpoint, struct view fact,
 {
     size_t len = strlen(endpoint->learned);
 
-    if (view_is(fact, "window")) {
+    if (view_is(fact, ENDPOINT_WINDOW)) {
         endpoint->window = reply_number(value);
     } else if (view_is_utf8(fact) &&
                len + fact.len + 2 <= sizeof(endpoint->learned)) {
@@ -68,12 +44,15 @@ static void add_fact(struct quern_endpoint *endpoint, struct view fact,
 static void add_count(struct quern_endpoint *endpoint, struct view what,
                       const redisReply *value)
 {
-    if (view_is(what, "calls"))
-        endpoint->calls = reply_number(value);
-    else if (view_is(what, "paid_twice"))
-        endpoint->paid_twice = reply_number(value);
-    else if (view_is(what, "recovered"))
-        endpoint->recovered = reply_number(value);
+    uint64_t *const counts[ENDPOINT_COUNTS] = {
+        [COUNT_CALLS] = &endpoint->calls,
+        [COUNT_PAID_TWICE] = &endpoint->paid_twice,
+        [COUNT_RECOVERED] = &endpoint->recovered,
+    };
+
+    for (size_t i = 0; i < ENDPOINT_COUNTS; i++)
+        if (view_is(what, endpoint_count_names[i]))
+            *counts[i] = reply_number(value);
 }
 
 static redisReply *ask(struct quern *quern, const char *name, const char *what,
@@ -107,9 +86,11 @@ static bool read_hash(struct quern *quern, const char *what,
     redisReply *hash = ask(quern, "HGETALL", what, err);
 
     for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
-        struct view word;
+        struct view id, word;
         struct quern_endpoint *endpoint =
-            find_field(all, reply_view(hash->element[i]), &word);
+            endpoint_field_read(reply_view(hash->element[i]), &id, &word)
+                ? find_endpoint(all, id)
+                : NULL;
 
         if (endpoint)
             add(endpoint, word, hash->element[i + 1]);

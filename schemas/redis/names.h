@@ -58,13 +58,10 @@
  * them, so that its keys may be unique and its limits exact. In the same slot:
  *
  *   <prefix>{<prefix>fleet}:endpoints  hash: what was learned of endpoints of
- *                                      models (consumer/queue/profile.h)
+ *                                      models (endpoint.h)
  *   <prefix>{<prefix>fleet}:waits      sorted set: endpoints that want to be
  *                                      left alone, by until when
  *   <prefix>{<prefix>fleet}:counts     hash: requests to endpoints
- *
- * A field of the two hashes is "NAME#0123456789abcdef WORD": an endpoint, and a
- * fact or count; a member of the set is what is before the space.
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
