@@ -51,7 +51,8 @@ struct dialect {
                            const struct model_request *request);
 
     /* What becomes of replies to such requests, and where they are, behind the
-     * endpoint's URL, by their id (%s). All may be NULL: nothing is kept. */
+     * endpoint's URL, by their id (%s): all three, or none, and then nothing is
+     * kept. */
     enum keeping (*keeping)(const struct model_endpoint *endpoint);
     const char *kept_path;
     /* What is to be asked for with it: "?...", or "". */

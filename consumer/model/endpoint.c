@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "consumer/model/json_file.h"
+#include "consumer/model/reply_size.h"
 #include "schemas/message/buf.h"
 
 static const char OPENAI_URL[] = "https://api.openai.com/v1";
 
 enum { MAX_KEY = 16 << 10, MAX_WAIT_MS = 24 * 3600 * 1000 };
-enum { MAX_WINDOW = 100000000 };
 
 static char *copy(const char *text)
 {
@@ -167,8 +167,10 @@ static bool set_window(struct model_endpoint *endpoint, const json_t *value,
 {
     json_int_t given = json_integer_value(value);
 
-    if (!json_is_integer(value) || given < 512 || given > MAX_WINDOW)
-        return bad_member(err, "window", "must be tokens, 512 to 100000000");
+    if (!json_is_integer(value) || given < LEAST_WINDOW || given > MOST_WINDOW)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "window: must be tokens, %d to %d", LEAST_WINDOW,
+                       MOST_WINDOW);
     endpoint->window = (uint64_t)given;
     return true;
 }

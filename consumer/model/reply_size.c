@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_TOKENS = 512, MOST_TOKENS = 100000000 };
-
 uint64_t reply_size_of(long long tokens)
 {
-    bool sound = tokens >= LEAST_TOKENS && tokens <= MOST_TOKENS;
+    bool sound = tokens >= LEAST_WINDOW && tokens <= MOST_WINDOW;
 
     return sound ? (uint64_t)tokens : 0;
 }
@@ -141,7 +139,7 @@ static uint64_t read_window(const char *sentence)
 
 static uint64_t bounded(uint64_t tokens)
 {
-    return tokens > MOST_TOKENS ? 0 : reply_size_of((long long)tokens);
+    return tokens > MOST_WINDOW ? 0 : reply_size_of((long long)tokens);
 }
 
 struct reply_size reply_size_read(const char *sentence)

@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
-/* In tokens. 0: it does not say, or what is no window of a model: of less than
- * 512 tokens, or of more than 100 million. */
+/* Tokens of a window. Whatever says less, or more, does not speak of one. */
+enum { LEAST_WINDOW = 512, MOST_WINDOW = 100000000 };
+
+/* In tokens. 0: it does not say, or what is no window of a model. */
 struct reply_size {
     uint64_t request; /* without what is left to its reply. Some count no
                          further than to their window */

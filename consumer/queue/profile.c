@@ -212,9 +212,8 @@ void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
         breaker_waits(&endpoint->breaker, profile_now_ms(profile));
     uint64_t window = shared->own_window;
     unsigned quirks = endpoint->quirks & ~(shared->told | shared->heard);
-    bool has_window = window != shared->told_window &&
-                      window >= PROFILE_LEAST_WINDOW &&
-                      window <= PROFILE_MOST_WINDOW;
+    bool has_window = window != shared->told_window && window >= LEAST_WINDOW &&
+                      window <= MOST_WINDOW;
     bool waits =
         wait_ms > PROFILE_BRIEF_MS &&
         endpoint->breaker.asked_ms > shared->wait_ms + PROFILE_BRIEF_MS;

@@ -30,8 +30,8 @@ static void hear_fact(struct profile *profile, struct model_endpoint *endpoint,
 {
     bool is_window = fact == QUIRKS;
     unsigned quirk = is_window ? 0 : 1U << fact;
-    uint64_t least = is_window ? PROFILE_LEAST_WINDOW : 1;
-    uint64_t most = is_window ? PROFILE_MOST_WINDOW : 1;
+    uint64_t least = is_window ? LEAST_WINDOW : 1;
+    uint64_t most = is_window ? MOST_WINDOW : 1;
     if (reply->type == REDIS_REPLY_NIL)
         return;
     bool plain = reply->type == REDIS_REPLY_STRING && reply->len > 0 &&

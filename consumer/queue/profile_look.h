@@ -4,6 +4,7 @@
 #define CONSUMER_PROFILE_LOOK_H
 
 #include "consumer/alarm.h"
+#include "consumer/model/reply_size.h"
 #include "consumer/queue/profile.h"
 
 enum {
@@ -12,8 +13,6 @@ enum {
     PROFILE_DAY_MS = 24 * 3600 * 1000,
     PROFILE_LONGEST_MS = 7 * PROFILE_DAY_MS, /* as http.c reads Retry-After */
     PROFILE_FACTS = QUIRKS + 1,              /* the last one is the window */
-    PROFILE_LEAST_WINDOW = 512,
-    PROFILE_MOST_WINDOW = 100000000, /* as in QUERN_MODELS */
 };
 
 /* What was counted of an endpoint, and is not told yet. */
