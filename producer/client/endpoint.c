@@ -144,7 +144,7 @@ bool quern_endpoints(struct quern *quern, struct quern_endpoints *endpoints,
         *endpoints = (struct quern_endpoints){ 0 };
         return handle_fail(error, &err);
     }
-    if (endpoints->count > 0)
+    if (endpoints->items)
         qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items),
               by_id);
     return true;
