@@ -103,7 +103,7 @@ static void hear_wait(struct profile *profile, struct model_endpoint *endpoint,
     uint64_t now = profile_now_ms(profile);
     double left =
         strtod(score->str, NULL) - (double)profile->ahead_ms - (double)now;
-    if (!(left <= PROFILE_LONGEST_MS)) {
+    if (!(left <= (double)PROFILE_LONGEST_MS)) {
         pass_over(profile, endpoint->name, "until");
         forget_wait(profile, member);
     } else if (left > 0) {

@@ -95,9 +95,9 @@ local function wants_mend(root)
     return 1
 end
 
--- count. Answers how many were due and moved, if there was time, in how many ms the next one is due (or
--- -1), schedules to fire: name, spec, zone, at; and whether the caller is to
--- walk.
+-- count. Answers how many were due and moved, if there was time, in how many ms
+-- the next one is due (or -1), schedules to fire: name, spec, zone, at; and
+-- whether the caller is to walk.
 local function promote(keys, args)
     local root, now, count = keys[1], now_ms(), number(args[1])
     if not (count and count > 0 and count <= MAX_BATCH) then
