@@ -96,8 +96,7 @@ struct retrieving;
 struct recollection {
     struct arena arena;
     struct history history;
-    char before[65]; /* its blob; "": there was none */
-    char blob[65];   /* of what is said with this job */
+    char blob[65]; /* of what is said with this job */
 };
 
 struct attempt {

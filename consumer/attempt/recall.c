@@ -47,12 +47,9 @@ static void read_history(struct attempt *attempt, struct view bytes)
     struct recollection *recollection = &attempt->recollection;
     struct view blob = attempt->session.known.record.history;
     struct err err;
-    if (memory_recall(&attempt->conversation,
-                      arena_copy(&recollection->arena, bytes),
-                      &recollection->history, &recollection->arena, &err))
-        snprintf(recollection->before, sizeof(recollection->before), "%.*s",
-                 VIEW_ARG(blob));
-    else
+    if (!memory_recall(&attempt->conversation,
+                       arena_copy(&recollection->arena, bytes), blob,
+                       &recollection->history, &recollection->arena, &err))
         forget(attempt, err.text);
 }
 

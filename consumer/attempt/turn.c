@@ -218,7 +218,7 @@ static bool compose_asking(struct attempt *attempt, struct record *record)
     record->kind = RECORD_MODEL_INTENT;
     record->attempt = attempt->number;
     record->turn = next_turn(attempt);
-    record->history = view_of(attempt->recollection.before);
+    record->history = conversation->said_of;
     record->shown = attempt_shown(attempt, blobs);
     terms_write(&terms, conversation, &text);
     if (!conversation_knows(conversation, buf_view(&text)))

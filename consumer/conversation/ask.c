@@ -92,13 +92,22 @@ static void ask_for_answer(struct asked_for *out)
     json_array_append_new(out->messages, message);
 }
 
+/* What was said before may be gone when another attempt asks, or be another:
+ * a place behind it is none then. */
+static size_t kept_before(const struct conversation *conversation)
+{
+    return view_equal(conversation->kept_of, conversation->said_of)
+               ? conversation->kept
+               : 0;
+}
+
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
                struct asked_for *out, struct err *err)
 {
     json_t *messages = whole(conversation, ask);
     struct window all =
         window_of(messages, json_array_size(conversation->said));
-    size_t before = window_cut(&all, conversation->kept, UINT64_MAX);
+    size_t before = window_cut(&all, kept_before(conversation), UINT64_MAX);
     size_t kept = before;
     uint64_t fixed = fixed_tokens(&all, ask);
     uint64_t sent = fixed + window_behind(&all, before);

@@ -314,6 +314,36 @@ static struct view kept(struct conversation *conversation, struct view text)
                          : arena_copy(&conversation->arena, text);
 }
 
+bool conversation_shows_past(const struct conversation *conversation)
+{
+    const struct job *job = conversation->job;
+    return job->messages == NULL && job->history != HISTORY_ANEW;
+}
+
+/* Attempts name the same blob again and again: it is kept once. */
+static struct view kept_name(struct conversation *conversation,
+                             struct view blob)
+{
+    if (view_equal(blob, conversation->said_of))
+        return conversation->said_of;
+    if (view_equal(blob, conversation->kept_of))
+        return conversation->kept_of;
+    return kept(conversation, blob);
+}
+
+void conversation_recall(struct conversation *conversation, json_t *said,
+                         struct view blob)
+{
+    json_decref(conversation->said);
+    conversation->said = NULL;
+    conversation->said_of = (struct view){ 0 };
+    if (conversation_shows_past(conversation) && json_array_size(said) > 0) {
+        conversation->said = json_incref(said);
+        conversation->said_of = kept_name(conversation, blob);
+    }
+    json_decref(said);
+}
+
 /* A request that does not fit into what is left is not made, nor another one.
  * What may be under way counts. */
 static void apply_limit(struct conversation *conversation,
@@ -372,6 +402,10 @@ static void apply_intent(struct conversation *conversation,
     spending_ask(&conversation->spending, record);
     conversation->last = kept(conversation, record->last);
     conversation->kept = (size_t)record->kept;
+    /* Builds before have named it where it was not shown, too. */
+    conversation->kept_of = conversation_shows_past(conversation)
+                                ? kept_name(conversation, record->history)
+                                : (struct view){ 0 };
     conversation->sent = record->tokens;
 }
 

@@ -60,6 +60,7 @@ struct conversation {
     json_t *messages;           /* without our own instructions */
     json_t *said;               /* in the session before: two of each job; NULL:
                                    nothing is shown */
+    struct view said_of;        /* the blob that said is of; empty: of none */
     size_t given;               /* of messages: came with the job */
     size_t records;             /* of the journal: the index of the next one */
     uint64_t turn;              /* replies so far */
@@ -88,7 +89,8 @@ struct conversation {
     size_t inner_count;
     struct view reply_id; /* under which the endpoint keeps the reply to what
                              was sent last; empty: not known, or it has come */
-    size_t kept;          /* of what was sent last, see window_cut() */
+    size_t kept;          /* of what was sent last, see window_cut(), */
+    struct view kept_of;  /* and said_of then: it is a place behind that */
     uint64_t sent;        /* tokens of it, estimated */
     uint64_t estimated;   /* those of the last one that the endpoint counted, */
     uint64_t counted;     /* and as it did; 0: none yet */
@@ -106,6 +108,13 @@ void conversation_finish(struct conversation *conversation);
  * is not ours. */
 bool conversation_apply(struct conversation *conversation, struct view record,
                         struct err *err);
+
+/* What was said before, as the blob of that name has it: it stands before the
+ * conversation from now on. said: a reference that is taken; nobody sees it
+ * where the job brings its own messages, or begins anew. */
+void conversation_recall(struct conversation *conversation, json_t *said,
+                         struct view blob);
+bool conversation_shows_past(const struct conversation *conversation);
 
 /* The last intent had these terms, JSON. */
 bool conversation_knows(const struct conversation *conversation,

@@ -53,12 +53,11 @@ static void forget(struct history *history, struct view job)
 }
 
 bool memory_recall(struct conversation *conversation, struct view bytes,
-                   struct history *history, struct arena *arena,
-                   struct err *err)
+                   struct view blob, struct history *history,
+                   struct arena *arena, struct err *err)
 {
     const struct job *job = conversation->job;
-    json_decref(conversation->said);
-    conversation->said = NULL;
+    conversation_recall(conversation, NULL, (struct view){ 0 });
     if (!message_decode(&schema_history, bytes, history, arena, err)) {
         *history = (struct history){ 0 };
         return false;
@@ -66,8 +65,7 @@ bool memory_recall(struct conversation *conversation, struct view bytes,
     forget(history, job->id);
     if (job->history == HISTORY_ANEW)
         history->exchanges.count = 0;
-    if (job->messages == NULL)
-        conversation->said = messages_of(history);
+    conversation_recall(conversation, messages_of(history), blob);
     return true;
 }
 

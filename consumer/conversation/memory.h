@@ -14,11 +14,12 @@
 
 /* What the blob of the session says, without this job's own: who runs again
  * does not see itself. It stands before the conversation then, two messages of
- * each exchange, if the job wants to see it. history borrows the bytes.
+ * each exchange, if the job wants to see it. history borrows the bytes; blob:
+ * their name.
  * Error: bad_message, and nothing was said. */
 bool memory_recall(struct conversation *conversation, struct view bytes,
-                   struct history *history, struct arena *arena,
-                   struct err *err);
+                   struct view blob, struct history *history,
+                   struct arena *arena, struct err *err);
 
 /* There is an answer to remember, and what it answers. */
 bool memory_is_due(const struct conversation *conversation);

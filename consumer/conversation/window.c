@@ -132,12 +132,24 @@ static size_t cut_said(const struct window *window, size_t cut, uint64_t *sum,
     return cut < window->task ? cut : window->head;
 }
 
+/* The place for it, or the next one: journals are read with care. */
+static size_t place_at(const struct window *window, size_t from)
+{
+    size_t last = last_group(window->messages, window->head);
+    size_t at = from > window->said ? from : window->said;
+    if (at < window->task)
+        at += (at - window->said) % 2;
+    if (at < window->task)
+        return at;
+    if (at < window->head)
+        return window->head;
+    return at < last ? at : last;
+}
+
 size_t window_cut(const struct window *window, size_t from, uint64_t tokens)
 {
     const json_t *messages = window->messages;
-    size_t cut = from > window->said ? from : window->said;
-    if (cut >= window->task && cut < window->head)
-        cut = window->head;
+    size_t cut = place_at(window, from);
     uint64_t sum = window_behind(window, cut);
     if (cut < window->task)
         cut = cut_said(window, cut, &sum, tokens);

@@ -237,10 +237,10 @@ static bool recall(struct replay *replay, const struct record *record,
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct view bytes = recording_blob(replay->recording, record->history);
     struct history history;
-    json_decref(replay->conversation.said);
-    replay->conversation.said = NULL;
+    conversation_recall(&replay->conversation, NULL, (struct view){ 0 });
     return bytes.len == 0 ||
-           memory_recall(&replay->conversation, bytes, &history, &arena, err);
+           memory_recall(&replay->conversation, bytes, record->history,
+                         &history, &arena, err);
 }
 
 bool replay_check_intent(struct replay *replay, const struct record *record,
@@ -254,6 +254,7 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
     if (!take_terms(replay, record, err) || !recall(replay, record, err))
         return false;
     source.unsaid = record->history.len > 0 &&
+                    conversation_shows_past(&replay->conversation) &&
                     recording_blob(replay->recording, record->history).len == 0;
     bool same = build_same(&built, &source, &replay->today.terms) ||
                 tell(replay, &source, &built, err);

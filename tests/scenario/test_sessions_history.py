@@ -224,6 +224,29 @@ def test_of_a_long_one_the_oldest_is_left_out_and_the_task_stays(name, tmp_path)
 # ----------------------------------------------------------------------- deaths
 
 
+def test_what_is_left_out_is_known_anew_when_what_was_said_is_gone(name, tmp_path):
+    """Else the next attempt would take no word of its own for behind the cut."""
+    with Stack(executor=False, lease_ms=600) as stack:
+        path = tmp_path / "models.json"
+        entry = {"url": stack.model.url, "model": "m", "window": 4000}
+        path.write_text(json.dumps({"default": entry}))
+        first = stack.consumer(models=path)
+        for number in range(4):
+            chat(stack, name, f"{number} " + "q" * 2000, f"{number} " + "a" * 2000)
+        calls = [{"tool_calls": [call_of("", f"c{n}", "none")]} for n in range(2)]
+        say(stack, {"delay_ms": 60000, "text": "late"}, *calls, {"text": "Done."})
+        job = stack.submit(session=name, prompt="And?")
+        wait_until(lambda: stack.model.counts()["total"] == 1, 10, "it is asked")
+        sent = shown(stack.model.request(0))
+        assert "earlier messages are left out" in sent[0][1]
+        first.kill()
+        stack.db.delete(f"{ROOT}blob:{record(stack, name)['history']}")
+        stack.consumer(models=path)
+        assert stack.result(job)["answer"] == "Done."
+        roles = [role for role, _ in shown(stack.model.request(3))]
+        assert roles == ["user", *["assistant", "tool"] * 2], roles
+
+
 def act(number):
     return {"tool_calls": [call_of(f"n = {number}", f"c{number}")]}
 

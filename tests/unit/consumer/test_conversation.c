@@ -370,6 +370,67 @@ static void test_a_refusal_changes_nothing_that_is_sent(void **state)
     conversation_finish(&all);
 }
 
+#define HALF "0123456789abcdef0123456789abcdef"
+#define ONE HALF HALF
+#define TWO HALF "ffffffffffffffffffffffffffffffff"
+
+static size_t sent(const struct conversation *all, size_t *kept)
+{
+    const struct prompts ours = { 0 };
+    const struct ask ask = { .prompts = &ours };
+    struct asked_for asked;
+    assert_true(ask_write(all, &ask, &asked, NULL));
+    size_t count = json_array_size(asked.messages);
+    json_decref(asked.messages);
+    *kept = asked.kept;
+    return count;
+}
+
+static json_t *exchange(void)
+{
+    return json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "user", "content", "q",
+                     "role", "assistant", "content", "a");
+}
+
+/* A place behind it means nothing when that has gone, or is another. */
+static void test_what_was_left_out_is_of_what_was_said_then(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked, *then; /* what was said before, by its blob */
+        enum job_history history;
+        size_t before, sent, kept;
+    } rows[] = {
+        { ONE, ONE, HISTORY_SHOWN, 6, 6, 6 }, /* with two notes */
+        { ONE, "", HISTORY_SHOWN, 6, 6, 2 },
+        { ONE, TWO, HISTORY_SHOWN, 6, 8, 1 },
+        { "", TWO, HISTORY_SHOWN, 4, 8, 1 },
+        { "", "", HISTORY_SHOWN, 4, 5, 4 },
+        { ONE, ONE, HISTORY_ANEW, 4, 5, 4 }, /* as builds before wrote it */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job job = { .prompt = VIEW("How many?"),
+                           .history = rows[i].history };
+        struct conversation all = begin(&job);
+        size_t kept;
+        print_message("row %zu\n", i);
+        conversation_recall(&all, exchange(), view_of(rows[i].asked));
+        for (int turn = 0; turn < 2; turn++) {
+            answers(&all, REPLY(CALL("a", CODE)));
+            observes(&all, NULL, "done");
+        }
+        apply(&all, &(struct record){ .kind = RECORD_MODEL_INTENT,
+                                      .turn = 3,
+                                      .kept = rows[i].before,
+                                      .history = view_of(rows[i].asked) });
+        conversation_recall(&all, *rows[i].then == '\0' ? NULL : exchange(),
+                            view_of(rows[i].then));
+        assert_int_equal(sent(&all, &kept), rows[i].sent);
+        assert_int_equal(kept, rows[i].kept);
+        conversation_finish(&all);
+    }
+}
+
 /* Who counts to the window and no further has not counted less. */
 static void test_a_refusal_may_count_what_was_sent(void **state)
 {
@@ -530,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_cell_runs_where_it_may_matter),
         cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_a_refusal_changes_nothing_that_is_sent),
+        cmocka_unit_test(test_what_was_left_out_is_of_what_was_said_then),
         cmocka_unit_test(test_a_refusal_may_count_what_was_sent),
         cmocka_unit_test(test_a_history_is_not_an_answer),
         cmocka_unit_test(test_a_reply_is_thrown_away),

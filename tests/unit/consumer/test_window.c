@@ -73,6 +73,11 @@ static void test_cuts(void **state)
         { "suauauctct", 4, 0, 2, 8 },
         { "suauau", 4, 0, 0, 6 },
         { "suauauct", 4, 3, 9, 3 },
+        /* Places of another conversation than this one. */
+        { "suauauct", 4, 2, 9, 3 },
+        { "suauauct", 4, 4, 0, 6 },
+        { "suctct", 0, 43, 9, 4 },
+        { "su", 0, 43, 9, 2 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_t *messages = messages_of(rows[i].messages);
