@@ -47,10 +47,11 @@ static const struct rule {
                    TO(ASKING) | TO(RETRIEVING) | TO(PREPARING) | TO(GATHERING) |
                        TO(ACTING) | TO(PARKING) | STOPS,
                    step_deciding, MINUTE_MS, false },
-    [SHOWING] = { "showing", TO(ASKING) | TO(ANSWERING) | STOPS, step_showing,
-                  REDIS_MS, true },
+    [SHOWING] = { "showing", TO(ASKING) | TO(ANSWERING) | TO(REFUSED) | STOPS,
+                  step_showing, REDIS_MS, true },
     [ASKING] = { "asking",
-                 TO(SHOWING) | TO(ANSWERING) | TO(DECIDING) | PAUSES | STOPS,
+                 TO(SHOWING) | TO(ANSWERING) | TO(DECIDING) | TO(REFUSED) |
+                     PAUSES | STOPS,
                  step_asking, REDIS_MS, true },
     [ANSWERING] = { "answering",
                     TO(SHOWING) | TO(ASKING) | TO(RETRIEVING) | TO(ANSWERED) |
@@ -242,17 +243,27 @@ static bool is_from_outside(enum stop stop)
     return stop == STOP_CANCEL || stop == STOP_DEADLINE;
 }
 
-/* The result has to tell of what the journal has. */
+/* The result has to tell of what the journal has. Who hands the job back waits
+ * for an intent alone, to say that it came to nothing. */
 static bool may_wait(const struct attempt *attempt)
 {
-    return attempt->writing && is_from_outside(attempt->stop);
+    bool leaves = attempt->stop == STOP_RELEASE && attempt->state == ASKING;
+    return attempt->writing && (is_from_outside(attempt->stop) || leaves);
 }
 
-/* Its request was refused, and is not made again: nothing was paid for. */
+/* Its request stands in the journal, and it is known that nothing was paid for
+ * it: it was refused, or never sent. It is not made any more. */
 static bool owes_refusal(const struct attempt *attempt)
 {
-    return attempt->state == PAUSING && attempt->resume == ANSWERING &&
-           is_from_outside(attempt->stop);
+    enum attempt_state state = attempt->state;
+    bool leaves =
+        is_from_outside(attempt->stop) || attempt->stop == STOP_RELEASE;
+    bool intended = state == ASKING && attempt->landed &&
+                    attempt->decided.plan.fits && !attempt->barred;
+    bool unsent = (state == ANSWERING && !attempt->begun) ||
+                  (state == SHOWING && attempt->shown_in == ANSWERING);
+    bool refused = state == PAUSING && attempt->resume == ANSWERING;
+    return leaves && (intended || unsent || refused);
 }
 
 static void act_on_stop(struct attempt *attempt)
@@ -273,7 +284,7 @@ static void act_on_stop(struct attempt *attempt)
         return;
     attempt_drop_work(attempt);
     if (owes_refusal(attempt)) {
-        attempt->resume = SAVING;
+        attempt->resume = SAVING; /* or RELEASING: the stop stands */
         attempt_go(attempt, REFUSED);
         return;
     }

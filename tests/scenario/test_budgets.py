@@ -1,8 +1,10 @@
 """Limits on what a job's model calls may take together, and what they took."""
 
 import json
+import time
 
 import pytest
+from held_redis import HeldRedis
 from servers import wait_until
 from stack import Stack, call_of
 
@@ -239,6 +241,25 @@ def test_what_was_on_its_way_when_its_consumer_died_counts(stack):
     assert result["usage"]["input_tokens"] == 500
     (model,) = result["usage"]["models"]
     assert model["uncounted_tokens"] == result["usage"]["uncounted_tokens"]
+
+
+def test_what_was_never_sent_is_not_paid_for():
+    """The deadline passes while its intent is on the way into the journal."""
+    with (
+        Stack(executor=False) as own,
+        HeldRedis(own.redis.socket) as way,
+    ):
+        own.consumer(redis_url=way.url)
+        way.hold(b"quern_v1_spend")
+        job = own.submit(prompt="go", limits={"deadline_ms": 1500})
+        assert way.held.wait(10)
+        time.sleep(2.5)
+        way.let_go()
+        result = own.result(job)
+        assert result["error"]["code"] == "deadline_exceeded"
+        assert own.model.counts()["total"] == 0
+        usage = result.get("usage", {})
+        assert "uncounted_tokens" not in usage and "cost" not in usage, usage
 
 
 def test_a_crash_gives_no_money_back(stack):

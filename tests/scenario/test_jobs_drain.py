@@ -89,6 +89,8 @@ def test_what_runs_is_handed_back_at_once(stack, capsys):
             result = stack.result(job, PATIENCE_S)
             assert result["status"] == "completed", (kind, result)
             assert result["attempts"] == 1, (kind, "nobody is charged")
+            if kind == "back-off":
+                assert "repeated_calls" not in result["usage"], "it was refused"
             facts = stack.facts(job)
             assert "crashes" not in facts, (kind, facts)
             at = holder = None
