@@ -21,23 +21,16 @@ struct source {
     bool unsaid; /* what was said before is not in the recording */
 };
 
-static bool was_shown(const struct record *record, struct view blob)
-{
-    const struct view *shown = record->shown.items;
-    for (size_t i = 0; i < record->shown.count; i++)
-        if (view_equal(shown[i], blob))
-            return true;
-    return false;
-}
-
-/* Those that are decided on today, with the bytes of then. One that was decided
- * on and not shown was gone. */
+/* Those that are decided on today, with the bytes of then, in the same order.
+ * One that was decided on and not shown was gone, or too large. */
 static void take_pictures(struct built *built, const struct source *source,
                           struct picture *pictures, size_t count)
 {
+    const struct list *list = &source->record->shown;
+    const struct view *blobs = list->items;
     size_t shown = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!was_shown(source->record, pictures[i].blob))
+    for (size_t i = 0; i < count && shown < list->count; i++) {
+        if (!view_equal(pictures[i].blob, blobs[shown]))
             continue;
         struct view bytes =
             recording_blob(source->replay->recording, pictures[i].blob);
@@ -46,7 +39,7 @@ static void take_pictures(struct built *built, const struct source *source,
         built->unseen |= bytes.len == 0;
         shown++;
     }
-    built->same_shown = shown == source->record->shown.count;
+    built->same_shown = shown == list->count;
 }
 
 static void build(struct built *built, const struct source *source,
