@@ -85,11 +85,37 @@ static enum turn give_files(struct attempt *attempt)
 /* -------------------------------------------------------- what is written */
 
 static void on_recorded(void *owner, const redisReply *reply,
+                        const struct err *why);
+
+static bool send_record(struct attempt *attempt, struct view name,
+                        const struct known *known,
+                        const struct session_record *record, struct err *err)
+{
+    struct session_key key = { attempt->session.setup.key.tenant, name };
+    uint64_t generation = known->there ? known->record.generation : 0;
+    return session_record_send(&attempt->session, key, generation, record,
+                               on_recorded, attempt, err);
+}
+
+/* A fork is of what is left of it. */
+static void send_rest(struct attempt *attempt)
+{
+    const struct session_record *record = &attempt->ending.record;
+    struct err err;
+    if (send_record(attempt, record->name, &attempt->fork, record, &err))
+        return;
+    attempt_fail(attempt, &err);
+    attempt_run(attempt);
+}
+
+static void on_recorded(void *owner, const redisReply *reply,
                         const struct err *why)
 {
     struct attempt *attempt = owner;
     if (attempt->state != RECORDING)
         attempt_written(attempt, reply, why);
+    else if (reply == NULL && record_lets_go(&attempt->ending.record, why))
+        send_rest(attempt);
     else
         attempt_landed(attempt, reply, why);
 }
@@ -99,12 +125,9 @@ static enum turn write_record(struct attempt *attempt, struct view name,
                               const struct session_record *record)
 {
     struct err err;
-    struct session_key key = { attempt->session.setup.key.tenant, name };
-    uint64_t generation = known->there ? known->record.generation : 0;
     attempt_go(attempt, RECORDING);
     attempt->begun = true;
-    if (!session_record_send(&attempt->session, key, generation, record,
-                             on_recorded, attempt, &err))
+    if (!send_record(attempt, name, known, record, &err))
         return attempt_fail(attempt, &err);
     return WAIT;
 }

@@ -3,6 +3,8 @@
 #include "consumer/session/known.h"
 
 #include <jansson.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "consumer/text.h"
 #include "schemas/message/limits.h"
@@ -55,6 +57,44 @@ bool known_is_saved_by(const struct known *known, struct view job)
 {
     return known->there && known->record.updated_ms > 0 &&
            view_equal(known->record.job, job);
+}
+
+static bool is_missing(struct view blob, const struct err *why)
+{
+    char name[65];
+    snprintf(name, sizeof(name), "%.*s", VIEW_ARG(blob));
+    return *name != '\0' && strcmp(why->code, "missing_blob") == 0 &&
+           strstr(why->text, name) != NULL;
+}
+
+bool record_lets_history_go(struct session_record *record,
+                            const struct err *why)
+{
+    if (!is_missing(record->history, why))
+        return false;
+    record->history = (struct view){ 0 };
+    record->history_bytes = record->exchanges = 0;
+    return true;
+}
+
+bool record_lets_go(struct session_record *record, const struct err *why)
+{
+    struct session_file *files = record->files.items;
+    bool any = record_lets_history_go(record, why);
+    if (is_missing(record->picture, why)) {
+        record->picture = (struct view){ 0 };
+        record->picture_bytes = 0;
+        record->unsaved = VIEW("what was saved of them is gone");
+        any = true;
+    }
+    for (size_t i = 0; i < record->files.count; i++) {
+        if (!is_missing(files[i].blob, why))
+            continue;
+        files[i].blob = (struct view){ 0 };
+        files[i].note = VIEW("gone");
+        any = true;
+    }
+    return any;
 }
 
 /* --------------------------------------------------------------- reports */

@@ -24,6 +24,12 @@ bool known_is_held_by(const struct known *known, struct view holder);
 bool known_is_blank(const struct known *known);
 /* That is what was said in it; none is asked for: it is, whatever it is. */
 bool known_says(const struct known *known, struct view history);
+/* A write of the record was refused with that: somebody has deleted a blob that
+ * it names. It is named no more, what was in it is told to be gone, and the
+ * write may begin again. False: it was refused for another reason. */
+bool record_lets_go(struct session_record *record, const struct err *why);
+bool record_lets_history_go(struct session_record *record,
+                            const struct err *why);
 /* That job has saved it, and had nothing to do after. */
 bool known_is_saved_by(const struct known *known, struct view job);
 

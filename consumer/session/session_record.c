@@ -338,19 +338,11 @@ void session_record_say(const struct session *session,
     record->exchanges = said->exchanges;
 }
 
-bool session_record_forget(struct session *session,
-                           struct session_record *record)
+enum turn session_write_again(struct session *session)
 {
-    char history[65];
-    snprintf(history, sizeof(history), "%.*s", VIEW_ARG(record->history));
-    if (strcmp(session->answer.code, "missing_blob") != 0 || *history == '\0' ||
-        strstr(session->answer.text, history) == NULL)
-        return false;
-    record->history = (struct view){ 0 };
-    record->history_bytes = record->exchanges = 0;
     session->begun = session->landed = false;
     session->answer = (struct err){ 0 };
-    return true;
+    return AGAIN;
 }
 
 static void on_written(void *owner, const redisReply *reply,
@@ -406,8 +398,8 @@ enum turn session_holding(struct session *session)
     }
     if (!session->landed)
         return WAIT;
-    if (session_record_forget(session, &session->known.record))
-        return AGAIN;
+    if (record_lets_go(&session->known.record, &session->answer))
+        return session_write_again(session);
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->hold_due = session->reported = false;
@@ -430,6 +422,8 @@ enum turn session_noting(struct session *session)
     }
     if (!session->landed)
         return WAIT;
+    if (record_lets_go(&session->known.record, &session->answer))
+        return session_write_again(session);
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     return session_done(session);

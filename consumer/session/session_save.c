@@ -277,8 +277,8 @@ enum turn session_writing(struct session *session)
     }
     if (!session->landed)
         return WAIT;
-    if (session_record_forget(session, &saving->next))
-        return AGAIN;
+    if (record_lets_history_go(&saving->next, &session->answer))
+        return session_write_again(session);
     if (strcmp(session->answer.code, "missing_blob") == 0 && !saving->all_anew)
         return collect_anew(session);
     if (session->answer.kind != ERR_NONE)

@@ -58,10 +58,8 @@ uint64_t session_wall_ms(void);
 /* What was said becomes the record's, when it is the wish. */
 void session_record_say(const struct session *session,
                         struct session_record *record);
-/* The write was refused because somebody has deleted what was said: then it is
- * no more the record's, and the write may begin again. */
-bool session_record_forget(struct session *session,
-                           struct session_record *record);
+/* It was refused: see record_lets_go(). */
+enum turn session_write_again(struct session *session);
 /* Why a save, or a restoring, did not end well. */
 struct view session_why(const struct cell *cell);
 /* session_save.c */

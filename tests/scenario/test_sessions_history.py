@@ -44,6 +44,20 @@ def history(stack, session, tenant="default"):
     return [(e["question"], e["answer"]) for e in kept]
 
 
+def act(number):
+    code = f"n = {number}\nopen('f', 'w').write('{number}');"
+    return {"tool_calls": [call_of(code, f"c{number}")]}
+
+
+def file_of(stack, session):
+    (file,) = record(stack, session)["files"]
+    return file
+
+
+def picture_of(stack, session):
+    return record(stack, session).get("picture")
+
+
 FIRST = [("user", "My name is Ada."), ("assistant", "Hello Ada.")]
 
 
@@ -181,6 +195,35 @@ def test_one_that_is_gone_is_no_error(stack, name):
     assert "history" not in record(stack, name)
 
 
+@pytest.mark.parametrize("what", ["file", "picture", "both"])
+def test_words_are_kept_where_a_file_is_gone(stack, name, what):
+    """The record names it no more, and says so."""
+    chat(stack, name, "One.", [act(1), {"text": "1"}])
+    blobs = {"file": file_of(stack, name)["blob"], "picture": picture_of(stack, name)}
+    gone = [blob for kind, blob in blobs.items() if what in (kind, "both")]
+    stack.db.delete(*(f"{ROOT}blob:{blob}" for blob in gone))
+    assert len(chat(stack, name, "Two.", "2")) == 3
+    assert [q for q, _ in history(stack, name)] == ["One.", "Two."]
+    assert len(chat(stack, name, "Three.", "3")) == 5
+    if what != "picture":
+        assert file_of(stack, name) == {"name": "f", "bytes": 1, "note": "gone"}
+    assert picture_of(stack, name) == (None if what != "file" else blobs["picture"])
+
+
+def test_a_fork_is_of_what_is_left(stack, name):
+    chat(stack, name, "One.", [act(1), {"text": "1"}])
+    found = record(stack, name)
+    stack.db.delete(f"{ROOT}blob:{found['history']}")
+    stack.db.delete(f"{ROOT}blob:{file_of(stack, name)['blob']}")
+    act_on = {"kind": "session", "session": name}
+    fork = stack.run(**act_on, action={"do": "fork", "to": f"{name}.f"})
+    assert fork["status"] == "completed", fork
+    assert "exchanges" not in fork["record"]
+    assert file_of(stack, f"{name}.f")["note"] == "gone"
+    assert picture_of(stack, f"{name}.f") == found["picture"]
+    assert chat(stack, f"{name}.f", "Two.", "2") == [("user", "Two.")]
+
+
 BAD = {"bytes": b"\xc1", "form": msgpack.packb({"v": 1, "exchanges": 7})}
 
 
@@ -245,10 +288,6 @@ def test_what_is_left_out_is_known_anew_when_what_was_said_is_gone(name, tmp_pat
         assert stack.result(job)["answer"] == "Done."
         roles = [role for role, _ in shown(stack.model.request(3))]
         assert roles == ["user", *["assistant", "tool"] * 2], roles
-
-
-def act(number):
-    return {"tool_calls": [call_of(f"n = {number}", f"c{number}")]}
 
 
 @pytest.mark.parametrize("how", ["words", "cells"])

@@ -266,6 +266,24 @@ def test_a_replaced_file_stays_as_long_as_results_that_name_it(queue):
     assert lives(queue, file) == 30 * 24
 
 
+def test_who_has_its_turn_finds_what_the_record_names_for_as_long(queue):
+    """The record lives on from there, and would name what has expired."""
+    epoch = run(queue, A)
+    kinds = [queue.put(name, seconds=60) for name in (b"p", b"h", b"f", b"gone")]
+    picture, history, file, gone = kinds
+    both = f"{picture} {history}"
+    files = [file, gone]
+    queue.save(A, epoch, 0, picture=both, files=files, ttl_ms=2 * DAY_S * 1000)
+    queue.finish(A, epoch)
+    queue.client.delete(f"{queue.root}blob:{gone}", f"{queue.root}refs:{gone}")
+    assert lives(queue, history) == 2 * 24
+    second = run(queue, B)
+    assert queue.claim(B, second)[0]
+    assert [lives(queue, blob) for blob in kinds[:3]] == [7 * 24] * 3
+    assert queue.client.exists(f"{queue.root}refs:{gone}") == 0
+    queue.save(B, second, 1, picture=both, files=[file])
+
+
 def test_what_stays_in_the_record_stays(queue):
     epoch = run(queue, A)
     file = queue.put(b"a", seconds=60)

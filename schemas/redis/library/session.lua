@@ -23,6 +23,20 @@ local function live_on(key, ttl_ms)
     end
 end
 
+-- With the blobs that its record names.
+local function session_lives_on(root, key, ttl_ms)
+    live_on(key, ttl_ms)
+    local expires_at = redis.call("PEXPIRETIME", key)
+    local named = call("HMGET", key, "files", "picture")
+    for i, who in ipairs({ key, key .. "#picture" }) do
+        for sha256 in pairs(blob_set(named[i])) do
+            if redis.call("EXISTS", root .. "blob:" .. sha256) == 1 then
+                keep_blob(root, sha256, who, expires_at)
+            end
+        end
+    end
+end
+
 -- It stands in that line from here to its end, also one that did not say so to
 -- submit: by when it was submitted.
 local function join_line(job, session)
@@ -54,7 +68,7 @@ local function session_claim(keys, args)
         if not state then other, state = first_in_line(root, session, now) end
         if state and other ~= id then return { 0, other, state } end
         redis.call("HSET", key, "job", id)
-        live_on(key, ttl_ms)
+        session_lives_on(root, key, ttl_ms)
     end
     return { 1, redis.call("HGET", key, "record") or "" }
 end
