@@ -57,7 +57,8 @@ static const struct rule {
                     TO(SHOWING) | TO(ASKING) | TO(RETRIEVING) | TO(ANSWERED) |
                         TO(REFUSED) | PAUSES | STOPS,
                     step_answering, OTHERS_MS, false },
-    [RETRIEVING] = { "retrieving", TO(ASKING) | TO(ANSWERED) | PAUSES | STOPS,
+    [RETRIEVING] = { "retrieving",
+                     TO(ASKING) | TO(ANSWERED) | TO(REFUSED) | PAUSES | STOPS,
                      step_retrieving, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },

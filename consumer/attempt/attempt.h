@@ -263,6 +263,9 @@ enum turn attempt_retry(struct attempt *attempt, const struct err *why,
 enum turn attempt_rest(struct attempt *attempt, const struct err *why,
                        uint64_t wait_ms, struct view reason,
                        enum attempt_state resume);
+/* The same, never in the queue. */
+enum turn attempt_hold(struct attempt *attempt, const struct err *why,
+                       uint64_t wait_ms, enum attempt_state resume);
 /* attempt_retry() would fail: it was tried often enough, or time is up. */
 bool attempt_is_spent(const struct attempt *attempt, const struct err *why);
 /* The request that runs is given up. turn.c */

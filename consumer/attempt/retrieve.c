@@ -26,6 +26,7 @@ struct retrieving {
     struct model_failure failure;
     uint64_t since_ms; /* when it was asked for first; 0: not yet */
     uint64_t pause_ms;
+    uint64_t tries; /* of the request, before those to fetch it */
 };
 
 static struct view id_of(const struct retrieving *retrieving)
@@ -221,10 +222,12 @@ static void on_done(void *owner, enum retrieved what,
 
 /* ---------------------------------------------------------------- deciding */
 
-/* As it would have gone on without: after the failure, if there was one here.
- */
+/* As it would have gone on without: after the failure, if there was one here,
+ * and with as many tries. */
 static enum turn do_without(struct attempt *attempt)
 {
+    if (attempt->retrieving->since_ms > 0)
+        attempt->tries = attempt->retrieving->tries;
     retrieve_forget(attempt);
     return attempt->failure.why.kind == ERR_NONE
                ? attempt_go(attempt, ASKING)
@@ -237,7 +240,8 @@ static uint64_t patience_ms(const struct attempt *attempt)
     return own > 0 ? own : PATIENCE_MS;
 }
 
-/* One may also never be made: it is not waited for as long as the job lives. */
+/* One may also never be made: it is not waited for as long as the job lives,
+ * and so not in the queue, where nobody would know since when. */
 static enum turn ask_later(struct attempt *attempt)
 {
     struct retrieving *retrieving = attempt->retrieving;
@@ -250,8 +254,7 @@ static enum turn ask_later(struct attempt *attempt)
     uint64_t pause = retrieving->pause_ms;
     retrieving->pause_ms =
         pause * 2 < MOST_PAUSE_MS ? pause * 2 : MOST_PAUSE_MS;
-    return attempt_rest(attempt, &retrieving->failure.why, pause,
-                        VIEW("endpoint"), RETRIEVING);
+    return attempt_hold(attempt, &retrieving->failure.why, pause, RETRIEVING);
 }
 
 static enum turn judge(struct attempt *attempt)
@@ -266,10 +269,9 @@ static enum turn judge(struct attempt *attempt)
         !attempt_is_spent(attempt, &failure.why))
         return attempt_retry(attempt, &failure.why, failure.retry_after_ms,
                              RETRIEVING);
-    if (retrieving->what != RETRIEVED_BAD)
-        return do_without(attempt);
-    retrieve_forget(attempt);
-    return attempt_fail(attempt, &failure.why);
+    if (retrieving->what == RETRIEVED_BAD)
+        attempt->failure = failure;
+    return do_without(attempt);
 }
 
 static void fetch(struct attempt *attempt)
@@ -281,6 +283,7 @@ static void fetch(struct attempt *attempt)
     if (retrieving->since_ms == 0) {
         retrieving->since_ms = attempt_now_ms(attempt);
         retrieving->pause_ms = PAUSE_MS;
+        retrieving->tries = attempt->tries;
     }
     retrieve_stop(attempt);
     retrieving->running =

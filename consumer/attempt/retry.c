@@ -47,22 +47,32 @@ static enum turn give_up(struct attempt *attempt, const struct err *why,
     return attempt_go(attempt, REFUSED);
 }
 
+static void log_wait(const struct attempt *attempt, const struct err *why)
+{
+    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",
+             why->code, "why", why->text, "wait_ms",
+             (json_int_t)attempt->wait_ms);
+}
+
+static void tell_wait(struct attempt *attempt, const struct err *why)
+{
+    struct event_data data = { .error = result_error_of(why),
+                               .wait_ms = attempt->wait_ms };
+    progress_event(&attempt->progress, "job.retrying", &data);
+}
+
 /* Here, or in the queue when that takes longer. */
 static enum turn rest(struct attempt *attempt, const struct err *why,
                       enum attempt_state resume)
 {
     bool holds = attempt->wait_ms <= attempt->consumer->settings.hold_ms;
-    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->id, "code",
-             why->code, "why", why->text, "wait_ms",
-             (json_int_t)attempt->wait_ms);
+    log_wait(attempt, why);
     attempt->resume = resume;
     if (!holds)
         attempt_drop_work(attempt);
     if (!holds && resume == ANSWERING)
         return attempt_go(attempt, REFUSED);
-    struct event_data data = { .error = result_error_of(why),
-                               .wait_ms = attempt->wait_ms };
-    progress_event(&attempt->progress, "job.retrying", &data);
+    tell_wait(attempt, why);
     return attempt_go(attempt, holds ? PAUSING : PARKING);
 }
 
@@ -88,4 +98,16 @@ enum turn attempt_rest(struct attempt *attempt, const struct err *why,
     if (!may_try_again(attempt, why, 0) && !(parks && attempt->is_patient))
         return give_up(attempt, why, resume);
     return rest(attempt, why, resume);
+}
+
+enum turn attempt_hold(struct attempt *attempt, const struct err *why,
+                       uint64_t wait_ms, enum attempt_state resume)
+{
+    attempt->wait_ms = wait_ms;
+    if (!may_try_again(attempt, why, 0))
+        return give_up(attempt, why, resume);
+    attempt->resume = resume;
+    log_wait(attempt, why);
+    tell_wait(attempt, why);
+    return attempt_go(attempt, PAUSING);
 }

@@ -289,6 +289,45 @@ def test_one_that_never_comes_to_its_end(stack):
     assert stack.model.counts()["cancelled"] == 1
 
 
+def test_one_that_never_comes_to_its_end_where_nobody_holds_a_slot(stack):
+    """It is waited for here all the same: else nobody knew for how long."""
+    script(stack, {**CUT, "kept": {"state": "queued"}}, {"text": TEXT})
+    stack.consumer(hold_ms=100)
+    job = stack.submit(prompt="go", model="hasty", retry={"backoff_ms": 50})
+    is_repeated(stack, job)
+    assert stack.model.counts()["cancelled"] == 1
+
+
+def test_an_endpoint_that_never_says(stack):
+    """Then it is asked for another one: what was tried is not that."""
+    script(stack, {**CUT, "kept": {"status": 503}}, {"text": TEXT})
+    stack.consumer(max_attempts=3)
+    job = stack.submit(prompt="go", model="kept", retry={"backoff_ms": 50})
+    is_repeated(stack, job)
+    assert counted(stack) == (2, 3)
+
+
+TOO_LONG = {
+    "id": "r",
+    "object": "response",
+    "status": "failed",
+    "error": {"code": "context_length_exceeded", "message": "too long"},
+}
+
+
+def test_a_reply_to_what_was_too_long(stack):
+    """As one that comes with the stream: it is asked for with less."""
+    kept = {"body": json.dumps(TOO_LONG)}
+    script(stack, {**CUT, "kept": kept}, {"text": TEXT})
+    stack.consumer()
+    roles = ["user", "assistant"] * 3 + ["user"]
+    messages = [{"role": role, "content": f"{n} " * 99} for n, role in enumerate(roles)]
+    result = stack.result(stack.submit(messages=messages, model="kept"))
+    assert result["answer"] == TEXT, result
+    first, second = (len(stack.model.request(n)["input"]) for n in range(2))
+    assert second < first
+
+
 def test_a_reply_that_nobody_may_have(stack):
     """As one that comes with the stream: it is not asked for again."""
     filtered = {"text": TEXT, "finish_reason": "content_filter", "cut": 700}
