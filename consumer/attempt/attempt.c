@@ -189,6 +189,10 @@ static void on_alarm(void *owner)
     }
     log_line("job.overdue", "{s:s, s:s}", "job", attempt->id, "state",
              rule->name);
+    if (session_waits(&attempt->session)) { /* and not for itself */
+        attempt_stop(attempt, STOP_RELEASE);
+        return;
+    }
     err_set(&attempt->fault, ERR_RETRY, "internal",
             "\"%s\" took more than %llu ms", rule->name,
             (unsigned long long)rule->limit_ms);

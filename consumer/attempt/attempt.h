@@ -148,6 +148,7 @@ struct attempt {
     struct shown *shown;      /* pictures of the request that is made */
     enum attempt_state shown_in; /* where SHOWING goes back to */
     bool blind;                  /* the endpoint did not take pictures */
+    char hash[65];               /* of the request that the last intent names */
     bool twice; /* the one before may have been answered, and charged, too */
     bool asks_endpoint;            /* its breaker waits for what comes of it */
     struct model_failure failure;  /* of the call; ERR_NONE: a reply came */

@@ -172,6 +172,7 @@ static bool fall_back(struct attempt *attempt, const char *why)
              "from", attempt->endpoint->name, "to", name, "why", why);
     endpoint_free(attempt->endpoint);
     attempt->endpoint = next;
+    attempt_drop_pictures(attempt); /* they were chosen for the other one */
     attempt->tries = 0;
     return true;
 }
@@ -253,6 +254,8 @@ static enum turn write_intent(struct attempt *attempt)
         .tokens = decided->asked.tokens,
         .hash = view_of(model_call_hash(attempt->call)),
     };
+    snprintf(attempt->hash, sizeof(attempt->hash), "%s",
+             model_call_hash(attempt->call));
     retrieve_forget(attempt); /* of another request */
     attempt->twice = attempt->conversation.spending.asked;
     if (!compose_asking(attempt, &record))
@@ -287,6 +290,8 @@ enum turn step_asking(struct attempt *attempt)
     uint64_t wait_ms = find_endpoint(attempt);
     if (wait_ms > 0)
         return attempt_await_endpoint(attempt, wait_ms, ASKING);
+    if (!attempt_sees(attempt)) /* that was learned while they were brought */
+        attempt_drop_pictures(attempt);
     if (attempt_has_to_show(attempt))
         return attempt_show(attempt, ASKING);
     if (make_call(attempt, attempt->squeezing ? ASK_LESS : ASK_NEXT, &err))
@@ -333,6 +338,19 @@ enum turn attempt_judge_failure(struct attempt *attempt)
                          failure->unknown ? ASKING : ANSWERING);
 }
 
+/* A picture may have expired since, or more been learned of the endpoint. */
+static bool is_intended(const struct attempt *attempt)
+{
+    return strcmp(model_call_hash(attempt->call), attempt->hash) == 0;
+}
+
+/* What is sent is what the journal says. */
+static enum turn ask_otherwise(struct attempt *attempt)
+{
+    attempt_drop_call(attempt);
+    return ask_anew(attempt, false);
+}
+
 enum turn step_answering(struct attempt *attempt)
 {
     struct err err;
@@ -352,6 +370,8 @@ enum turn step_answering(struct attempt *attempt)
         if (attempt->call == NULL && !make_call(attempt, ASK_AGAIN, &err))
             return attempt_fail(attempt, &err);
         attempt_drop_pictures(attempt);
+        if (!is_intended(attempt))
+            return ask_otherwise(attempt);
         attempt->asked_ms = attempt_now_ms(attempt);
         attempt_count(attempt, COUNT_CALLS);
         model_call_start(attempt->call);

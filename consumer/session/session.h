@@ -199,6 +199,9 @@ void session_finish(struct session *session);
  * to do, at once. The wish's views are borrowed until then. */
 void session_want(struct session *session, const struct wish *wish);
 
+/* Its turn has not come: another job has the session, or goes first. */
+bool session_waits(const struct session *session);
+
 /* Gives the wish up: nothing is called after. */
 void session_abandon(struct session *session);
 

@@ -37,6 +37,11 @@ void session_send(struct session *session, struct command *command,
 
 /* ------------------------------------------------------------- whose turn */
 
+bool session_waits(const struct session *session)
+{
+    return session->state == SESSION_CLAIMING && session->waiting;
+}
+
 /* What an earlier attempt, or job, had to tell and did not. */
 static void recall_told(struct session *session)
 {

@@ -2,6 +2,7 @@
 
 import json
 
+import msgpack
 import pytest
 from pictures import PNG, parts, show, shows
 from servers import wait_until
@@ -118,6 +119,28 @@ def test_one_that_is_gone_is_named(stack):
     stack.db.delete(f"{ROOT}blob:{blob}")
     assert stack.result(job)["status"] == "completed"
     assert [lengths for *_, lengths in parts(stack.model.request(-1))] == [[8]]
+
+
+def test_one_that_goes_between_two_tries(stack):
+    """What is sent the second time is what the journal says then."""
+    say(stack, *shows(11), {"status": 503}, DONE)
+    job = stack.submit(prompt="Draw.", retry={"backoff_ms": 1500})
+    blob = stack.wait_event(job, "image")["data"]["image"]["blob"]
+    stack.wait_event(job, "job.retrying")
+    stack.db.delete(f"{ROOT}blob:{blob}")
+    result = stack.result(job)
+    assert result["answer"] == "done" and "repeated_calls" not in result["usage"]
+    assert [bool(parts(stack.model.request(n))) for n in (1, 2)] == [True, False]
+    journal = stack.db.lrange(f"{ROOT}journal:{job}", 0, -1)
+    records = [msgpack.unpackb(record) for record in journal][-4:]
+    assert [(r["kind"], r.get("failed")) for r in records] == [
+        ("model_intent", None),
+        ("model_intent", True),
+        ("model_intent", None),
+        ("model_reply", None),
+    ]
+    assert records[0]["shown"] == [blob] and "shown" not in records[2]
+    assert records[0]["hash"] != records[2]["hash"]
 
 
 def test_all_of_them_have_bounds(tmp_path):
