@@ -72,6 +72,17 @@ void blob_put(struct store *store, const struct names *names, struct view name,
     command_finish(&command);
 }
 
+void blob_get(struct store *store, const struct names *names, struct view name,
+              store_done *done, void *owner)
+{
+    struct key key = names_blob(names, store_partition(store), name);
+    struct command command;
+    command_init(&command, "GET");
+    command_add(&command, key_view(&key));
+    store_send(store, &command, done, owner);
+    command_finish(&command);
+}
+
 static uint64_t big_endian(const unsigned char *at, int bytes)
 {
     uint64_t number = 0;

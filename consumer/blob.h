@@ -17,6 +17,10 @@ void blob_put(struct store *store, const struct names *names, struct view name,
               struct view bytes, uint64_t ttl_ms, store_done *done,
               void *owner);
 
+/* Queues the GET: done is told a text, or nil where it is gone. */
+void blob_get(struct store *store, const struct names *names, struct view name,
+              store_done *done, void *owner);
+
 /* What cells have left: each blob lives so long from now, or longer as it does.
  * results: of struct record. */
 void blobs_renew(struct store *store, const struct names *names,

@@ -251,13 +251,6 @@ enum turn step_acting(struct attempt *attempt)
 {
     bool puts = attempt->job.action.verb == ACTION_PUT;
     struct wish wish = { .kind = puts ? WISH_READY : WISH_CLAIM };
-    if (!attempt->begun) {
-        attempt->begun = true;
-        session_want(&attempt->session, &wish);
-    }
-    if (!attempt->landed)
-        return WAIT;
-    if (attempt->session.fault.kind != ERR_NONE)
-        return attempt_retry(attempt, &attempt->session.fault, 0, ACTING);
-    return act(attempt);
+    enum turn turn;
+    return attempt_wishes(attempt, &wish, &turn) ? act(attempt) : turn;
 }

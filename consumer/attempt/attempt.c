@@ -379,6 +379,22 @@ static enum turn step_deciding(struct attempt *attempt)
     return attempt_go(attempt, retrieve_finds(attempt) ? RETRIEVING : ASKING);
 }
 
+bool attempt_wishes(struct attempt *attempt, const struct wish *wish,
+                    enum turn *turn)
+{
+    const struct err *fault = &attempt->session.fault;
+    if (!attempt->begun) {
+        attempt->begun = true;
+        session_want(&attempt->session, wish);
+    }
+    *turn = WAIT;
+    if (!attempt->landed)
+        return false;
+    if (fault->kind != ERR_NONE)
+        *turn = attempt_retry(attempt, fault, 0, attempt->state);
+    return fault->kind == ERR_NONE;
+}
+
 /* --------------------------------------------------------------- writing */
 
 void attempt_written(void *owner, const redisReply *reply,

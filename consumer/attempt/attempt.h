@@ -11,11 +11,15 @@
  *            '--- ANSWERED <--'              v                      v  |
  *                                        OBSERVED <-------- COLLECTING |
  *                                            '-------------------------'
- *   CLAIMING, ANSWERING, PREPARING, RUNNING <--> PAUSING, after a failure that
- * may pass
+ *   CLAIMING, ASKING, ANSWERING, PREPARING, RUNNING, ACTING <--> PAUSING, after
+ * a failure that may pass
  *                                 --> PARKING --> ENDED, when that takes long;
  *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
  *   DECIDING, when a person is to be asked
+ *   ANSWERING, RETRIEVING --> REFUSED --> ASKING, for another request; ASKING
+ * --> DECIDING, when a limit leaves room for none
+ *   a request that stands in the journal, and was refused or never sent, when
+ *   the attempt has to stop: ASKING, SHOWING, ANSWERING, PAUSING --> REFUSED
  *   a model that sees: ASKING, ANSWERING <--> SHOWING
  *   a reply that its endpoint keeps: DECIDING, ANSWERING -> RETRIEVING ->
  *   ANSWERED, or ASKING when there is none; <--> PAUSING while it is made
@@ -198,6 +202,10 @@ const char *attempt_state_name(const struct attempt *attempt);
 enum turn { AGAIN, WAIT };
 typedef enum turn attempt_step(struct attempt *attempt);
 
+/* attempt.c: the session's part of a state. True once the wish is fulfilled;
+ * else *turn is what the state does: it waits, or tries again after a fault. */
+bool attempt_wishes(struct attempt *attempt, const struct wish *wish,
+                    enum turn *turn);
 /* recall.c: what was said in the session. */
 attempt_step step_claiming, step_recalling;
 bool attempt_recalls(const struct attempt *attempt);

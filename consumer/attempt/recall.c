@@ -21,15 +21,10 @@ bool attempt_recalls(const struct attempt *attempt)
 enum turn step_claiming(struct attempt *attempt)
 {
     static const struct wish wish = { .kind = WISH_CLAIM };
-    if (!attempt->begun) {
-        attempt->begun = true;
-        session_want(&attempt->session, &wish);
-    }
-    if (!attempt->landed)
-        return WAIT;
-    if (attempt->session.fault.kind != ERR_NONE)
-        return attempt_retry(attempt, &attempt->session.fault, 0, CLAIMING);
-    return attempt_go(attempt, RECALLING);
+    enum turn turn;
+    return attempt_wishes(attempt, &wish, &turn)
+               ? attempt_go(attempt, RECALLING)
+               : turn;
 }
 
 /* No error of the job: the session begins to talk anew, and says so to who
@@ -78,14 +73,8 @@ enum turn step_recalling(struct attempt *attempt)
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
-    struct key key =
-        names_blob(&attempt->consumer->names, attempt->partition->number,
-                   known->record.history);
-    struct command command;
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
-    store_send(&attempt->store, &command, on_history, attempt);
-    command_finish(&command);
+    blob_get(&attempt->store, &attempt->consumer->names, known->record.history,
+             on_history, attempt);
     return WAIT;
 }
 

@@ -74,9 +74,10 @@ static struct wish wish_for(struct attempt *attempt, enum wish_kind kind)
 enum turn step_preparing(struct attempt *attempt)
 {
     const struct call *call = conversation_call(&attempt->conversation);
+    struct wish wish = { 0 };
     struct err err;
+    enum turn turn;
     if (!attempt->begun) {
-        attempt->begun = true;
         struct terms terms = attempt_terms(attempt);
         buf_finish(&attempt->code);
         enum ruling ruling = decide_code(&attempt->conversation, &terms, call,
@@ -86,14 +87,10 @@ enum turn step_preparing(struct attempt *attempt)
         attempt->sent_before = call->intended;
         if (call->intended)
             return attempt_go(attempt, RUNNING);
-        struct wish wish = wish_for(attempt, WISH_READY);
-        session_want(&attempt->session, &wish);
+        wish = wish_for(attempt, WISH_READY);
     }
-    if (!attempt->landed)
-        return WAIT;
-    if (attempt->session.fault.kind == ERR_NONE)
-        return attempt_go(attempt, CALLING);
-    return attempt_retry(attempt, &attempt->session.fault, 0, PREPARING);
+    return attempt_wishes(attempt, &wish, &turn) ? attempt_go(attempt, CALLING)
+                                                 : turn;
 }
 
 struct event_data attempt_started(const struct attempt *attempt)
@@ -140,19 +137,17 @@ static void begin_output(struct attempt *attempt)
 
 enum turn step_running(struct attempt *attempt)
 {
+    struct wish wish = { 0 };
+    enum turn turn;
     if (!attempt->begun) {
-        attempt->begun = true;
         begin_output(attempt);
-        struct wish wish = wish_for(attempt, WISH_RUN);
+        wish = wish_for(attempt, WISH_RUN);
         wish.intended = attempt->sent_before || attempt->tries > 0;
         attempt->asked_ms = attempt_now_ms(attempt);
-        session_want(&attempt->session, &wish);
     }
-    if (!attempt->landed)
-        return WAIT;
-    if (attempt->session.fault.kind != ERR_NONE)
-        return attempt_retry(attempt, &attempt->session.fault, 0, RUNNING);
-    return attempt_go(attempt, COLLECTING);
+    return attempt_wishes(attempt, &wish, &turn)
+               ? attempt_go(attempt, COLLECTING)
+               : turn;
 }
 
 /* ------------------------------------------------------------- observing */

@@ -461,6 +461,16 @@ conversation_failure(const struct conversation *conversation)
     return last->cell.status == CELL_OK ? NULL : last;
 }
 
+const json_t *conversation_asked(const struct conversation *conversation)
+{
+    for (size_t i = conversation->given; i-- > 0;) {
+        json_t *message = json_array_get(conversation->messages, i);
+        if (view_is(reply_json_text(message, "role"), "user"))
+            return message;
+    }
+    return NULL;
+}
+
 const struct call *conversation_call(const struct conversation *conversation)
 {
     for (size_t i = 0; i < conversation->call_count; i++)

@@ -120,6 +120,10 @@ bool conversation_shows_past(const struct conversation *conversation);
 bool conversation_knows(const struct conversation *conversation,
                         struct view terms);
 
+/* What the job wants: the last message of the user among those that came with
+ * it. NULL: there is none. */
+const json_t *conversation_asked(const struct conversation *conversation);
+
 /* What is to be run: a person's, or the model's. */
 struct view call_arguments(const struct call *call);
 

@@ -75,14 +75,8 @@ bool memory_recall(struct conversation *conversation, struct view bytes,
 /* Of the last thing that the user has said: its texts. */
 static void add_question(struct buf *out, const struct conversation *talk)
 {
-    size_t at = talk->given;
-    const json_t *message = NULL;
-    while (at-- > 0 && message == NULL) {
-        json_t *one = json_array_get(talk->messages, at);
-        if (view_is(reply_json_text(one, "role"), "user"))
-            message = one;
-    }
-    const json_t *content = json_object_get(message, "content");
+    const json_t *content =
+        json_object_get(conversation_asked(talk), "content");
     buf_init(out, MAX_JOB_BYTES);
     if (json_is_string(content))
         buf_append(out, json_string_value(content),

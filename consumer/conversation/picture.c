@@ -49,16 +49,6 @@ static void choose(struct choice *choice, struct view name, struct view blob,
     };
 }
 
-static const json_t *last_of_user(const struct conversation *conversation)
-{
-    for (size_t i = conversation->given; i-- > 0;) {
-        json_t *message = json_array_get(conversation->messages, i);
-        if (view_is(reply_json_text(message, "role"), "user"))
-            return message;
-    }
-    return NULL;
-}
-
 size_t pictures_choose(const struct conversation *conversation, uint64_t most,
                        uint64_t most_bytes, struct picture pictures[MAX_SHOWN])
 {
@@ -78,7 +68,7 @@ size_t pictures_choose(const struct conversation *conversation, uint64_t most,
                        message);
     }
     const struct file_ref *files = conversation->job->files.items;
-    const json_t *message = last_of_user(conversation);
+    const json_t *message = conversation_asked(conversation);
     for (size_t i = conversation->job->files.count; i-- > 0;)
         if (may_be_shown(files[i].mime))
             choose(&choice, files[i].name, files[i].blob, files[i].bytes,

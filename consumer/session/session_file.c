@@ -1,7 +1,6 @@
 /* session_file.c - a session's files: the job's put in, those of cells got. */
 #include "consumer/session/session_step.h"
 #include "consumer/text.h"
-#include "schemas/redis/names.h"
 
 /* Those of the record first, then the job's. */
 static size_t record_files(const struct session *session)
@@ -105,14 +104,7 @@ enum turn session_fetching(struct session *session)
         session->files_due = false;
         return session_settle(session);
     }
-    struct key key =
-        names_blob(session->setup.names, store_partition(session->setup.store),
-                   current_file(session).blob);
-    struct command command;
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
-    session_send(session, &command, on_blob);
-    return WAIT;
+    return session_read(session, current_file(session).blob, on_blob);
 }
 
 enum turn session_putting(struct session *session)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "consumer/blob.h"
 #include "consumer/session/session_step.h"
-#include "schemas/redis/names.h"
 
 enum {
     FIRST_WAIT_MS = 20,
@@ -26,13 +26,22 @@ bool session_heard(struct session *session, enum session_state state)
     return session->state == state && session->fetched == session->fetches;
 }
 
-void session_send(struct session *session, struct command *command,
-                  store_done *done)
+static void session_send(struct session *session, struct command *command,
+                         store_done *done)
 {
     session->begun = true;
     session->fetches++;
     store_send(session->setup.store, command, done, session);
     command_finish(command);
+}
+
+enum turn session_read(struct session *session, struct view blob,
+                       store_done *done)
+{
+    session->begun = true;
+    session->fetches++;
+    blob_get(session->setup.store, session->setup.names, blob, done, session);
+    return WAIT;
 }
 
 /* ------------------------------------------------------------- whose turn */
@@ -250,16 +259,8 @@ static void on_picture(void *owner, const redisReply *reply,
 
 enum turn session_picturing(struct session *session)
 {
-    if (!session->begun) {
-        struct key key = names_blob(session->setup.names,
-                                    store_partition(session->setup.store),
-                                    session->known.record.picture);
-        struct command command;
-        command_init(&command, "GET");
-        command_add(&command, key_view(&key));
-        session_send(session, &command, on_picture);
-        return WAIT;
-    }
+    if (!session->begun)
+        return session_read(session, session->known.record.picture, on_picture);
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)

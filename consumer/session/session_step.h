@@ -37,10 +37,10 @@ enum turn session_ask(struct session *session, struct frame *frame,
                       executor_answer *answer);
 executor_answer session_answered;
 
-/* Sends what Redis is asked in this state; done begins with session_heard(),
- * false: the state is another by now. */
-void session_send(struct session *session, struct command *command,
-                  store_done *done);
+/* Asks Redis for the bytes of a blob in this state; done begins with
+ * session_heard(), false: the state is another by now. */
+enum turn session_read(struct session *session, struct view blob,
+                       store_done *done);
 bool session_heard(struct session *session, enum session_state state);
 
 /* Asks for a file of the workspace, into session->file. */
