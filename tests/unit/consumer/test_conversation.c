@@ -370,9 +370,8 @@ static void test_a_refusal_changes_nothing_that_is_sent(void **state)
     conversation_finish(&all);
 }
 
-#define HALF "0123456789abcdef0123456789abcdef"
-#define ONE HALF HALF
-#define TWO HALF "ffffffffffffffffffffffffffffffff"
+#define ONE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TWO "0123456789abcdef0123456789abcdefffffffffffffffffffffffffffffffff"
 
 static size_t sent(const struct conversation *all, size_t *kept)
 {
@@ -404,7 +403,6 @@ static void test_what_was_left_out_is_of_what_was_said_then(void **state)
         { ONE, ONE, HISTORY_SHOWN, 6, 6, 6 }, /* with two notes */
         { ONE, "", HISTORY_SHOWN, 6, 6, 2 },
         { ONE, TWO, HISTORY_SHOWN, 6, 8, 1 },
-        { "", TWO, HISTORY_SHOWN, 4, 8, 1 },
         { "", "", HISTORY_SHOWN, 4, 5, 4 },
         { ONE, ONE, HISTORY_ANEW, 4, 5, 4 }, /* as builds before wrote it */
     };
@@ -413,7 +411,6 @@ static void test_what_was_left_out_is_of_what_was_said_then(void **state)
                            .history = rows[i].history };
         struct conversation all = begin(&job);
         size_t kept;
-        print_message("row %zu\n", i);
         conversation_recall(&all, exchange(), view_of(rows[i].asked));
         for (int turn = 0; turn < 2; turn++) {
             answers(&all, REPLY(CALL("a", CODE)));
