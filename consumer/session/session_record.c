@@ -161,14 +161,17 @@ static void lose_variables(struct session *session, const char *what,
                       &session->known.record.packages);
 }
 
-/* A fresh one, in the place of what is known. */
+/* A fresh one, in the place of what is known. When the record names it already
+ * it has been made, and all of it is there: who made it was called off while
+ * that was written. */
 void session_remake(struct session *session)
 {
     const struct session_record *record = &session->known.record;
     struct told *told = &session->told;
-    session->hold_due = session_is_named(session);
+    bool made = known_is_held_by(&session->known, view_of(session->holder));
+    session->hold_due = session_is_named(session) && !made;
     session->record_due = false;
-    if (!session_is_named(session) || !known_is_open(&session->known) ||
+    if (!session->hold_due || !known_is_open(&session->known) ||
         known_is_blank(&session->known))
         return;
     if (record->updated_ms == 0) {

@@ -170,11 +170,15 @@ def test_variables_of_a_named_session_are_there(stack):
     assert result["cells"][0]["result"] == "42"
 
 
-def test_a_reply_that_ends_while_the_session_is_written_down():
+@pytest.mark.parametrize("talked", [False, True])
+def test_a_reply_that_ends_while_the_session_is_written_down(talked):
     """That the executor has it is on its way, and may have been written or not:
-    the cell finds out."""
+    the cell finds out, and is told of no loss."""
     with Stack() as stack, HeldRedis(stack.redis.socket) as way:
         stack.consumer(redis_url=way.url)
+        if talked:
+            stack.model.script([{"text": "hello"}])
+            assert stack.run(prompt="hello", session="s")["status"] == "completed"
         way.hold(b"quern_v1_session_save")
         text = "```python\nn = 41\n```\n" + "And on it goes. " * 50
         replies = [{"text": text, "chunk_ms": 20}, {"text": "FINAL ANSWER: a"}]
