@@ -408,7 +408,7 @@ static void test_what_was_left_out_is_of_what_was_said_then(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct job job = { .prompt = VIEW("How many?"),
-                           .history = rows[i].history };
+                           .history = (int)rows[i].history };
         struct conversation all = begin(&job);
         size_t kept;
         conversation_recall(&all, exchange(), view_of(rows[i].asked));
