@@ -10,7 +10,7 @@ from servers import wait_until
 
 # Longer than a worker may take to be back after the last fault: all of them are
 # to run at once.
-SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 6000}]}]
+SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 3000}]}]
 SLOW, QUICK = 8, 24  # as many as there are slots; what waits behind them
 HOLD_S = 1.5
 
