@@ -219,8 +219,22 @@ class RedisServer:
         return self.ask("INFO", "REPLICATION").get(name)
 
     def wait_in_step(self):
-        """It is a replica, and has what its master has."""
-        wait_until(lambda: self.info("master_link_status") == "up", what="a replica")
+        """It is a replica, and gets what its master does: until the master has
+        heard from it for the first time it keeps that back."""
+        up = lambda: self.info("master_link_status") == "up" and self.is_fed()
+        wait_until(up, what="a replica")
+
+    def is_fed(self):
+        port = int(self.info("master_port"))
+        try:
+            with redis.Redis(port=port, password=self.password) as master:
+                about = master.info("replication").values()
+        except redis.exceptions.ConnectionError:
+            return False
+        replicas = [one for one in about if isinstance(one, dict)]
+        return any(
+            one["port"] == self.port and one["state"] == "online" for one in replicas
+        )
 
     def slots(self):
         """CLUSTER SLOTS as it comes over the wire."""
