@@ -219,22 +219,15 @@ class RedisServer:
         return self.ask("INFO", "REPLICATION").get(name)
 
     def wait_in_step(self):
-        """It is a replica, and gets what its master does: until the master has
-        heard from it for the first time it keeps that back."""
-        up = lambda: self.info("master_link_status") == "up" and self.is_fed()
-        wait_until(up, what="a replica")
+        """It is a replica, and has what its master has."""
+        wait_until(lambda: self.info("master_link_status") == "up", what="a replica")
 
-    def is_fed(self):
-        port = int(self.info("master_port"))
-        try:
-            with redis.Redis(port=port, password=self.password) as master:
-                about = master.info("replication").values()
-        except redis.exceptions.ConnectionError:
-            return False
-        replicas = [one for one in about if isinstance(one, dict)]
-        return any(
-            one["port"] == self.port and one["state"] == "online" for one in replicas
-        )
+    def has_heir(self):
+        """It is a master that sends what comes to a replica. Before the replica's
+        first word it keeps that back, though their link is up."""
+        about = self.ask("INFO", "REPLICATION")
+        others = [one for one in about.values() if isinstance(one, dict)]
+        return any(one.get("state") == "online" for one in others)
 
     def slots(self):
         """CLUSTER SLOTS as it comes over the wire."""
@@ -336,7 +329,7 @@ class RedisCluster:
 
     KEY = "{000}"
 
-    def __init__(self, replicas=False, **settings):
+    def __init__(self, replicas=False, cluster_node_timeout=1000, **settings):
         self.password = settings.get("requirepass")
         if self.password:
             settings["masterauth"] = self.password
@@ -347,7 +340,7 @@ class RedisCluster:
                 port=port,
                 cluster_enabled="yes",
                 cluster_port=bus,
-                cluster_node_timeout=1000,
+                cluster_node_timeout=cluster_node_timeout,
                 cluster_replica_validity_factor=0,
                 repl_diskless_sync_delay=0,
                 **settings,

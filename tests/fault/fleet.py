@@ -137,9 +137,13 @@ class Fleet(Stack):
 
     def replace_redis(self):
         """It is killed and comes back, or another one takes its place."""
+        alone = isinstance(self.redis, RedisServer)
+        if not alone:
+            heir = lambda: self.redis.master().has_heir()
+            wait_until(heir, SLOW_S, "a replica to take its place")
         self.history.note("away")
         self.redis.kill()
-        if isinstance(self.redis, RedisServer):
+        if alone:
             self.redis.start()
         wait_until(lambda: answers(self.db), SLOW_S, "a master")
         self.history.note("back")
@@ -221,10 +225,8 @@ class Cluster(RedisCluster):
     """Every master has a replica, which takes its place."""
 
     def __init__(self, **settings):
-        super().__init__(replicas=True, **settings)
-        for node in self.nodes:
-            # Who has just no processor is not dead.
-            node.ask("CONFIG", "SET", "cluster-node-timeout", 5000)
+        # Who has just no processor is not dead.
+        super().__init__(replicas=True, cluster_node_timeout=5000, **settings)
 
     def start(self):
         wait_until(self.has_another, SLOW_S, "another master")
