@@ -180,6 +180,8 @@ class RedisServer:
             "appendfsync": "always" if aof else "everysec",
             "daemonize": "no",
             "enable-debug-command": "yes",
+            # With it a replica may be up, and get nothing before it has spoken.
+            "repl-diskless-sync": "no",
         }
         given.update({k.replace("_", "-"): v for k, v in settings.items()})
         args = [SERVER]
@@ -221,13 +223,6 @@ class RedisServer:
     def wait_in_step(self):
         """It is a replica, and has what its master has."""
         wait_until(lambda: self.info("master_link_status") == "up", what="a replica")
-
-    def has_heir(self):
-        """It is a master that sends what comes to a replica. Before the replica's
-        first word it keeps that back, though their link is up."""
-        about = self.ask("INFO", "REPLICATION")
-        others = [one for one in about.values() if isinstance(one, dict)]
-        return any(one.get("state") == "online" for one in others)
 
     def slots(self):
         """CLUSTER SLOTS as it comes over the wire."""
@@ -342,7 +337,6 @@ class RedisCluster:
                 cluster_port=bus,
                 cluster_node_timeout=cluster_node_timeout,
                 cluster_replica_validity_factor=0,
-                repl_diskless_sync_delay=0,
                 **settings,
             )
             for port, bus in zip(ports[:count], ports[count:])
@@ -463,10 +457,7 @@ class RedisSentinels:
         self.sentinel_password = sentinel_password
         if self.password:
             settings["masterauth"] = self.password
-        self.nodes = [
-            RedisServer(port=port, repl_diskless_sync_delay=0, **settings)
-            for port in free_ports(2)
-        ]
+        self.nodes = [RedisServer(port=port, **settings) for port in free_ports(2)]
         self.ports = free_ports(3)
         self.folder = tempfile.mkdtemp(prefix="quern-sentinels-", dir="/tmp")
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)

@@ -21,10 +21,9 @@ def has_waitaof(server):
 @pytest.fixture
 def pair():
     """A master, and a replica that has it all."""
-    settings = {"repl_diskless_sync_delay": 0}
     first, second = free_ports(2)
-    with RedisServer(port=first, **settings) as master:
-        with RedisServer(port=second, **settings) as replica:
+    with RedisServer(port=first) as master:
+        with RedisServer(port=second) as replica:
             follow(replica, master.port)
             replica.wait_in_step()
             yield master, replica
