@@ -156,60 +156,58 @@ static void test_bodies(void **state)
 }
 
 /* What is said of pictures in refusals that were seen. */
+static const struct {
+    unsigned status;
+    const char *message;
+    bool blind, for_good;
+} refusals[] = {
+    { 400, "image_url is only supported by certain models.", true, true },
+    { 404, "No endpoints found that support image input", true, true },
+    { 400, "This model does not support image inputs", true, true },
+    { 422, "unknown variant `image_url`, expected `text`", true, true },
+    { 500,
+      "image input is not supported - hint: if this is unexpected, you "
+      "may need to provide the mmproj",
+      true, true },
+    { 400, "Multimodal data provided, but model does not support it", true,
+      true },
+    { 400,
+      "messages.2.content.1.image.source: image exceeds 5 MB maximum: "
+      "6 bytes > 5 bytes; see what is supported",
+      true, false },
+    { 400, "Could not process image", true, false },
+    { 400, "Invalid image data", true, false },
+    { 400,
+      "You uploaded an unsupported image. Please make sure your image "
+      "has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].",
+      true, false },
+    { 400,
+      "The image data you provided does not represent a valid image. "
+      "Please check your input and try again with one of the following "
+      "image formats: ['image/jpeg', 'image/png', 'image/gif', "
+      "'image/webp'].",
+      true, false },
+    { 400,
+      "messages.0.content.0.image.source.base64.media_type: Input should "
+      "be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+      true, false },
+    { 400, "Unsupported MIME type: image/bmp", true, false },
+    { 400, "This model does not support image/heic", true, false },
+    { 400, "This model does not support images larger than 8000 pixels", true,
+      false },
+    { 429, "Limit 50 images per minute; see the models that support more",
+      false, false },
+    { 429, "Your plan does not support image input at this rate", false,
+      false },
+    { 403, "Your key does not support image input", false, false },
+    { 503, "The image workers are busy", false, false },
+    { 400, "This model's maximum context length is 8192 tokens", false, false },
+    { 400, "Unsupported parameter: 'tool_choice'", false, false },
+    { 400, "At most 0 image(s) may be provided in one request.", true, true },
+};
+
 static void test_pictures_that_are_refused(void **state)
 {
-    static const struct {
-        unsigned status;
-        const char *message;
-        bool blind, for_good;
-    } refusals[] = {
-        { 400, "image_url is only supported by certain models.", true, true },
-        { 404, "No endpoints found that support image input", true, true },
-        { 400, "This model does not support image inputs", true, true },
-        { 422, "unknown variant `image_url`, expected `text`", true, true },
-        { 500,
-          "image input is not supported - hint: if this is unexpected, you "
-          "may need to provide the mmproj",
-          true, true },
-        { 400, "Multimodal data provided, but model does not support it", true,
-          true },
-        { 400,
-          "messages.2.content.1.image.source: image exceeds 5 MB maximum: "
-          "6 bytes > 5 bytes; see what is supported",
-          true, false },
-        { 400, "Could not process image", true, false },
-        { 400, "Invalid image data", true, false },
-        { 400,
-          "You uploaded an unsupported image. Please make sure your image "
-          "has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].",
-          true, false },
-        { 400,
-          "The image data you provided does not represent a valid image. "
-          "Please check your input and try again with one of the following "
-          "image formats: ['image/jpeg', 'image/png', 'image/gif', "
-          "'image/webp'].",
-          true, false },
-        { 400,
-          "messages.0.content.0.image.source.base64.media_type: Input should "
-          "be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
-          true, false },
-        { 400, "Unsupported MIME type: image/bmp", true, false },
-        { 400, "This model does not support image/heic", true, false },
-        { 400, "This model does not support images larger than 8000 pixels",
-          true, false },
-        { 429, "Limit 50 images per minute; see the models that support more",
-          false, false },
-        { 429, "Your plan does not support image input at this rate", false,
-          false },
-        { 403, "Your key does not support image input", false, false },
-        { 503, "The image workers are busy", false, false },
-        { 400, "This model's maximum context length is 8192 tokens", false,
-          false },
-        { 400, "Unsupported parameter: 'tool_choice'", false, false },
-        { 400, "At most 0 image(s) may be provided in one request.", true,
-          true },
-    };
-
     (void)state;
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         struct model_endpoint endpoint = { .model = name };
