@@ -66,13 +66,13 @@ bool approval_apply(struct conversation *conversation,
 
 bool approval_is_given(const struct call *call)
 {
-    return call->verdict == VERDICT_YES || call->verdict == VERDICT_EDIT;
+    return call->verdict == VERDICT_APPROVE || call->verdict == VERDICT_EDIT;
 }
 
 bool approval_refuses(const struct call *call, struct buf *out)
 {
     static const char *const sentences[] = {
-        [VERDICT_NO] = "Not run: the user does not allow this call.",
+        [VERDICT_REJECT] = "Not run: the user does not allow this call.",
         [VERDICT_SKIP] = "Not run: the user has skipped this call. Go on "
                          "without it.",
         [VERDICT_REGENERATE] = "Not run: the user wants this to be done "

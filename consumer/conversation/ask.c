@@ -36,7 +36,7 @@ static json_t *whole(const struct conversation *conversation,
                json_is_string(json_object_get(first, "content"));
     CLEANUP(buf_finish) struct buf system;
     prompt_write(&system, ask->prompts, conversation->job,
-                 ask_language(conversation), ask->functions,
+                 ask_language(conversation), ask->functions, ask->libraries,
                  own ? reply_json_text(first, "content") : VIEW(""));
     if (conversation->schema != NULL)
         answer_rule(conversation->schema,

@@ -1,6 +1,8 @@
 /* budget.c - what a job may still use up. */
 #include "consumer/conversation/budget.h"
 
+#include <stdio.h>
+
 static uint64_t less(uint64_t all, uint64_t part)
 {
     return all > part ? all - part : 0;
@@ -30,12 +32,22 @@ static uint64_t room_in_money(const struct budget *budget,
 {
     const struct price *price = request->price;
     uint64_t needed =
-        price_of(price, request->tokens, 0, 0) +
-        follow * price_of(price, request->tokens, 0, BUDGET_REPLY);
+        price_at_most(price, request->tokens, 0) +
+        follow * price_at_most(price, request->tokens, BUDGET_REPLY);
     uint64_t left = less(budget->max_cost, budget->cost);
     if (budget->max_cost == 0)
         return UINT64_MAX;
     return left < needed ? 0 : price_buys(price, left - needed);
+}
+
+struct price_text budget_amount(bool money, uint64_t amount)
+{
+    struct price_text said;
+    if (money)
+        return price_dollars(amount);
+    snprintf(said.text, sizeof(said.text), "%llu tokens",
+             (unsigned long long)amount);
+    return said;
 }
 
 struct budget_plan budget_plan(const struct budget *budget,
@@ -58,6 +70,6 @@ struct budget_plan budget_plan(const struct budget *budget,
     plan.max_tokens = room < most ? room : 0;
     plan.reserved = request->tokens + reply;
     if (request->price->known)
-        plan.cost = price_of(request->price, request->tokens, 0, reply);
+        plan.cost = price_at_most(request->price, request->tokens, reply);
     return plan;
 }

@@ -41,6 +41,9 @@ struct budget_plan {
     uint64_t reserved, cost; /* tokens, micro-dollars, at the most */
 };
 
+/* For people: "$0.05", "3000 tokens". */
+struct price_text budget_amount(bool money, uint64_t amount);
+
 struct budget_plan budget_plan(const struct budget *budget,
                                const struct budget_request *request);
 

@@ -102,6 +102,16 @@ static void take_call(struct conversation *conversation, json_t *calls,
     json_object_set_new(function, "arguments", sane_arguments(call));
 }
 
+/* No call and no text. One that was stopped by its length before it said
+ * anything would be again: it is not asked for a second time. */
+static bool says_nothing(const struct conversation *conversation,
+                         struct view text, const struct record *record)
+{
+    return conversation->call_count == 0 && record->observation.len == 0 &&
+           view_trimmed(text).len == 0 &&
+           !reply_reason_is_length(record->finish_reason);
+}
+
 static struct asked read_tool_calls(struct conversation *conversation,
                                     json_t *message,
                                     const struct record *record)
@@ -111,9 +121,11 @@ static struct asked read_tool_calls(struct conversation *conversation,
     for (size_t i = 0; i < json_array_size(calls); i++)
         take_call(conversation, calls, i);
     struct view text = reply_json_text(message, "content");
+    bool empty = says_nothing(conversation, text, record);
     return (struct asked){
         .answer = { keep_text(conversation, text), text.len },
-        .notice = record->observation,
+        .notice = empty ? view_of(prompt_empty) : record->observation,
+        .empty = empty,
     };
 }
 
@@ -147,7 +159,10 @@ static struct asked read_code(struct conversation *conversation,
             (struct view){ keep_text(conversation, buf_view(&said.answer)),
                            said.answer.len };
     else
-        asked.notice = view_of(said.unclosed ? prompt_unclosed : prompt_idle);
+        asked = (struct asked){
+            .notice = view_of(said.unclosed ? prompt_unclosed : prompt_idle),
+            .empty = !said.unclosed,
+        };
     if (said.cut < text.len)
         json_object_set_new(message, "content",
                             json_stringn(text.data, said.cut));
@@ -176,13 +191,50 @@ void calls_of_cells(struct conversation *conversation)
     }
 }
 
+/* An answer, with what was said of it in replies that have paused. */
+static struct view joined(struct conversation *conversation, struct view answer)
+{
+    struct view begun = conversation->begun;
+    if (begun.len == 0 || answer.len == 0)
+        return answer;
+    char *all = arena_alloc(&conversation->arena, begun.len + answer.len);
+    memcpy(all, begun.data, begun.len);
+    memcpy(all + begun.len, answer.data, answer.len);
+    return (struct view){ all, begun.len + answer.len };
+}
+
+/* The endpoint has stopped in the middle of the turn and wants to be asked to
+ * go on (Anthropic's pause_turn). */
+static struct asked read_pause(struct conversation *conversation,
+                               struct view text)
+{
+    clear_calls(conversation, 0);
+    return (struct asked){
+        .answer = { keep_text(conversation, text), text.len },
+        .notice = view_of(prompt_pause),
+        .paused = true,
+    };
+}
+
 /* Some models call tools whatever they were told: then that is what they mean.
  */
-struct asked calls_of_reply(struct conversation *conversation, json_t *message,
-                            const struct record *record)
+static struct asked read_reply(struct conversation *conversation,
+                               json_t *message, const struct record *record)
 {
     bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
+    struct view text = reply_json_text(message, "content");
+    if (!calls && view_trimmed(text).len > 0 &&
+        view_is(record->finish_reason, "pause_turn"))
+        return read_pause(conversation, text);
     if (conversation->job->mode == MODE_CODEACT && !calls)
         return read_code(conversation, message, record);
     return read_tool_calls(conversation, message, record);
+}
+
+struct asked calls_of_reply(struct conversation *conversation, json_t *message,
+                            const struct record *record)
+{
+    struct asked asked = read_reply(conversation, message, record);
+    asked.answer = joined(conversation, asked.answer);
+    return asked;
 }

@@ -10,7 +10,9 @@
 
 struct asked {
     struct view answer; /* when there is nothing to be done */
+    bool paused;        /* it goes on: the answer is the beginning of one */
     struct view notice; /* why it cannot be done; empty: it can */
+    bool empty; /* there is a notice, as the reply says nothing at all */
 };
 
 /* Cells of a job that brings them, each a call. */

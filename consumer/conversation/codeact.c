@@ -5,6 +5,7 @@
 #include "consumer/conversation/markdown.h"
 #include "consumer/conversation/passage.h"
 #include "consumer/conversation/python.h"
+#include "consumer/conversation/tag.h"
 
 #define NOWHERE ((size_t)-1)
 
@@ -95,6 +96,8 @@ struct reading {
     struct codeact *out; /* its answer: all that can be seen, until the end */
     const struct codeact_rules *rules;
     struct story story;
+    struct buf tagged; /* code of the blocks in tags */
+    size_t tagged_blocks;
     struct buf bare; /* code of the bare fences */
     size_t bares;
     bool bare_cut; /* the last of them was cut off */
@@ -147,12 +150,20 @@ static void read_solution(struct reading *reading,
     }
 }
 
+static void add_block(struct buf *blocks, const struct buf *code)
+{
+    if (blocks->len > 0)
+        buf_append(blocks, "\n\n", 2);
+    buf_add(blocks, buf_view(code));
+}
+
 static void read_code(struct reading *reading, const struct passage *passage)
 {
     struct codeact *out = reading->out;
     CLEANUP(buf_finish) struct buf code = { .max = passage->body.len + 2 };
 
-    block_add(&code, passage->body);
+    block_add(&code,
+              passage->closed ? passage->body : tag_cut_broken(passage->body));
     if (!passage->closed && !(reading->rules->stopped &&
                               is_whole(reading->rules, buf_view(&code)))) {
         out->unclosed = true;
@@ -160,10 +171,12 @@ static void read_code(struct reading *reading, const struct passage *passage)
     }
     if (code.len == 0)
         return;
-    if (out->code.len > 0)
-        buf_append(&out->code, "\n\n", 2);
-    buf_add(&out->code, buf_view(&code));
+    add_block(&out->code, &code);
     out->blocks++;
+    if (view_starts(passage->whole, "<")) {
+        add_block(&reading->tagged, &code);
+        reading->tagged_blocks++;
+    }
     reading->story.coded = true;
 }
 
@@ -248,7 +261,7 @@ static size_t emphasis_end(struct view answer, size_t stars, size_t *after)
 static void finish_answer(struct reading *reading)
 {
     struct codeact *out = reading->out;
-    struct buf seen = out->answer;
+    CLEANUP(buf_finish) struct buf plain = { 0 };
     struct view answer = seen_from(reading, reading->start, reading->end);
     size_t after;
     size_t head;
@@ -257,16 +270,32 @@ static void finish_answer(struct reading *reading)
         answer = seen_from(reading, reading->visible, NOWHERE);
     if (answer.len == 0)
         answer = seen_from(reading, 0, NOWHERE);
-    if (answer.len == 0) {
-        buf_clear(&out->answer);
-        return;
+    answer = tag_cut_broken(answer);
+    buf_init(&plain, answer.len);
+    if (answer.len > 0) {
+        head = emphasis_end(answer, reading->stars, &after);
+        buf_append(&plain, answer.data, head);
+        buf_add(&plain, without(answer, after));
     }
-    head = emphasis_end(answer, reading->stars, &after);
-    buf_init(&out->answer, answer.len);
-    buf_append(&out->answer, answer.data, head);
-    buf_add(&out->answer, without(answer, after));
-    buf_finish(&seen);
+    buf_clear(&out->answer);
+    buf_add(&out->answer, view_trimmed(buf_view(&plain)));
     out->final = out->answer.len > 0;
+}
+
+/* Nothing but Python, without a fence: it was meant to be run. A single name or
+ * number is an answer. */
+static void read_plain(struct reading *reading)
+{
+    struct view text = seen_from(reading, reading->visible, NOWHERE);
+    CLEANUP(buf_finish) struct buf lines = { .max = text.len + 1 };
+
+    buf_append(&lines, "\n", 1); /* block_add() reads the byte before */
+    buf_add(&lines, text);
+    text = without(buf_view(&lines), 1);
+    if (!looks_like_python(text))
+        return;
+    block_add(&reading->out->code, text);
+    reading->out->blocks = reading->out->code.len > 0;
 }
 
 static void finish_reading(struct reading *reading)
@@ -278,6 +307,12 @@ static void finish_reading(struct reading *reading)
     if (alone && reading->bares > 0) {
         buf_add(&out->code, buf_view(&reading->bare));
         out->blocks = reading->bares;
+    } else if (alone && !reading->bare_cut && reading->rules->stopped) {
+        read_plain(reading);
+    } else if (reading->tagged_blocks > 0) {
+        buf_clear(&out->code);
+        buf_add(&out->code, buf_view(&reading->tagged));
+        out->blocks = reading->tagged_blocks;
     }
     if (alone && reading->bare_cut)
         out->unclosed = true;
@@ -286,6 +321,7 @@ static void finish_reading(struct reading *reading)
     else
         finish_answer(reading);
     buf_finish(&reading->bare);
+    buf_finish(&reading->tagged);
 }
 
 void codeact_read(struct codeact *out, struct view text,
@@ -307,6 +343,7 @@ void codeact_read(struct codeact *out, struct view text,
     buf_init(&out->code, text.len);
     buf_init(&out->answer, text.len);
     buf_init(&reading.bare, text.len);
+    buf_init(&reading.tagged, text.len);
     set_answer(&reading, NOWHERE, NOWHERE, 0);
     passages.at = passages_start(passages.text);
     while (!out->invented && passages_next(&passages, &passage)) {

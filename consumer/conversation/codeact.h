@@ -12,11 +12,14 @@
  *   observations    that the model made up itself (a line "Observation:" or
  *                   "Output:" behind code) end the text: what follows was built
  *                   on them
- *   code            all blocks in order. Code and an answer: the code counts,
- *                   as the answer was given before it had run
+ *   code            all blocks in order; where some stand in <execute>, only
+ *                   these: the fences beside them illustrate. Code and an
+ *                   answer: the code counts, as the answer was given before it
+ *                   had run
  *   bare fences     that look like Python, when there is neither code nor an
  *                   answer: outputs and quotations have such fences, too, and
- *                   what is wrongly run costs less than what is wrongly final
+ *                   what is wrongly run costs less than what is wrongly final.
+ *                   So does a text that is nothing but Python
  *   the answer      behind the last "FINAL ANSWER:", in the last <solution>;
  * else all of the text that is no reasoning
  *
@@ -67,7 +70,8 @@ struct codeact_cursor {
 /* The next block of a text that is still growing, as soon as the line with its
  * closing mark has ended: set in code, which it clears. Each block that it
  * gives codeact_read() will have, in the same order and of the same bytes,
- * unless a lone closing tag comes that makes it reasoning. Bare and unclosed
+ * unless a lone closing tag comes that makes it reasoning, or it is a fence
+ * beside <execute>. Bare and unclosed
  * ones it leaves to that. Reads a block that is not closed again each time:
  * call it when there is a line more. */
 bool codeact_next(struct codeact_cursor *cursor, struct view text,

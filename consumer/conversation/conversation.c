@@ -58,6 +58,8 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
     if (job->kind == JOB_SESSION)
         return true;
     conversation->messages = json_array();
+    if (job->parameters != NULL)
+        conversation->parameters = json_from_value(job->parameters);
     if (job->output_schema != NULL)
         conversation->schema = answer_schema(job->output_schema, err);
     bool ok = (job->output_schema == NULL || conversation->schema != NULL) &&
@@ -71,6 +73,7 @@ void conversation_finish(struct conversation *conversation)
     if (conversation == NULL)
         return;
     json_decref(conversation->messages);
+    json_decref(conversation->parameters);
     json_decref(conversation->schema);
     json_decref(conversation->output);
     json_decref(conversation->said);
@@ -127,18 +130,22 @@ static bool apply_reply(struct conversation *conversation,
     }
     conversation->turn++;
     struct asked asked = calls_of_reply(conversation, message, record);
-    bool idle = asked.notice.len > 0;
+    bool told = asked.notice.len > 0 && conversation->last.len == 0;
+    bool idle = told && !asked.paused;
     if (conversation->call_count > 0 ||
-        reply_json_text(message, "content").len > 0)
+        view_trimmed(reply_json_text(message, "content")).len > 0)
         json_array_append(conversation->messages, message);
-    if (idle)
+    if (told)
         json_array_append_new(conversation->messages,
                               message_new("user", asked.notice));
     json_decref(message);
     conversation->answer = asked.answer;
+    conversation->begun =
+        asked.paused ? conversation->answer : (struct view){ 0 };
     conversation->idle = idle ? conversation->idle + 1 : 0;
+    conversation->empty = idle && asked.empty ? conversation->empty + 1 : 0;
     conversation->over =
-        (conversation->call_count == 0 && !idle) || conversation->last.len > 0;
+        (conversation->call_count == 0 && !told) || conversation->last.len > 0;
     conversation->cut =
         conversation->over && reply_reason_is_length(record->finish_reason);
     if (conversation->over && !conversation->cut)
@@ -149,7 +156,7 @@ static bool apply_reply(struct conversation *conversation,
         conversation->counted = record->usage.input_tokens;
     }
     conversation->reply_id = VIEW("");
-    spending_reply(&conversation->spending, record);
+    spending_settle(&conversation->spending, record);
     return true;
 }
 
@@ -395,7 +402,7 @@ static void apply_intent(struct conversation *conversation,
     }
     conversation->reply_id = VIEW("");
     if (record->failed) {
-        spending_refuse(&conversation->spending);
+        spending_settle(&conversation->spending, record);
         apply_count(conversation, record->counted);
         return;
     }
@@ -562,21 +569,31 @@ static bool left_variables(const struct cell *cell)
            cell->state == CELL_RESTORED;
 }
 
+uint64_t conversation_cells(const struct conversation *conversation)
+{
+    uint64_t cells = 0;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        cells += conversation->results[i].cell.code.len > 0;
+    return cells;
+}
+
 struct past conversation_past(struct conversation *conversation)
 {
     struct past_cell *cells =
         arena_alloc(&conversation->arena,
                     (conversation->result_count + 1) * sizeof(*cells));
     struct past past = { .cells = cells };
+    uint64_t number = 0;
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct record *record = &conversation->results[i];
         if (record->cell.code.len == 0)
             continue;
+        number++;
         if (record->cell.state == CELL_LOST)
             past.count = past.killed = 0;
         if (left_variables(&record->cell))
             cells[past.count++] =
-                (struct past_cell){ record->call, record->cell.code };
+                (struct past_cell){ record->call, record->cell.code, number };
         else if (!record->emptied)
             past.killed++;
     }

@@ -69,7 +69,10 @@ struct conversation {
     bool spent;                 /* or no other can be asked for: see last */
     const struct call *aborted; /* where a person has ended it */
     size_t idle;        /* replies in a row of which nothing could be done */
+    size_t empty;       /* replies in a row that said nothing: idle, too */
     struct view answer; /* of the last reply, when there is nothing to do */
+    struct view begun;  /* what was said of it in replies that have paused */
+    json_t *parameters; /* of the model, that the job wants; NULL: none */
     json_t *schema;     /* that it has to fit; NULL: any text will do */
     json_t *output;     /* what fits it */
     size_t misfits;     /* answers that did not */
@@ -158,6 +161,7 @@ conversation_failure(const struct conversation *conversation);
 struct past_cell {
     struct view call;
     struct view code;
+    uint64_t number; /* of all cells of the job, from 1 */
 };
 struct past {
     const struct past_cell *cells; /* in the conversation's arena */
@@ -165,5 +169,7 @@ struct past {
     size_t killed; /* between them: they are not run a second time */
 };
 struct past conversation_past(struct conversation *conversation);
+/* Cells that have ended, whatever has come of them. */
+uint64_t conversation_cells(const struct conversation *conversation);
 
 #endif

@@ -42,18 +42,26 @@ void decide_upload(struct job *job, const struct prompts *prompts,
 }
 /* ----------------------------------------------------------------- ending */
 
-static void why_of_cell(size_t number, const struct cell *cell, struct err *why)
+/* The cause first. A cell that was killed has it in its reason; of one that
+ * raised an exception, or left, that says only how its session came to be. */
+static void why_of_cell(size_t last, const struct cell *cell, struct err *why)
 {
-    if (cell->reason.len > 0)
-        err_set(why, ERR_REJECT, "cell_failed", "cell %zu: %.*s", number,
+    /* Recordings may have no numbers: then it is the job's last one. */
+    unsigned long long number = cell->number > 0 ? cell->number : last;
+    bool own = cell->status == CELL_ERROR || cell->status == CELL_EXIT;
+    bool noted = cell->reason.len > 0;
+    if (noted && !own)
+        err_set(why, ERR_REJECT, "cell_failed", "cell %llu: %.*s", number,
                 VIEW_ARG(cell->reason));
     else if (cell->status == CELL_ERROR)
-        err_set(why, ERR_REJECT, "cell_failed", "cell %zu raised %.*s", number,
-                VIEW_ARG(cell->error.name));
+        err_set(why, ERR_REJECT, "cell_failed", "cell %llu raised %.*s%s%.*s",
+                number, VIEW_ARG(cell->error.name), noted ? "; " : "",
+                VIEW_ARG(cell->reason));
     else
         err_set(why, ERR_REJECT, "cell_failed",
-                "cell %zu ended with status \"%s\"", number,
-                cell_status_names[cell->status]);
+                "cell %llu ended with status \"%s\"%s%.*s", number,
+                cell_status_names[cell->status], noted ? "; " : "",
+                VIEW_ARG(cell->reason));
 }
 
 static bool is_limit(struct view code)
@@ -121,6 +129,10 @@ int decide_end(const struct conversation *conversation,
     else if (conversation->cut)
         err_set(why, ERR_REJECT, "token_limit",
                 "the model's reply reached its maximum length");
+    else if (conversation->empty >= MAX_IDLE)
+        err_set(why, ERR_REJECT, "no_answer",
+                "the model gave no answer: %d replies in a row were empty",
+                MAX_IDLE);
     else if (conversation_is_idle(conversation))
         err_set(why, ERR_REJECT, "no_action",
                 "%d replies in a row could not be acted on", MAX_IDLE);

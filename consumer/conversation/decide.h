@@ -25,7 +25,8 @@ void decide_upload(struct job *job, const struct prompts *prompts,
 /* -------- decide_request.c */
 
 /* Whether the terms' endpoint may be asked at all: a limit on money needs a
- * price. Error: bad_field. */
+ * price, and an operator may not allow what the job says of how the model
+ * writes. Error: bad_field. */
 bool decide_may_ask(const struct conversation *conversation,
                     const struct terms *terms, struct err *err);
 

@@ -1,11 +1,14 @@
 /* decide_request.c - what the model is asked, and what that may take. */
 #include "consumer/conversation/decide.h"
 #include "consumer/model/model_body.h"
+#include "consumer/model/sampling.h"
 
 bool decide_may_ask(const struct conversation *conversation,
                     const struct terms *terms, struct err *err)
 {
     const struct model_endpoint *endpoint = terms->endpoint;
+    if (!sampling_is_allowed(endpoint, conversation->parameters, err))
+        return false;
     if (endpoint->price.known ||
         terms_budget(terms, conversation).max_cost == 0)
         return true;
@@ -59,6 +62,7 @@ static bool write_request(const struct conversation *conversation,
     const struct ask ask = {
         .prompts = terms->prompts,
         .functions = terms->functions,
+        .libraries = terms->libraries,
         .tools = terms->tools,
         .window = terms->endpoint->window,
         .pictures = beside->picture_count,
@@ -72,6 +76,7 @@ static bool write_request(const struct conversation *conversation,
     decided->request = (struct model_request){
         .messages = decided->asked.messages,
         .tools = terms->tools,
+        .parameters = conversation->parameters,
         .last = ask.last,
         .pictures = beside->picture_count > 0,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
@@ -101,18 +106,21 @@ static bool write_last(const struct conversation *conversation,
 
 /* ------------------------------------------------------------------ limits */
 
-static bool does_not_fit(const struct budget *budget, struct view limit,
+static bool does_not_fit(const struct budget *budget, struct view code,
                          struct err *err)
 {
-    bool money = view_is(limit, "cost_limit");
-    return err_set(
-        err, ERR_REJECT, money ? "cost_limit" : "token_limit",
-        "the next request does not fit into what is left of %s: "
-        "%llu of %llu %s are used up",
-        money ? "max_cost" : "max_total_tokens",
-        (unsigned long long)(money ? budget->cost : budget->tokens),
-        (unsigned long long)(money ? budget->max_cost : budget->max_tokens),
-        money ? "micro-dollars" : "tokens");
+    bool money = view_is(code, "cost_limit");
+    if (!money)
+        return err_set(err, ERR_REJECT, "token_limit",
+                       "the next request does not fit into what is left of "
+                       "max_total_tokens: %llu of %llu tokens are used up",
+                       (unsigned long long)budget->tokens,
+                       (unsigned long long)budget->max_tokens);
+    return err_set(err, ERR_REJECT, "cost_limit",
+                   "the next request does not fit into what is left of "
+                   "max_cost: %s of %s is used up",
+                   price_dollars(budget->cost).text,
+                   price_dollars(budget->max_cost).text);
 }
 
 void decide_why_spent(const struct conversation *conversation,

@@ -20,6 +20,12 @@ const char prompt_idle[] =
     "[Your last reply held neither code nor an answer. To act write one block "
     "```python ... ```; to end write FINAL ANSWER: and the answer.]";
 
+const char prompt_empty[] =
+    "[Your last reply was empty. Call a tool, or answer the user.]";
+
+const char prompt_pause[] =
+    "[Go on exactly where your last reply stopped; do not repeat it.]";
+
 const char prompt_circles[] =
     "\n[You have done this before, and the same came of it. Do not repeat it: "
     "look for the cause, or take another way.]";
@@ -163,14 +169,29 @@ static void add_files(struct buf *out, const struct job *job, struct view head)
                    files[i].mime.len > 0 ? ", " : "", VIEW_ARG(files[i].mime));
 }
 
+/* Only what the executor has found: a model that hopes for more writes code
+ * that fails. */
+static void add_libraries(struct buf *out, enum language language,
+                          struct view libraries)
+{
+    bool zh = language == LANGUAGE_ZH;
+    if (libraries.len == 0)
+        return;
+    buf_add(out, zh ? VIEW("\n已安装的库（不止这些）：")
+                    : VIEW("\nLibraries that are installed, beside others: "));
+    buf_add(out, libraries);
+    buf_add(out, zh ? VIEW("。") : VIEW("."));
+}
+
 void prompt_write(struct buf *out, const struct prompts *prompts,
                   const struct job *job, enum language language,
-                  struct view functions, struct view own)
+                  struct view functions, struct view libraries, struct view own)
 {
     bool own_text;
     buf_init(out, (size_t)MAX_JOB_BYTES * 2);
     buf_add(out,
             prompt_text(prompts, (enum prompt)job->mode, language, &own_text));
+    add_libraries(out, language, libraries);
     if (functions.len > 0) {
         buf_add(out, VIEW("\nThese functions are defined already; code may "
                           "call them like any other, in loops and threads, and "

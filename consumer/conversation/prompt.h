@@ -41,16 +41,22 @@ struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
 /* In which a job of files and nothing else is spoken for. */
 enum language prompt_upload_language(const struct job *job);
 
-/* Initializes out. functions: stubs of what code may call; own: the system
- * message of the job; each may be empty. */
+/* Initializes out. functions: stubs of what code may call; libraries: that it
+ * may import, with commas; own: the system message of the job; each may be
+ * empty. */
 void prompt_write(struct buf *out, const struct prompts *prompts,
                   const struct job *job, enum language language,
-                  struct view functions, struct view own);
+                  struct view functions, struct view libraries,
+                  struct view own);
 
 /* What the model is told when its reply was cut inside a tool call; when its
- * block of code was; when it wrote neither code nor an answer; when what it did
- * leads nowhere, is not done any more, and when it is to answer now. */
+ * block of code was; when it wrote neither code nor an answer (CodeAct mode);
+ * when it wrote nothing at all (tools mode); when what it did leads nowhere, is
+ * not done any more, and when it is to answer now. */
 extern const char prompt_cut[], prompt_unclosed[], prompt_idle[];
+extern const char prompt_empty[];
+/* The endpoint has stopped in the middle of a turn, and wants to go on. */
+extern const char prompt_pause[];
 /* A person has thrown its reply away. */
 extern const char prompt_regenerate[];
 extern const char prompt_circles[], prompt_forbidden[], prompt_last[];

@@ -74,6 +74,8 @@ static bool is_type(const json_t *type)
     return false;
 }
 
+#define A_TYPE "string, integer, number, boolean, array, object or null"
+
 static bool check_list(struct check *check, const struct place *place,
                        const json_t *word, enum form form)
 {
@@ -87,7 +89,7 @@ static bool check_list(struct check *check, const struct place *place,
         if (form == FORM_NAMES && !json_is_string(one))
             return place_wrong_value(check, &there, one, "a text");
         if (form == FORM_TYPE && !is_type(one))
-            return place_wrong_value(check, &there, one, "a type");
+            return place_wrong_value(check, &there, one, A_TYPE);
         if (form == FORM_SCHEMAS && !check_schema(check, &there, one))
             return false;
     }
@@ -117,7 +119,10 @@ static bool check_word(struct check *check, const struct place *place,
     case FORM_ANY:
         return true;
     case FORM_TYPE:
-        return is_type(word) || check_list(check, place, word, form);
+        if (!json_is_array(word))
+            return is_type(word) ||
+                   place_wrong_value(check, place, word, A_TYPE ", or a list");
+        return check_list(check, place, word, form);
     case FORM_LIST:
     case FORM_NAMES:
     case FORM_SCHEMAS:

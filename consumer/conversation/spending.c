@@ -58,20 +58,16 @@ void spending_ask(struct spending *spending, const struct record *intent)
     spending->cost = intent->cost;
 }
 
-void spending_refuse(struct spending *spending)
-{
-    spending->asked = false;
-}
-
-void spending_reply(struct spending *spending, const struct record *reply)
+void spending_settle(struct spending *spending, const struct record *record)
 {
     struct usage *all = &spending->usage;
-    const struct usage *one = &reply->usage;
-    struct model_usage *model = find_model(spending, reply->model);
+    const struct usage *one = &record->usage;
+    struct model_usage *model = find_model(spending, record->model);
     spending->asked = false;
     all->input_tokens += one->input_tokens;
     all->output_tokens += one->output_tokens;
     all->cached_tokens += one->cached_tokens;
+    all->cache_write_tokens += one->cache_write_tokens;
     all->uncounted_tokens += one->uncounted_tokens;
     all->cost += one->cost;
     all->model_calls += one->model_calls;
@@ -80,6 +76,7 @@ void spending_reply(struct spending *spending, const struct record *reply)
     model->input_tokens += one->input_tokens;
     model->output_tokens += one->output_tokens;
     model->cached_tokens += one->cached_tokens;
+    model->cache_write_tokens += one->cache_write_tokens;
     model->uncounted_tokens += one->uncounted_tokens;
     model->cost += one->cost;
     model->model_calls += one->model_calls;

@@ -1,7 +1,7 @@
 /* spending.h - what a conversation has used up: a fold over the journal.
  *
  *   model_intent --reserves--> under way --model_reply--> counted
- *                                 | '-----refused------> nothing
+ *                                 | '-----refused------> nothing, or counted
  *                                 '---model_intent-----> counted as reserved
  *
  * A request that nobody knows the outcome of may have been paid for: what was
@@ -24,8 +24,9 @@ struct spending {
 
 /* Of the records nothing is borrowed. */
 void spending_ask(struct spending *spending, const struct record *intent);
-void spending_refuse(struct spending *spending);
-void spending_reply(struct spending *spending, const struct record *reply);
+/* A reply, or a refusal: what the endpoint has counted of it, which is nothing
+ * of most refusals. */
+void spending_settle(struct spending *spending, const struct record *record);
 
 /* All of it, with what is under way; models: of the spending itself. */
 struct usage spending_total(struct spending *spending);

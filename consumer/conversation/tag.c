@@ -66,6 +66,30 @@ bool tag_at(struct view text, size_t at, struct tag_mark *mark)
     return false;
 }
 
+static bool begins_name(struct view part)
+{
+    for (size_t i = 0; i < TAGS; i++)
+        if (part.len <= strlen(tags[i].name) &&
+            strncasecmp(part.data, tags[i].name, part.len) == 0)
+            return true;
+    return false;
+}
+
+struct view tag_cut_broken(struct view text)
+{
+    enum { LONGEST = 16 };
+    struct view whole = view_trimmed(text);
+    size_t at = whole.len;
+
+    while (at > 0 && whole.len - at < LONGEST && whole.data[at - 1] != '<')
+        at--;
+    if (at == 0 || whole.data[at - 1] != '<' || at == whole.len ||
+        whole.data[at] != '/' ||
+        !begins_name((struct view){ whole.data + at + 1, whole.len - at - 1 }))
+        return text;
+    return view_trimmed((struct view){ whole.data, at - 1 });
+}
+
 bool tag_next(struct view text, size_t at, struct tag_mark *mark)
 {
     while (at < text.len) {

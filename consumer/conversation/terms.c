@@ -79,7 +79,8 @@ static void add_parameters(json_t *json, const json_t *parameters)
     json_object_set_new(json, "parameters", copy);
 }
 
-static void add_endpoint(json_t *json, const struct model_endpoint *endpoint)
+static void add_endpoint(json_t *json, const struct conversation *conversation,
+                         const struct model_endpoint *endpoint)
 {
     json_object_set_new(json, "model", json_string(endpoint->name));
     json_object_set_new(json, "asked_as", json_string(endpoint->model));
@@ -94,6 +95,8 @@ static void add_endpoint(json_t *json, const struct model_endpoint *endpoint)
         json_object_set_new(json, "price", price_write(&endpoint->price));
     if (endpoint->parameters != NULL)
         add_parameters(json, endpoint->parameters);
+    if (endpoint->job_parameters != NULL && conversation->parameters != NULL)
+        json_object_set(json, "job_parameters", endpoint->job_parameters);
 }
 
 static void add_limit(json_t *json, const char *name, uint64_t limit)
@@ -154,6 +157,10 @@ void terms_write(const struct terms *terms,
         "max_tokens", (json_int_t)terms->max_tokens, "repeats",
         (json_int_t)terms->repeats, "tools", functions_of(terms, job));
     add_prompts(json, terms, conversation);
+    if (terms->libraries.len > 0)
+        json_object_set_new(
+            json, "libraries",
+            json_stringn(terms->libraries.data, terms->libraries.len));
     json_object_set_new(json, "output_repairs",
                         json_integer((json_int_t)terms->output_repairs));
     json_object_set_new(json, "approve", approved_of(terms, job));
@@ -164,7 +171,7 @@ void terms_write(const struct terms *terms,
     buf_init(out, MAX_TERMS_BYTES);
     add_limit(json, "max_total_tokens", terms->max_total_tokens);
     add_limit(json, "max_cost", terms->max_cost);
-    add_endpoint(json, terms->endpoint);
+    add_endpoint(json, conversation, terms->endpoint);
     add_pictures(json, terms);
     if (terms->blob_url != NULL && *terms->blob_url != '\0')
         json_object_set_new(json, "blob_url", json_string(terms->blob_url));

@@ -17,6 +17,7 @@ struct terms {
     const struct catalog *catalog; /* of tools other than Python, by mode */
     json_t *tools;         /* that the model is offered; NULL: CodeAct mode */
     struct view functions; /* stubs of what code may call; CodeAct mode */
+    struct view libraries; /* that code may import, with commas */
     const struct model_endpoint *endpoint; /* NULL: no model is asked */
     uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
     uint64_t max_total_tokens, max_cost; /* likewise; 0: no limit */

@@ -2,6 +2,7 @@
 #include "consumer/conversation/tools.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "schemas/message/limits.h"
 
@@ -91,6 +92,20 @@ json_t *tools_offer(const struct catalog *catalog, const struct list *names,
         return tools;
     json_decref(tools);
     return NULL;
+}
+
+json_t *tools_without_python(const json_t *tools)
+{
+    json_t *kept = json_array();
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i, tool) {
+        const json_t *function = json_object_get(tool, "function");
+        const char *name = json_string_value(json_object_get(function, "name"));
+        if (strcmp(name, TOOL_PYTHON) != 0)
+            json_array_append(kept, tool);
+    }
+    return kept;
 }
 
 void tools_names(const json_t *tools, struct buf *out)

@@ -16,6 +16,9 @@
 json_t *tools_offer(const struct catalog *catalog, const struct list *names,
                     struct err *err);
 
+/* The same without Python: a new reference. */
+json_t *tools_without_python(const json_t *tools);
+
 /* Of such: "execute_python_code, search_web", for sentences. NULL: Python. */
 void tools_names(const json_t *tools, struct buf *out);
 

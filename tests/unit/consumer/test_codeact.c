@@ -73,6 +73,37 @@ static const struct {
     { "one that was not closed before the next",
       "```python\na = 1\n```python\nb = 2\n```", "a = 1\n\nb = 2", NULL, 0 },
 
+    /* tags and fences side by side */
+    { "a fence that illustrates beside tags",
+      "Like this:\n" PY("no()") "Now:\n<execute>\nyes()\n</execute>\n", "yes()",
+      NULL, 0 },
+    { "one that illustrates beside tags",
+      "<execute>yes()</execute>\nThat was\n" PY("no()"), "yes()", NULL, 0 },
+    { "an empty tag beside a fence", "<execute></execute>\n" PY("yes()"),
+      "yes()", NULL, 0 },
+
+    /* broken at the end */
+    { "a solution whose closing tag is broken", "<solution>42</soluti", NULL,
+      "42", 0 },
+    { "emphasis that ends alone on its line", "*FINAL ANSWER\n\n*\n\nfour",
+      NULL, "four", 0 },
+    { "a lone broken tag behind an answer", "FINAL ANSWER: 42\n</exec", NULL,
+      "42", 0 },
+    { "code whose closing tag is broken", "<execute>\nprint(1)\n</execute",
+      "print(1)", NULL, 0 },
+    { "no tag of ours", "It is a < b</b", NULL, "It is a < b</b", 0 },
+    { "a comparison", "It is a </", NULL, "It is a", 0 },
+
+    /* without any mark */
+    { "nothing but Python", "import math\nprint(math.pi)\n",
+      "import math\nprint(math.pi)", NULL, 0 },
+    { "nothing but Python behind reasoning", "<think>hm</think>\nprint(1)",
+      "print(1)", NULL, 0 },
+    { "a sentence that names a call", "I used print(1) for it.", NULL,
+      "I used print(1) for it.", 0 },
+    { "a number alone is an answer", "42", NULL, "42", 0 },
+    { "a name alone is an answer", "Paris", NULL, "Paris", 0 },
+
     /* other languages */
     { "JSON before it", "```json\n{\"a\": 1}\n```\nand\n" PY("x"), "x", NULL,
       0 },
@@ -372,6 +403,7 @@ static void test_rows_grow(void **state)
 
         grow(rows[i].text, &blocks);
         if (strstr(rows[i].what, "only the closing tag") == NULL &&
+            strstr(rows[i].what, "illustrates beside tags") == NULL &&
             !begins_with(whole, buf_view(&blocks)))
             fail_msg("%s: \"%.*s\" came while it grew", rows[i].what,
                      VIEW_ARG(buf_view(&blocks)));
