@@ -22,10 +22,12 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
  * when the message is not what its table says. */
 json_t *json_from_message(const struct schema *schema, const void *message);
 
-/* Strict: unknown members are errors here (a person wrote this), types and
- * bounds as in message_decode(). v may be left out. */
+/* Types and bounds as in message_decode(). v may be left out. unknown, zeroed
+ * before, gets the members that are not in the table, which are left out; where
+ * it is NULL they are errors. */
 bool json_to_message(const struct schema *schema, const json_t *json,
-                     void *message, struct arena *arena, struct err *err);
+                     void *message, struct arena *arena,
+                     struct unknown *unknown, struct err *err);
 
 /* The JSON Schema (draft 2020-12) that the table says. A new reference. */
 json_t *json_schema(const struct schema *schema);

@@ -13,6 +13,7 @@
 struct reader {
     struct arena *arena;
     struct err *err;
+    struct unknown *unknown; /* NULL: there may be none */
 };
 
 static bool read_field(struct reader *reader, const struct field *field,
@@ -139,7 +140,7 @@ static bool read_value(struct reader *reader, const json_t *json,
 bool json_to_value(const json_t *json, const msgpack_object **value,
                    struct arena *arena, struct err *err)
 {
-    struct reader reader = { arena, err };
+    struct reader reader = { arena, err, NULL };
     msgpack_object *object = arena_alloc(arena, sizeof(*object));
 
     if (!read_value(&reader, json, object, 0))
@@ -205,17 +206,23 @@ static bool read_struct(struct reader *reader, const struct schema *schema,
         struct view name = { key, len };
         const struct field *field = find_field(schema, name);
         const struct place place = { outer, key, 0 };
-        msgpack_object_kv *kv = &out->via.map.ptr[i++];
+        msgpack_object_kv *kv = &out->via.map.ptr[i];
 
-        kv->key = string_to(reader, key, len);
         if (schema->versioned && view_is(name, "v"))
             field = &any;
+        if (field == NULL && reader->unknown != NULL) {
+            unknown_add(reader->unknown, outer, name);
+            continue;
+        }
+        i++;
+        kv->key = string_to(reader, key, len);
         if (field == NULL)
             return fault(&place, reader->err, "bad_field",
                          "is not a member of %s", schema->name);
         if (!read_field(reader, field, item, &kv->val, &place))
             return false;
     }
+    out->via.map.size = (uint32_t)i; /* without those that were passed over */
     return true;
 }
 
@@ -288,10 +295,11 @@ static bool read_field(struct reader *reader, const struct field *field,
 }
 
 bool json_to_message(const struct schema *schema, const json_t *json,
-                     void *message, struct arena *arena, struct err *err)
+                     void *message, struct arena *arena,
+                     struct unknown *unknown, struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
-    struct reader reader = { arena, err };
+    struct reader reader = { arena, err, unknown };
     msgpack_object value;
 
     memset(message, 0, schema->size);

@@ -141,7 +141,7 @@ static bool read_message(struct reader *reader, const struct schema *schema,
     CLEANUP(buf_finish) struct buf out = { .max = MAX_RECORDING_BYTES };
     CLEANUP(arena_finish) struct arena arena = { 0 };
 
-    if (!json_to_message(schema, json, room, &arena, err) ||
+    if (!json_to_message(schema, json, room, &arena, NULL, err) ||
         !message_encode(schema, room, &out, err))
         return false;
     *bytes = arena_copy(reader->arena, buf_view(&out));

@@ -7,6 +7,7 @@
 struct decoder {
     struct arena *arena;
     struct err *err;
+    struct unknown *unknown; /* may be NULL */
 };
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
@@ -127,12 +128,35 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
     return wrong_choice(decoder, field, text, place);
 }
 
+static bool is_known(const struct schema *schema, struct view name,
+                     const struct place *outer)
+{
+    for (size_t i = 0; i < schema->count; i++)
+        if (view_is(name, schema->fields[i].name))
+            return true;
+    return schema->versioned && outer == NULL && view_is(name, "v");
+}
+
+static void note_unknown(struct decoder *decoder, const struct schema *schema,
+                         const msgpack_object_map *map,
+                         const struct place *outer)
+{
+    for (size_t i = 0; i < map->size; i++) {
+        struct view name = value_view(&map->ptr[i].key);
+
+        if (!is_known(schema, name, outer))
+            unknown_add(decoder->unknown, outer, name);
+    }
+}
+
 static bool decode_struct(struct decoder *decoder, const struct schema *schema,
                           const msgpack_object *value, char *out,
                           const struct place *outer)
 {
     if (value->type != MSGPACK_OBJECT_MAP)
         return wrong_kind(decoder, value, "a map", outer);
+    if (decoder->unknown != NULL)
+        note_unknown(decoder, schema, &value->via.map, outer);
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
         const struct place place = { outer, field->name, 0 };
@@ -256,10 +280,34 @@ static bool version_is_ours(const msgpack_object *message, struct err *err)
     return true;
 }
 
-bool message_decode(const struct schema *schema, struct view bytes, void *out,
-                    struct arena *arena, struct err *err)
+/* Recursion ends: value_decode() has bounded it. */
+static bool keys_are_text(const msgpack_object *value, struct err *err)
 {
-    struct decoder decoder = { arena, err };
+    if (value->type == MSGPACK_OBJECT_ARRAY) {
+        for (uint32_t i = 0; i < value->via.array.size; i++)
+            if (!keys_are_text(&value->via.array.ptr[i], err))
+                return false;
+    } else if (value->type == MSGPACK_OBJECT_MAP) {
+        for (uint32_t i = 0; i < value->via.map.size; i++) {
+            const msgpack_object_kv *kv = &value->via.map.ptr[i];
+            struct view key = value_view(&kv->key);
+
+            if (!view_is_utf8(key))
+                return err_set(err, ERR_REJECT, "bad_message",
+                               "a map has a key that is not UTF-8: \"%.*s\"",
+                               VIEW_ARG(view_head(key, 64)));
+            if (!keys_are_text(&kv->val, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool message_decode_noting(const struct schema *schema, struct view bytes,
+                           void *out, struct arena *arena,
+                           struct unknown *unknown, struct err *err)
+{
+    struct decoder decoder = { arena, err, unknown };
     const msgpack_object *message;
 
     memset(out, 0, schema->size);
@@ -271,7 +319,14 @@ bool message_decode(const struct schema *schema, struct view bytes, void *out,
     if (message->type != MSGPACK_OBJECT_MAP)
         return fault(NULL, err, "bad_message", "is %s, must be a map",
                      kind_of(message));
-    if (schema->versioned && !version_is_ours(message, err))
+    if (schema->versioned &&
+        (!version_is_ours(message, err) || !keys_are_text(message, err)))
         return false;
     return decode_struct(&decoder, schema, message, out, NULL);
+}
+
+bool message_decode(const struct schema *schema, struct view bytes, void *out,
+                    struct arena *arena, struct err *err)
+{
+    return message_decode_noting(schema, bytes, out, arena, NULL, err);
 }

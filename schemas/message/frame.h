@@ -39,7 +39,7 @@ enum frame_type {
     FRAME_SESSIONS,  /* all that are open */
     FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
-    FRAME_WELCOME, /* isolation, lacks, version */
+    FRAME_WELCOME, /* isolation, lacks, libraries, version */
     FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data at offset: some before it may be left
                       out */
@@ -65,7 +65,7 @@ extern const struct schema schema_workspace_file;
 
 /* What a run does. */
 enum task {
-    TASK_CODE,    /* code: a cell; tools: what it may call */
+    TASK_CODE,    /* code: a cell; tools: what it may call; env */
     TASK_SAVE,    /* the namespace comes back in DONE as a picture */
     TASK_RESTORE, /* picture: into the namespace; DONE names what is not */
     TASK_COMPILE, /* code: made ready for the cell that has the same, if that
@@ -96,12 +96,14 @@ struct frame {
     int task; /* enum task */
     struct view code;
     struct view tools; /* JSON: a list of functions as OpenAI describes them */
+    struct list env;   /* of struct pair: environment variables of the cell */
     struct view picture; /* at most MAX_PICTURE_BYTES */
     uint64_t cell_ms;
     struct view profile; /* open: bare or science; empty: the warden's */
     struct session_limits limits;
-    uint64_t number; /* of a tool's call: they rise as long as the run lasts;
-                        of a display; of all displays */
+    uint64_t number; /* of a cell, from 1: its file is <cell-N>; 0: the warden
+                        counts. Of a tool's call: they rise as long as the run
+                        lasts; of a display; of all displays */
     struct view name;
     struct view data;
     uint64_t offset;
@@ -119,19 +121,21 @@ struct frame {
     struct result_error error;
     struct view isolation;
     struct list lacks; /* of struct pair: a wall that could be more, and how */
+    struct view libraries; /* that code may import, with commas */
     struct view version;
 };
 extern const struct schema schema_frame;
 
 enum guest_type {
     /* warden to guest */
-    GUEST_CELL,     /* nonce, number; a task and what it takes */
+    GUEST_CELL,     /* nonce, number; a task and what it takes; last */
     GUEST_SNAPSHOT, /* fork and park; the child's channel rides along */
     GUEST_ANSWER,   /* nonce, number: of TOOL or INSTALL; data, or error */
     /* guest to warden */
     GUEST_READY,   /* the walls are up, or the snapshot is forked; waiting for
                       a cell. From a snapshot: it is parked; its own pidfd
-                      rides along. From the zygote: everything is loaded */
+                      rides along. From the zygote: everything is loaded;
+                      data: the libraries that there are, with commas */
     GUEST_DISPLAY, /* nonce, bundle */
     GUEST_TOOL,    /* nonce, number, name, data: JSON arguments */
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
@@ -178,6 +182,8 @@ struct guest_frame {
     int task;        /* enum task */
     struct view code;
     struct view tools;
+    struct list env; /* of struct pair */
+    bool last;       /* the session ends with this cell */
     struct view picture;
     struct view name;
     struct view data;

@@ -6,6 +6,7 @@
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/rule.h"
+#include "schemas/message/sampling.h"
 #include "schemas/message/table.h"
 
 const char *const priority_names[] = { "normal", "high", "low", NULL };
@@ -36,13 +37,32 @@ static const struct field file_ref_fields[] = {
     TEXT_OF_LENGTH(
         file_ref, blob, 0, SHA256_BYTES,
         "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
-    UINT(file_ref, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
+    UINT(file_ref, bytes, 0, MAX_NUMBER,
+         "Length in bytes; a file that is larger than 32 MiB has no blob"),
     TEXT(file_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
     TEXT(file_ref, note, FIELD_RAW, MAX_SENTENCE_BYTES,
-         "On its way out: why there is no blob, or what was dropped"),
+         "Why there is no blob, or what was dropped"),
 };
 const struct schema schema_file_ref = {
     SCHEMA(file_ref, "A file: its name, and where its bytes are."),
+};
+
+/* A file that a job brings is whole, or the job is refused. */
+static const struct field job_file_fields[] = {
+    TEXT(file_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
+         "Base name: no slash, no control characters, not . or .."),
+    TEXT_OF_LENGTH(
+        file_ref, blob, 0, SHA256_BYTES,
+        "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
+    UINT(file_ref, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
+    TEXT(file_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
+};
+static const struct schema schema_job_file = {
+    .name = "job_file",
+    .about = "A file of a job: its name, and where its bytes are.",
+    .size = sizeof(struct file_ref),
+    .fields = job_file_fields,
+    .count = sizeof(job_file_fields) / sizeof(job_file_fields[0]),
 };
 
 static const struct field job_limits_fields[] = {
@@ -94,7 +114,8 @@ static const struct field job_action_fields[] = {
             "it. put: the job's files, into it. close: it is over. fork: "
             "another that begins as this one is."),
     LIST(job_action, names, 0, path, MAX_FILES, "get: paths in the workspace"),
-    TEXT(job_action, to, 0, MAX_NAME_BYTES, "fork: the other's name"),
+    TEXT(job_action, to, 0, MAX_NAME_BYTES,
+         "fork: the other's name, spelled as tenant"),
 };
 static const struct schema schema_job_action = {
     SCHEMA(job_action, "What is to be done with a session."),
@@ -110,10 +131,12 @@ static const struct field job_fields[] = {
     TEXT(job, queue, 0, MAX_NAME_BYTES,
          "1 to 128 of A-Z a-z 0-9 . _ -; absent: default"),
     ENUM(job, priority, 0, priority_names, "Absent: normal"),
-    TEXT(job, tenant, 0, MAX_NAME_BYTES, "As queue; absent: default"),
+    TEXT(job, tenant, 0, MAX_NAME_BYTES,
+         "For whom it is: 1 to 128 bytes of UTF-8 without control characters; "
+         "absent: default"),
     TEXT(job, session, 0, MAX_NAME_BYTES,
-         "Name of a Python session that outlives the job; absent: one of its "
-         "own"),
+         "Name of a Python session that outlives the job, spelled as tenant; "
+         "absent: one of its own"),
     ENUM(
         job, history, 0, history_names,
         "What was said in the session. shown: to the model, before the prompt, "
@@ -136,10 +159,13 @@ static const struct field job_fields[] = {
     ENUM(job, approval_default, 0, approval_default_names,
          "When nobody has said anything by then. abort: the job fails. skip: "
          "the call is not made. operator, absent: as the operator has set it"),
-    LIST(job, files, 0, file_ref, MAX_FILES,
+    LIST(job, files, 0, job_file, MAX_FILES,
          "Files for the session; blobs are written before submit"),
     LIST(job, cells, 0, text, MAX_CELLS,
          "Kind code: Python, run one after the other until one fails"),
+    MAP(job, env, 0, MAX_ENV,
+        "Environment variables of the job's cells, not kept in a session: "
+        "names of A-Z a-z 0-9 _, 16 KiB in all"),
     STRUCT(job, action, 0, job_action, "Kind session; absent: show"),
     STRUCT(job, limits, 0, job_limits, "Bounds of this job"),
     STRUCT(job, retry, 0, job_retry, "After errors"),
@@ -151,6 +177,10 @@ static const struct field job_fields[] = {
     TEXT(job, traceparent, 0, MAX_NAME_BYTES, "W3C Trace Context"),
     ANY(job, output_schema, 0,
         "JSON Schema: the answer has to be JSON that fits it"),
+    ANY(job, parameters, 0,
+        "How the model writes, within what the operator allows: temperature, "
+        "top_p, top_k, min_p, presence_penalty, frequency_penalty, seed, stop "
+        "(a text or a list), reasoning_effort, verbosity"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),
@@ -158,7 +188,7 @@ const struct schema schema_job = {
     .max_bytes = MAX_JOB_BYTES,
 };
 
-static bool is_name_byte(char c)
+bool name_has_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -175,10 +205,41 @@ bool name_is_valid(struct view name)
     if (name.len == 0 || name.len > MAX_NAME_BYTES || is_dots(name))
         return false;
     for (size_t i = 0; i < name.len; i++) {
-        if (!is_name_byte(name.data[i]))
+        if (!name_has_byte(name.data[i]))
             return false;
     }
     return true;
+}
+
+/* The first byte of each is 0xc2. */
+static bool is_c1(struct view at)
+{
+    return at.len > 1 && (unsigned char)at.data[0] == 0xc2 &&
+           (unsigned char)at.data[1] >= 0x80 &&
+           (unsigned char)at.data[1] <= 0x9f;
+}
+
+bool label_is_valid(struct view label)
+{
+    if (label.len == 0 || label.len > MAX_NAME_BYTES || !view_is_utf8(label))
+        return false;
+    for (size_t i = 0; i < label.len; i++) {
+        unsigned char byte = (unsigned char)label.data[i];
+
+        if (byte < ' ' || byte == 0x7f ||
+            is_c1((struct view){ label.data + i, label.len - i }))
+            return false;
+    }
+    return true;
+}
+
+bool label_check(const char *what, struct view label, struct err *err)
+{
+    return label_is_valid(label) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "%s is \"%.*s\", must be 1 to %d bytes of UTF-8 without "
+                   "control characters",
+                   what, VIEW_ARG(view_head(label, 64)), MAX_NAME_BYTES);
 }
 
 bool file_name_is_valid(struct view name)
@@ -225,20 +286,20 @@ static bool check_names(const struct job *job, struct err *err)
 {
     const struct {
         const char *member;
-        struct view name;
+        struct view label;
     } rows[] = {
-        { "queue", job->queue },
         { "tenant", job->tenant },
         { "session", job->session },
         { "action.to", job->action.to },
     };
+    const struct place queue = { .name = "queue" };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct place place = { .name = rows[i].member };
-
-        if (rows[i].name.len > 0 && !check_name(&place, rows[i].name, err))
+    if (job->queue.len > 0 && !check_name(&queue, job->queue, err))
+        return false;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].label.len > 0 &&
+            !label_check(rows[i].member, rows[i].label, err))
             return false;
-    }
     return check_tools("tools", &job->tools, err) &&
            check_tools("approve", &job->approve, err);
 }
@@ -282,6 +343,49 @@ static bool check_files(const struct job *job, struct err *err)
     return true;
 }
 
+static bool is_env_byte(char byte)
+{
+    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+           (byte >= '0' && byte <= '9') || byte == '_';
+}
+
+static bool env_name_is_valid(struct view name)
+{
+    if (name.len == 0 || name.len > MAX_NAME_BYTES ||
+        (name.data[0] >= '0' && name.data[0] <= '9'))
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_env_byte(name.data[i]))
+            return false;
+    return true;
+}
+
+/* A message never holds a value: it may be a secret. */
+static bool check_env(const struct job *job, struct err *err)
+{
+    const struct place place = { .name = "env" };
+    const struct pair *pairs = job->env.items;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < job->env.count; i++) {
+        struct view name = view_head(pairs[i].key, 64);
+
+        if (!env_name_is_valid(pairs[i].key))
+            return fault(&place, err, "bad_field",
+                         "has the name \"%.*s\", must be 1 to %d of A-Z a-z "
+                         "0-9 _ and not begin with a digit",
+                         VIEW_ARG(name), MAX_NAME_BYTES);
+        if (pairs[i].value.len > 0 &&
+            memchr(pairs[i].value.data, '\0', pairs[i].value.len) != NULL)
+            return fault(&place, err, "bad_field",
+                         "has a NUL in the value of \"%.*s\"", VIEW_ARG(name));
+        bytes += pairs[i].key.len + pairs[i].value.len;
+    }
+    return bytes <= MAX_ENV_BYTES ||
+           fault(&place, err, "too_large", "has %zu bytes, at most %d", bytes,
+                 MAX_ENV_BYTES);
+}
+
 static bool is_role(struct view role)
 {
     static const char *const roles[] = { "system", "developer", "user",
@@ -292,6 +396,42 @@ static bool is_role(struct view role)
             return true;
     }
     return false;
+}
+
+static bool check_parts(const struct place *list, const msgpack_object *content,
+                        struct err *err)
+{
+    for (size_t i = 0; i < content->via.array.size; i++) {
+        const struct place place = { .outer = list, .index = i };
+        const struct place type = { .outer = &place, .name = "type" };
+        const msgpack_object *part = &content->via.array.ptr[i];
+
+        if (part->type != MSGPACK_OBJECT_MAP)
+            return fault(&place, err, "bad_field", "must be a map");
+        part = value_member(part, "type");
+        if (part == NULL || part->type != MSGPACK_OBJECT_STR)
+            return fault(&type, err, part ? "bad_field" : "missing_field",
+                         part ? "must be text" : "is required");
+    }
+    return true;
+}
+
+/* An assistant may have said nothing. */
+static bool check_content(const struct place *outer,
+                          const msgpack_object *message, struct view role,
+                          struct err *err)
+{
+    const struct place place = { .outer = outer, .name = "content" };
+    const msgpack_object *content = value_member(message, "content");
+
+    if (content == NULL)
+        return view_is(role, "assistant") ||
+               fault(&place, err, "missing_field", "is required");
+    if (content->type == MSGPACK_OBJECT_ARRAY)
+        return check_parts(&place, content, err);
+    return content->type == MSGPACK_OBJECT_STR ||
+           fault(&place, err, "bad_field",
+                 "must be text, or an array of parts");
 }
 
 static bool check_message(const struct place *place,
@@ -308,7 +448,7 @@ static bool check_message(const struct place *place,
     if (value->type != MSGPACK_OBJECT_STR)
         return fault(&role, err, "bad_field", "must be text");
     if (is_role(value_view(value)))
-        return true;
+        return check_content(place, message, value_view(value), err);
     text = view_head(value_view(value), 64);
     return fault(&role, err, "bad_field",
                  "is \"%.*s\", must be one of system, developer, user, "
@@ -397,6 +537,58 @@ static bool check_output(const struct job *job, struct err *err)
                    "output_schema is for a conversation");
 }
 
+static bool is_hex(struct view text, size_t from, size_t count, bool zeros)
+{
+    bool zero = true;
+
+    for (size_t i = from; i < from + count; i++) {
+        char c = text.data[i];
+
+        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+            return false;
+        zero = zero && c == '0';
+    }
+    return zeros || !zero;
+}
+
+/* version-trace-parent-flags, https://www.w3.org/TR/trace-context/: what later
+ * versions add comes behind another '-'. */
+static bool is_traceparent(struct view text)
+{
+    enum { LEN = 55 };
+    const char *at = text.data;
+
+    if (text.len < LEN || at[2] != '-' || at[35] != '-' || at[52] != '-')
+        return false;
+    if (text.len > LEN && (memcmp(at, "00", 2) == 0 || at[LEN] != '-'))
+        return false;
+    return is_hex(text, 0, 2, true) && memcmp(at, "ff", 2) != 0 &&
+           is_hex(text, 3, 32, false) && is_hex(text, 36, 16, false) &&
+           is_hex(text, 53, 2, true);
+}
+
+static bool check_trace(const struct job *job, struct err *err)
+{
+    struct view text = job->traceparent;
+
+    return text.len == 0 || is_traceparent(text) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "traceparent is \"%.*s\", must be 00-<32 hexadecimal "
+                   "digits>-<16>-<2> in lower case, as W3C Trace Context has "
+                   "it",
+                   VIEW_ARG(view_head(text, 64)));
+}
+
+static bool check_parameters(const struct job *job, struct err *err)
+{
+    if (job->parameters == NULL)
+        return true;
+    if (job->kind != JOB_CONVERSATION)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "parameters are for a conversation");
+    return sampling_check(job->parameters, err);
+}
+
 /* What each kind must have, and must not. */
 static bool check_kind(const struct job *job, struct err *err)
 {
@@ -412,6 +604,9 @@ static bool check_kind(const struct job *job, struct err *err)
         return err_set(err, ERR_REJECT, "bad_field",
                        "kind session takes an action, not messages, prompt or "
                        "cells");
+    if (job->kind == JOB_SESSION && job->env.count > 0)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "env is for jobs that run cells, not for kind session");
     if (job->kind == JOB_SESSION)
         return check_action(job, err) && check_paths(job, err);
     if (is_given(&job->action))
@@ -442,12 +637,35 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err)
 {
     const struct place id = { .name = "id" };
+    struct unknown unknown = { 0 };
 
-    if (!message_decode(&schema_job, bytes, job, arena, err))
+    if (!message_decode_noting(&schema_job, bytes, job, arena, &unknown, err))
         return false;
+    job->unknown = unknown;
     if (!id_parse(job->id, NULL))
         return fault(&id, err, "bad_field", "must be a UUIDv7 in lower case");
     return check_kind(job, err) && check_output(job, err) &&
-           check_names(job, err) && check_files(job, err) &&
-           check_messages(job, err);
+           check_parameters(job, err) && check_names(job, err) &&
+           check_files(job, err) && check_env(job, err) &&
+           check_messages(job, err) && check_trace(job, err);
+}
+
+struct metadata {
+    struct list metadata;
+};
+
+struct list job_metadata(struct view bytes, struct arena *arena)
+{
+    static const struct field metadata_fields[] = {
+        MAP(metadata, metadata, 0, MAX_METADATA, "Of a job"),
+    };
+    static const struct schema schema_metadata = {
+        SCHEMA(metadata, "What is given back of a job, whatever it is."),
+        .max_bytes = MAX_JOB_BYTES,
+    };
+    struct metadata found;
+
+    if (!message_decode(&schema_metadata, bytes, &found, arena, NULL))
+        return (struct list){ 0 };
+    return found.metadata;
 }

@@ -78,10 +78,11 @@ struct job {
     struct list tools;   /* of struct view; empty: every tool of the consumer */
     struct list approve; /* of struct view: tools that a person must approve,
                             beside the operator's */
-    uint64_t approval_ms;     /* for so long; zero: default */
-    int approval_default;     /* enum approval_default: what happens then */
-    struct list files;        /* of struct file_ref */
-    struct list cells;        /* of struct view; kind code */
+    uint64_t approval_ms; /* for so long; zero: default */
+    int approval_default; /* enum approval_default: what happens then */
+    struct list files;    /* of struct file_ref */
+    struct list cells;    /* of struct view; kind code */
+    struct list env; /* of struct pair: environment variables of its cells */
     struct job_action action; /* kind session */
     struct job_limits limits;
     struct job_retry retry;
@@ -90,6 +91,9 @@ struct job {
     struct list metadata; /* of struct pair */
     struct view traceparent;
     const msgpack_object *output_schema; /* that the answer has to fit */
+    const msgpack_object *parameters;    /* of the model, see sampling.h */
+
+    struct unknown unknown; /* what else it has; no member of its own */
 };
 extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */
@@ -97,13 +101,25 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 /* message_decode(), then what no single row can say: a conversation has
  * messages (an array of maps with a role) or a prompt, not both, or files
  * alone; code has cells; kind session has a session, and what its action needs
- * and nothing else; file names are base names, told apart from each other. */
+ * and nothing else; file names are base names, told apart from each other;
+ * variables of the environment have names that Python and a shell can use. */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 
-/* A name that may be part of a Redis key: queue, tenant, session.
- * 1 to MAX_NAME_BYTES of [A-Za-z0-9._-]. */
+/* The metadata of a job that may be wrong in all else; none, when they cannot
+ * be read. */
+struct list job_metadata(struct view bytes, struct arena *arena);
+
+/* The name of a queue, a tool, a consumer, a schedule: 1 to MAX_NAME_BYTES of
+ * [A-Za-z0-9._-], not . or .. */
 bool name_is_valid(struct view name);
+bool name_has_byte(char c);
+/* A tenant or a session, as an application calls it (ann@example.org, user:42):
+ * 1 to MAX_NAME_BYTES of UTF-8 without control characters (C0, DEL, C1). Two
+ * are the same when their bytes are: there is no normalisation. */
+bool label_is_valid(struct view label);
+/* Why it is none: "<what> is ..., must be ..."; bad_field. */
+bool label_check(const char *what, struct view label, struct err *err);
 /* A base name of 1 to MAX_FILE_NAME_BYTES bytes, UTF-8, no control bytes. */
 bool file_name_is_valid(struct view name);
 

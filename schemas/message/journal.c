@@ -11,7 +11,8 @@ const char *const record_kind_names[] = {
 };
 
 const char *const verdict_names[] = {
-    "none", "yes", "no", "edit", "skip", "regenerate", "ask", "abort", NULL,
+    "none",       "approve", "reject", "edit", "skip",
+    "regenerate", "ask",     "abort",  NULL,
 };
 
 const char *const record_brake_names[] = { "none", "hint", "forbid", NULL };
@@ -26,7 +27,8 @@ static const struct field record_fields[] = {
     TEXT(record, message, FIELD_RAW, MAX_RECORD_BYTES,
          "model_reply: the assistant message, JSON"),
     TEXT(record, finish_reason, FIELD_RAW, MAX_NAME_BYTES, "model_reply"),
-    STRUCT(record, usage, 0, usage, "model_reply"),
+    STRUCT(record, usage, 0, usage,
+           "model_reply; model_intent that was refused: what was counted"),
     TEXT(record, model, FIELD_RAW, MAX_NAME_BYTES,
          "model_*: name of the endpoint"),
     TEXT(record, reply_id, FIELD_RAW, MAX_REPLY_ID_BYTES,

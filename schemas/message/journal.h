@@ -42,8 +42,8 @@ extern const char *const record_brake_names[];
 /* Of a person, on a call. */
 enum verdict {
     VERDICT_NONE,
-    VERDICT_YES,
-    VERDICT_NO,         /* it is not run; the model is told that it may not */
+    VERDICT_APPROVE,
+    VERDICT_REJECT,     /* it is not run; the model is told that it may not */
     VERDICT_EDIT,       /* something else is run in its place */
     VERDICT_SKIP,       /* it is not run, the model goes on */
     VERDICT_REGENERATE, /* the reply is void, the model is asked again */
@@ -60,7 +60,7 @@ struct record {
                             of code: of tool and arguments */
     struct view message; /* model_reply: the assistant message, JSON text */
     struct view finish_reason;
-    struct usage usage;      /* model_reply */
+    struct usage usage;      /* model_reply, or a refusal that was counted */
     struct view model;       /* model_*: name of the endpoint */
     struct view reply_id;    /* model_sent: the endpoint's own */
     uint64_t reserved;       /* model_intent: tokens that it may take, request

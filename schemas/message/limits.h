@@ -9,8 +9,7 @@ enum {
     MAX_RESULT_BYTES = 1 << 20,   /* read whole by every waiting client */
     MAX_EVENT_BYTES = 64 << 10,   /* published to every subscriber */
     MAX_RECORD_BYTES = 1 << 20,   /* one journal record: a reply or a cell */
-    MAX_BLOB_BYTES = 32 << 20,    /* an image, a document */
-    MAX_FILE_BYTES = 64 << 20,    /* a file put into or got from a session */
+    MAX_FILE_BYTES = 32 << 20,    /* any blob: a file, an image, a document */
     MAX_FILES = 64,               /* per job, in and out each */
     MAX_IMAGES = 64,              /* per job */
     MAX_PARTS = 256,              /* of displays, per job */
@@ -19,6 +18,9 @@ enum {
     MAX_CELLS = 256,              /* per job */
     MAX_TOOLS = 64,               /* per job */
     MAX_METADATA = 32,            /* pairs */
+    MAX_ENV = 64,                 /* environment variables of a job */
+    MAX_ENV_BYTES = 16 << 10,     /* names and values of all of them */
+    MAX_LIBRARIES_BYTES = 1024,   /* names that a model is told, with commas */
     MAX_NAME_BYTES = 128,         /* queue, tenant, session, model, tool */
     MAX_REPLY_ID_BYTES = 256,     /* by which an endpoint keeps a reply */
     MAX_FILE_NAME_BYTES = 255,    /* as Linux has it */
@@ -55,5 +57,9 @@ enum {
     QUESTIONS_PER_S = 20,         /* ... and after those */
     MAX_PIXELS = 64 << 20,        /* width times height of an image */
 };
+
+/* The bound of a file, as people are told it. */
+#define MAX_FILE_WORDS "32 MiB"
+_Static_assert(MAX_FILE_BYTES == 32 << 20, "MAX_FILE_WORDS says the same");
 
 #endif

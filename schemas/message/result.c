@@ -27,10 +27,12 @@ static const struct field image_ref_fields[] = {
     TEXT_OF_LENGTH(
         image_ref, blob, 0, SHA256_BYTES,
         "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
-    UINT(image_ref, bytes, 0, MAX_BLOB_BYTES, "Length in bytes"),
+    UINT(image_ref, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
     UINT(image_ref, width, 0, MAX_PIXELS, "Pixels"),
     UINT(image_ref, height, 0, MAX_PIXELS, "Pixels"),
     UINT(image_ref, from_cell, 0, MAX_NUMBER, "Index into cells"),
+    BOOL(image_ref, active, 0,
+         "It may run scripts or load from elsewhere: only by <img>"),
 };
 const struct schema schema_image_ref = {
     SCHEMA(image_ref, "An image that a cell made."),
@@ -55,9 +57,11 @@ static const struct field display_part_fields[] = {
     TEXT_OF_LENGTH(
         display_part, blob, FIELD_REQUIRED, SHA256_BYTES,
         "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
-    UINT(display_part, bytes, 0, MAX_BLOB_BYTES, "Length in bytes"),
+    UINT(display_part, bytes, 0, MAX_FILE_BYTES, "Length in bytes"),
     UINT(display_part, width, 0, MAX_PIXELS, "Pixels"),
     UINT(display_part, height, 0, MAX_PIXELS, "Pixels"),
+    BOOL(display_part, active, 0,
+         "It may run scripts or load from elsewhere: only in a sandbox"),
 };
 const struct schema schema_display_part = {
     SCHEMA(display_part, "One form of a display: HTML, an image, data, ..."),
@@ -124,6 +128,8 @@ static const struct field cell_fields[] = {
          "Files that it wrote, changed or deleted"),
     TEXT(cell, notes, FIELD_RAW, MAX_NOTES_BYTES,
          "What was dropped, a line each"),
+    UINT(cell, number, 0, MAX_NUMBER,
+         "In its session, from 1, as tracebacks name it"),
     UINT(cell, line, 0, MAX_NUMBER,
          "Of the code, where it was when it was killed; absent: not known"),
     UINT(cell, peak_bytes, 0, MAX_NUMBER,
@@ -141,6 +147,8 @@ static const struct field model_usage_fields[] = {
     UINT(model_usage, output_tokens, 0, MAX_NUMBER, "Tokens that it wrote"),
     UINT(model_usage, cached_tokens, 0, MAX_NUMBER,
          "Input tokens that came from its cache"),
+    UINT(model_usage, cache_write_tokens, 0, MAX_NUMBER,
+         "Input tokens that were written to its cache"),
     UINT(model_usage, uncounted_tokens, 0, MAX_NUMBER, "As in usage"),
     UINT(model_usage, cost, 0, MAX_NUMBER, "Micro-dollars"),
     UINT(model_usage, model_calls, 0, MAX_NUMBER, "Requests that it answered"),
@@ -154,6 +162,8 @@ static const struct field usage_fields[] = {
     UINT(usage, output_tokens, 0, MAX_NUMBER, "Tokens written by models"),
     UINT(usage, cached_tokens, 0, MAX_NUMBER,
          "Input tokens that came from a model's cache"),
+    UINT(usage, cache_write_tokens, 0, MAX_NUMBER,
+         "Input tokens that were written to a model's cache"),
     UINT(usage, uncounted_tokens, 0, MAX_NUMBER,
          "Beside these, estimated: of replies that came without a count, and "
          "of requests whose outcome is not known"),

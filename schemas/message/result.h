@@ -26,6 +26,7 @@ struct image_ref {
     uint64_t bytes;
     uint64_t width, height; /* pixels */
     uint64_t from_cell;     /* index into cells */
+    bool active;            /* as of a display's part */
 };
 extern const struct schema schema_image_ref;
 
@@ -42,6 +43,8 @@ struct display_part {
     struct view blob; /* SHA-256 */
     uint64_t bytes;
     uint64_t width, height; /* of a PNG, JPEG or GIF, pixels */
+    bool
+        active; /* shown in a page, it may run scripts or load from elsewhere */
 };
 extern const struct schema schema_display_part;
 
@@ -81,6 +84,7 @@ extern const char *const cell_status_names[];
 
 struct cell {
     struct view code;
+    uint64_t number;    /* in its session, from 1: its file is <cell-N> */
     int status;         /* enum cell_status */
     int state;          /* enum cell_state */
     struct view reason; /* why the state is not kept; a sentence */
@@ -109,6 +113,7 @@ struct model_usage {
     uint64_t input_tokens;
     uint64_t output_tokens;
     uint64_t cached_tokens;
+    uint64_t cache_write_tokens;
     uint64_t uncounted_tokens;
     uint64_t cost;
     uint64_t model_calls;
@@ -118,10 +123,11 @@ extern const struct schema schema_model_usage;
 struct usage {
     uint64_t input_tokens;
     uint64_t output_tokens;
-    uint64_t cached_tokens;
-    uint64_t uncounted_tokens; /* estimated: of replies without a count, of
-                                  requests whose outcome is not known */
-    uint64_t cost;             /* micro-dollars, of uncounted tokens as well */
+    uint64_t cached_tokens;      /* of the input, read from a cache */
+    uint64_t cache_write_tokens; /* of the input, written to it */
+    uint64_t uncounted_tokens;   /* estimated: of replies without a count, of
+                                    requests whose outcome is not known */
+    uint64_t cost; /* micro-dollars, of uncounted tokens as well */
     uint64_t model_calls;
     uint64_t repeated_calls; /* sent again because the outcome was unknown */
     struct list models;      /* of struct model_usage */

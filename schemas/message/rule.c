@@ -5,8 +5,11 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "schemas/message/limits.h"
+
+enum { UNKNOWN_NAMED = 5 };
 
 static void print_place(const struct place *place, struct buf *path)
 {
@@ -16,6 +19,36 @@ static void print_place(const struct place *place, struct buf *path)
         buf_printf(path, "[%zu]", place->index);
     else
         buf_printf(path, "%s%s", path->len > 0 ? "." : "", place->name);
+}
+
+void unknown_add(struct unknown *unknown, const struct place *outer,
+                 struct view name)
+{
+    CLEANUP(buf_finish) struct buf path = { .max = 64 };
+    size_t len = strlen(unknown->names);
+
+    if (++unknown->count > UNKNOWN_NAMED)
+        return;
+    if (outer != NULL)
+        print_place(outer, &path);
+    name = view_head(name, 40);
+    snprintf(unknown->names + len, sizeof(unknown->names) - len,
+             "%s\"%.*s%s%.*s\"", len > 0 ? ", " : "", VIEW_ARG(buf_view(&path)),
+             path.len > 0 ? "." : "", VIEW_ARG(name));
+    for (char *c = unknown->names + len; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+}
+
+void unknown_describe(const struct unknown *unknown, struct buf *out)
+{
+    if (unknown->count == 0)
+        return;
+    buf_printf(out, "The unknown member%s %s", unknown->count == 1 ? "" : "s",
+               unknown->names);
+    if (unknown->count > UNKNOWN_NAMED)
+        buf_printf(out, " and %zu more", unknown->count - UNKNOWN_NAMED);
+    buf_printf(out, " %s ignored.", unknown->count == 1 ? "was" : "were");
 }
 
 bool fault(const struct place *place, struct err *err, const char *code,

@@ -20,6 +20,10 @@ struct place {
 bool fault(const struct place *place, struct err *err, const char *code,
            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* That there is a member of that name at the place. */
+void unknown_add(struct unknown *unknown, const struct place *outer,
+                 struct view name);
+
 /* The bounds of a row. Empty is always within them; see rule_given(). */
 bool rule_view(const struct field *field, struct view view,
                const struct place *place, struct err *err);

@@ -323,8 +323,8 @@ static bool parse(struct address *address, struct view url, struct err *err)
     const struct scheme *scheme = cut_scheme(&url);
     if (memmem(url.data, url.len, "://", 3))
         return wrong(err, "it must begin with redis://, unix://, "
-                          "redis+sentinel:// or redis+cluster://, or with "
-                          "rediss for redis: TLS");
+                          "redis+sentinel:// or redis+cluster://; with TLS, "
+                          "rediss in place of redis");
     if (scheme->tls && !tls_available())
         return wrong(err, "TLS needs hiredis 1.0 or later with TLS, "
                           "which this build lacks; use a unix socket or a TLS "
@@ -464,4 +464,13 @@ void address_print(const struct address *address, char *text, size_t size)
         append(text, size, "/%s", address->master);
     if (address->kind != ADDRESS_CLUSTER)
         append(text, size, "/%d", address->db);
+}
+
+void address_without_login(struct address *to, const struct address *from)
+{
+    address_copy(to, from);
+    forget(to->user);
+    forget(to->password);
+    to->user = NULL;
+    to->password = NULL;
 }

@@ -53,6 +53,8 @@ void address_set_sentinel_password(struct address *address,
  */
 bool address_of_sentinels(struct address *to, const struct address *from);
 void address_copy(struct address *to, const struct address *from);
+/* The same place for one who does not say who he is. */
+void address_without_login(struct address *to, const struct address *from);
 void address_finish(struct address *address);
 
 /* For people and logs: never the password. */

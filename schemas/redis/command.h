@@ -21,7 +21,7 @@ struct command {
     char numbers[COMMAND_NUMBERS][COMMAND_DIGITS];
     int used_numbers;
     struct command_number *more_numbers; /* than there is room for inside */
-    char scratch[2][512]; /* keys made on the way: a copy, session.c's */
+    char scratch[2][1024]; /* keys made on the way: a copy, session.c's */
 };
 
 void command_init(struct command *command, const char *name);

@@ -8,6 +8,15 @@ const char *const endpoint_count_names[ENDPOINT_COUNTS] = {
     [COUNT_CALLS] = "calls",
     [COUNT_PAID_TWICE] = "paid_twice",
     [COUNT_RECOVERED] = "recovered",
+    [COUNT_FAILURES] = "failures",
+};
+const char *const endpoint_note_names[ENDPOINT_NOTES] = {
+    [NOTE_HOST] = "host",
+    [NOTE_MODEL] = "model",
+    [NOTE_ANSWERED_AT] = "answered_at",
+    [NOTE_FAILED_AT] = "failed_at",
+    [NOTE_ERROR_CODE] = "error_code",
+    [NOTE_ERROR] = "error",
 };
 
 struct endpoint_id endpoint_id_make(struct view name, const char *hash)

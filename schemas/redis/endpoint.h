@@ -4,7 +4,8 @@
  *   endpoints  hash        "<id> <fact>": "1"; "<id> window": tokens
  *   waits      sorted set  <id>, by until when it wants to be left alone, in ms
  *                          since 1970 by Redis's clock
- *   counts     hash        "<id> <count>": a number
+ *   counts     hash        "<id> <count>": a number; "<id> <note>": what it is,
+ *                          and how it was last
  *
  * An id is "NAME#0123456789abcdef": the name that jobs give it, at most 64
  * bytes, and digits of a hash of name, URL, model and dialect. Names may have
@@ -35,9 +36,21 @@ enum endpoint_count {
     COUNT_CALLS,      /* requests */
     COUNT_PAID_TWICE, /* made again, though the one before may be charged for */
     COUNT_RECOVERED,  /* replies that were fetched, and so not */
+    COUNT_FAILURES,   /* requests that no reply came of */
     ENDPOINT_COUNTS,
 };
 extern const char *const endpoint_count_names[ENDPOINT_COUNTS];
+/* What is kept beside them, the latest of each. */
+enum endpoint_note {
+    NOTE_HOST,        /* of its URL, with the port where that says one */
+    NOTE_MODEL,       /* what it calls the model */
+    NOTE_ANSWERED_AT, /* ms since 1970, by Redis's clock */
+    NOTE_FAILED_AT,
+    NOTE_ERROR_CODE, /* of that failure */
+    NOTE_ERROR,      /* its sentence */
+    ENDPOINT_NOTES,
+};
+extern const char *const endpoint_note_names[ENDPOINT_NOTES];
 /* The fact that is no flag. */
 #define ENDPOINT_WINDOW "window"
 

@@ -49,6 +49,64 @@ key_make(const char *format, ...)
     return key;
 }
 
+struct encoded names_encode(struct view label)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    struct encoded encoded;
+    char *to = encoded.text;
+
+    assert(label.len <= MAX_NAME_BYTES);
+    for (size_t i = 0; i < label.len; i++) {
+        unsigned char byte = (unsigned char)label.data[i];
+
+        if (name_has_byte((char)byte)) {
+            *to++ = (char)byte;
+        } else {
+            *to++ = '%';
+            *to++ = digits[byte >> 4];
+            *to++ = digits[byte & 15];
+        }
+    }
+    *to = '\0';
+    return encoded;
+}
+
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < encoded.len; i++) {
+        char byte = encoded.data[i];
+
+        if (byte == '%') {
+            int high =
+                i + 2 < encoded.len ? digit_value(encoded.data[i + 1]) : -1;
+            int low = high < 0 ? -1 : digit_value(encoded.data[i + 2]);
+
+            if (low < 0)
+                return false;
+            byte = (char)(high << 4 | low);
+            i += 2;
+            if (name_has_byte(byte))
+                return false; /* another form of the same label */
+        } else if (!name_has_byte(byte)) {
+            return false;
+        }
+        if (len == MAX_NAME_BYTES)
+            return false;
+        label[len++] = byte;
+    }
+    label[len] = '\0';
+    return label_is_valid((struct view){ label, len });
+}
+
 unsigned int names_partition(struct view tenant, unsigned int partitions)
 {
     assert(partitions > 0);
@@ -110,9 +168,10 @@ struct key names_blob(const struct names *names, unsigned int partition,
 struct key names_session(const struct names *names, unsigned int partition,
                          struct view tenant, struct view session)
 {
-    assert(tenant.len <= MAX_NAME_BYTES && session.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:session:%.*s/%.*s", names->prefix, partition,
-                    VIEW_ARG(tenant), VIEW_ARG(session));
+    struct encoded owner = names_encode(tenant), name = names_encode(session);
+
+    return key_make("%s{%03x}:session:%s/%s", names->prefix, partition,
+                    owner.text, name.text);
 }
 
 struct key names_sessions(const struct names *names, unsigned int partition)
@@ -123,34 +182,50 @@ struct key names_sessions(const struct names *names, unsigned int partition)
 struct key names_line(const struct names *names, unsigned int partition,
                       struct view tenant, struct view session)
 {
-    assert(tenant.len <= MAX_NAME_BYTES && session.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:line:%.*s/%.*s", names->prefix, partition,
-                    VIEW_ARG(tenant), VIEW_ARG(session));
+    struct encoded owner = names_encode(tenant), name = names_encode(session);
+
+    return key_make("%s{%03x}:line:%s/%s", names->prefix, partition, owner.text,
+                    name.text);
 }
 
 struct key names_lane(const struct names *names, unsigned int partition,
                       struct view queue, struct view tenant, int priority)
 {
-    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:lane:%.*s/%.*s:%s", names->prefix, partition,
-                    VIEW_ARG(queue), VIEW_ARG(tenant),
-                    priority_names[priority]);
+    struct encoded owner = names_encode(tenant);
+
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:lane:%.*s/%s:%s", names->prefix, partition,
+                    VIEW_ARG(queue), owner.text, priority_names[priority]);
 }
 
 struct key names_ready(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant)
 {
-    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:ready:%.*s/%.*s", names->prefix, partition,
-                    VIEW_ARG(queue), VIEW_ARG(tenant));
+    struct encoded owner = names_encode(tenant);
+
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:ready:%.*s/%s", names->prefix, partition,
+                    VIEW_ARG(queue), owner.text);
 }
 
 struct key names_running(const struct names *names, unsigned int partition,
                          struct view queue, struct view tenant)
 {
-    assert(queue.len <= MAX_NAME_BYTES && tenant.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:running:%.*s/%.*s", names->prefix, partition,
-                    VIEW_ARG(queue), VIEW_ARG(tenant));
+    struct encoded owner = names_encode(tenant);
+
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:running:%.*s/%s", names->prefix, partition,
+                    VIEW_ARG(queue), owner.text);
+}
+
+struct key names_spent(const struct names *names, unsigned int partition,
+                       struct view queue, struct view tenant)
+{
+    struct encoded owner = names_encode(tenant);
+
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:spent:%.*s/%s", names->prefix, partition,
+                    VIEW_ARG(queue), owner.text);
 }
 
 struct key names_of_queue(const struct names *names, unsigned int partition,

@@ -53,6 +53,11 @@
  *   ROOT workers                  sorted set: consumers by their last report
  *   ROOT worker:<consumer>        hash: what it says of itself (upkeep.h)
  *
+ * A tenant, or the name of a session, is a label: any UTF-8 (label_is_valid()).
+ * Wherever <tenant> stands above, and the <name> of a session, also in members
+ * of sets and fields of hashes, it is encoded: see names_encode(). Facts and
+ * messages have the label itself.
+ *
  * Beside the partitions, "<prefix>fleet" is a hash of what all of the fleet
  * agree on: partitions, how many there are. All of one tenant is in one of
  * them, so that its keys may be unique and its limits exact. In the same slot:
@@ -69,12 +74,13 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/err.h"
 #include "schemas/message/job.h"
+#include "schemas/message/limits.h"
 
 #define NAMES_GROUP "consumers"
 
 enum {
     NAMES_MAX_PREFIX = 64,
-    NAMES_MAX_KEY = 512,
+    NAMES_MAX_KEY = 1024,
     NAMES_MAX_PARTITIONS = 256, /* of a fleet */
 };
 
@@ -92,6 +98,17 @@ struct names {
 /* prefix: up to NAMES_MAX_PREFIX of [A-Za-z0-9:._-]. Error: bad_setting. */
 bool names_init(struct names *names, const char *prefix, struct err *err);
 
+/* A label as it stands in keys: every byte but A-Z a-z 0-9 . _ - becomes %XX,
+ * digits in upper case. No two labels have the same form, and none has a byte
+ * in it that separates the parts of a key. library/args.lua has the same. */
+struct encoded {
+    char text[3 * MAX_NAME_BYTES + 1];
+};
+struct encoded names_encode(struct view label);
+/* The label of it, NUL-terminated; false: that is no encoded label. */
+bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1]);
+
+/* tenant: the label, not encoded, here and in what follows. */
 /* Of a tenant's jobs, sessions and blobs, in a fleet of so many partitions. */
 unsigned int names_partition(struct view tenant, unsigned int partitions);
 /* In a cluster: of all keys of the partition. */
@@ -121,10 +138,13 @@ struct key names_ready(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant);
 struct key names_running(const struct names *names, unsigned int partition,
                          struct view queue, struct view tenant);
+struct key names_spent(const struct names *names, unsigned int partition,
+                       struct view queue, struct view tenant);
 /* "lanes", "scheduled", "leases", "queue": a queue's own. */
 struct key names_of_queue(const struct names *names, unsigned int partition,
                           const char *what, struct view queue);
-/* "deadlines", "queues", "schedules", "workers": the partition's. */
+/* "deadlines", "drained", "queues", "schedules", "workers": the partition's.
+ */
 struct key names_of_root(const struct names *names, unsigned int partition,
                          const char *what);
 struct key names_schedule(const struct names *names, unsigned int partition,

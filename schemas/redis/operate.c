@@ -114,6 +114,20 @@ bool transition_stated(const redisReply *reply, struct queue_stats *stats,
     return true;
 }
 
+/* As OWN_FAULTS in library/ends.lua. */
+bool transition_is_own_fault(struct view error_code)
+{
+    static const char *const codes[] = {
+        "cell_failed",    "model_refused", "unknown_session",
+        "session_exists", "unknown_file",
+    };
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (view_is(error_code, codes[i]))
+            return true;
+    return false;
+}
+
 void transition_drain(struct command *command, const struct names *names,
                       unsigned int partition, struct view consumer, bool drain)
 {
@@ -135,6 +149,27 @@ void transition_schedule_set(struct command *command, const struct names *names,
     command_add_uint(command, schedule->next_at);
     step_add_pair(command, "job", schedule->job->body);
     step_add_submit(command, schedule->job);
+}
+
+void transition_schedule_pause(struct command *command,
+                               const struct names *names,
+                               unsigned int partition, struct view name,
+                               bool pause, uint64_t next_at)
+{
+    step_begin(command, "quern_v1_schedule_pause", names, partition);
+    command_add(command, name);
+    command_add_text(command, pause ? "1" : "0");
+    if (!pause)
+        command_add_uint(command, next_at);
+}
+
+void transition_schedule_run(struct command *command, const struct names *names,
+                             unsigned int partition, struct view name,
+                             struct view id)
+{
+    step_begin(command, "quern_v1_schedule_run", names, partition);
+    command_add(command, name);
+    command_add(command, id);
 }
 
 void transition_schedule_rm(struct command *command, const struct names *names,

@@ -33,7 +33,8 @@ void transition_purge(struct command *command, const struct names *names,
 bool transition_purged(const redisReply *reply, uint64_t *jobs, bool *more,
                        struct err *err);
 
-/* paused: 1. max_depth, tenant_depth: jobs that wait (and run). tenant_running:
+/* paused: 1. max_depth: jobs that wait, those that come later included;
+ * tenant_depth: jobs of a tenant that wait, without those. tenant_running:
  * jobs of a tenant at once. tenant_rate: starts in tenant_rate_ms, so many at
  * once, then evenly. Of one tenant alone: "tenant_depth:<tenant>" and so on. An
  * empty value removes the setting. A lower limit holds for starts from then on.
@@ -53,15 +54,21 @@ struct queue_stats {
     uint64_t tenants;   /* that have a lane */
     uint64_t scheduled; /* later, or waiting: retry, backoff, approval */
     uint64_t dead;
-    uint64_t oldest_ms; /* how long the oldest has stood in the streams */
+    uint64_t oldest_ms; /* the first that may start could have for so long;
+                           0: none may */
 };
 void transition_stats(struct command *command, const struct names *names,
                       unsigned int partition, struct view queue);
 bool transition_stated(const redisReply *reply, struct queue_stats *stats,
                        struct err *err);
 
+/* A failure with that code is of what a person asked for: the job is not kept
+ * among the dead. */
+bool transition_is_own_fault(struct view error_code);
+
 /* A consumer is asked to drain, or no longer; control is told "drain
- * <consumer>". Unknown: no consumer of that name has reported lately. */
+ * <consumer>". It holds for the name, over restarts, until it is taken back.
+ * Unknown: no consumer of that name has reported lately, or is to drain. */
 void transition_drain(struct command *command, const struct names *names,
                       unsigned int partition, struct view consumer, bool drain);
 
@@ -78,6 +85,17 @@ struct schedule {
 void transition_schedule_set(struct command *command, const struct names *names,
                              unsigned int partition,
                              const struct schedule *schedule);
+/* next_at: when it goes off first, of one that goes on. Answered as
+ * transition_schedule_rm(): whether there was one. */
+void transition_schedule_pause(struct command *command,
+                               const struct names *names,
+                               unsigned int partition, struct view name,
+                               bool pause, uint64_t next_at);
+/* Submits its job now, under that id: answered as a submit. Unknown: there is
+ * none of that name here. */
+void transition_schedule_run(struct command *command, const struct names *names,
+                             unsigned int partition, struct view name,
+                             struct view id);
 void transition_schedule_rm(struct command *command, const struct names *names,
                             unsigned int partition, struct view name);
 /* Whether there was one. */

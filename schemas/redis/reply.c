@@ -30,6 +30,10 @@ struct meaning {
     {                                                                          \
         starts, ERR_RETRY, "redis_unavailable", cure, false                    \
     }
+#define FULL(starts)                                                           \
+    {                                                                          \
+        starts, ERR_RETRY, "redis_full", CURE_WAIT, false                      \
+    }
 #define BUG(starts)                                                            \
     {                                                                          \
         starts, ERR_REJECT, "internal", CURE_NONE, false                       \
@@ -80,7 +84,12 @@ static const struct meaning meanings[] = {
     BUG("ERR user_function:"),
     BUG("CROSSSLOT "),
 
-    /* ASK, TRYAGAIN, BUSY, OOM, MISCONF, NOREPLICAS, and what is new. */
+    /* Until an operator does something: a client says so at once, a consumer
+     * waits. */
+    FULL("OOM "),
+    FULL("MISCONF "),
+
+    /* ASK, TRYAGAIN, BUSY, NOREPLICAS, and what is new. */
     PASSES("", CURE_WAIT),
 };
 

@@ -9,8 +9,10 @@
 static void add_session(struct command *command, struct session_key session)
 {
     char *text = command->scratch[1];
-    int len = snprintf(text, sizeof(command->scratch[1]), "%.*s/%.*s",
-                       VIEW_ARG(session.tenant), VIEW_ARG(session.name));
+    struct encoded tenant = names_encode(session.tenant);
+    struct encoded name = names_encode(session.name);
+    int len = snprintf(text, sizeof(command->scratch[1]), "%s/%s", tenant.text,
+                       name.text);
 
     assert(len > 0 && (size_t)len < sizeof(command->scratch[1]));
     command_add(command, (struct view){ text, (size_t)len });
@@ -45,7 +47,7 @@ bool transition_session_claimed(const redisReply *reply,
 /* One argument: there may be none of them, or both. */
 static void add_blobs(struct command *command, const struct session_save *save)
 {
-    enum { SESSION_LEN = 320 }; /* the session's name is before it */
+    enum { SESSION_LEN = 800 }; /* the session's name is before it */
     char *text = command->scratch[1] + SESSION_LEN;
     size_t room = sizeof(command->scratch[1]) - SESSION_LEN;
     bool both = save->picture.len > 0 && save->history.len > 0;

@@ -2,15 +2,15 @@
  * known of one. Steps as those of transition.h, fenced by the job's epoch.
  *
  * Of the jobs that name a session to submit only the first is in a work stream
- * or a lane: its end lets the next one in. So a claim waits only for a job that
- * did not say so, or for the turn in a second session (a fork's). */
+ * or a lane: its end lets the next one in. So a claim waits only for the turn
+ * in a second session (a fork's). */
 #ifndef SCHEMAS_REDIS_SESSION_H
 #define SCHEMAS_REDIS_SESSION_H
 
 #include "schemas/message/session.h"
 #include "schemas/redis/transition.h"
 
-struct session_key { /* both valid names */
+struct session_key { /* both valid labels */
     struct view tenant, name;
 };
 struct session_turn {

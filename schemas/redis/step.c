@@ -107,6 +107,8 @@ void step_add_submit(struct command *command, const struct submit *submit)
 {
     const struct file_ref *files = submit->files.items;
 
+    /* The library has read the job: Redis need not. */
+    step_add_pair(command, "pairs", VIEW("all"));
     step_add_pair(command, "queue", submit->queue);
     if (submit->priority != PRIORITY_NORMAL)
         step_add_pair(command, "priority",

@@ -76,30 +76,15 @@ bool transition_submitted(const redisReply *reply, struct view *id,
     return id->len > 0 || step_misfit(err, "submit");
 }
 
-/* ------------------------------------------------------- take and start */
-
-static void add_taker(struct command *command, const struct take *take)
-{
-    command_add(command, take->consumer);
-    command_add_uint(command, take->lease_ms);
-    command_add_uint(command, take->max_crashes);
-}
-
-void transition_start(struct command *command, const struct names *names,
-                      unsigned int partition, const struct claim *claim,
-                      const struct take *take)
-{
-    step_begin(command, "quern_v1_start", names, partition);
-    command_add(command, claim->stream);
-    command_add(command, claim->entry);
-    add_taker(command, take);
-}
+/* ------------------------------------------------------------------ take */
 
 void transition_take(struct command *command, const struct names *names,
                      unsigned int partition, const struct take *take)
 {
     step_begin(command, "quern_v1_take", names, partition);
-    add_taker(command, take);
+    command_add(command, take->consumer);
+    command_add_uint(command, take->lease_ms);
+    command_add_uint(command, take->max_crashes);
     command_add_uint(command, take->count);
     step_add_number(command, "ticket", take->ticket);
     for (size_t i = 0; i < take->claim_count; i++) {
@@ -123,7 +108,7 @@ bool transition_taken(const redisReply *reply, size_t *count, struct err *err)
     return true;
 }
 
-enum started_part { /* as answer() in take.lua has them */
+enum started_part { /* as answer() in start.lua has them */
                     PART_RUN,
                     PART_REASON,
                     PART_ID,
@@ -139,13 +124,17 @@ enum started_part { /* as answer() in take.lua has them */
                     PART_ERRORS,
                     PART_APPROVAL,
                     PART_APPROVAL_NOTE,
+                    PART_QUEUE,
+                    PART_PRIORITY,
+                    PART_TENANT,
+                    PART_SESSION,
                     PARTS,
 };
 
 bool transition_started(const redisReply *reply, struct started *started,
                         struct err *err)
 {
-    redisReply **part = step_expect(reply, "start", PART_ID + 1, err);
+    redisReply **part = step_expect(reply, "take", PART_ID + 1, err);
 
     if (!part)
         return false;
@@ -158,7 +147,7 @@ bool transition_started(const redisReply *reply, struct started *started,
         return true;
     if (reply->elements < PARTS ||
         part[PART_JOURNAL]->type != REDIS_REPLY_ARRAY)
-        return step_misfit(err, "start");
+        return step_misfit(err, "take");
     started->epoch = step_uint(part[PART_EPOCH]);
     started->attempt = step_uint(part[PART_ATTEMPT]);
     started->crashes = step_uint(part[PART_CRASHES]);
@@ -172,6 +161,10 @@ bool transition_started(const redisReply *reply, struct started *started,
     started->errors = step_uint(part[PART_ERRORS]);
     started->approval = step_text(part[PART_APPROVAL]);
     started->approval_note = step_text(part[PART_APPROVAL_NOTE]);
+    started->queue = step_text(part[PART_QUEUE]);
+    started->priority = step_text(part[PART_PRIORITY]);
+    started->tenant = step_text(part[PART_TENANT]);
+    started->session = step_text(part[PART_SESSION]);
     return true;
 }
 
@@ -226,6 +219,14 @@ void transition_event(struct command *command, const struct names *names,
 
 /* -------------------------------------------------- the ways out of it */
 
+/* A model may have counted whatever it likes: no end is refused for that. */
+static void add_figure(struct command *command, uint64_t figure)
+{
+    const uint64_t most = UINT64_C(999999999999999); /* the library's bound */
+
+    command_add_uint(command, figure < most ? figure : most);
+}
+
 static void add_finish(struct command *command, const struct finish *finish)
 {
     assert(job_state_is_terminal(finish->state));
@@ -237,6 +238,8 @@ static void add_finish(struct command *command, const struct finish *finish)
     command_add(command, finish->error_code);
     command_add_uint(command, finish->result_ttl_ms);
     command_add_uint(command, finish->dead_ttl_ms);
+    add_figure(command, finish->tokens);
+    add_figure(command, finish->cost);
 }
 
 void transition_finish_many(struct command *command, const struct names *names,

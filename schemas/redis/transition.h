@@ -55,7 +55,7 @@ struct submit {
     uint64_t tenant_depth;  /* of the tenant in the queue; likewise */
     struct list files;      /* of struct file_ref: their blobs are kept */
     struct view body;       /* schemas/message/job.h, any bytes */
-};
+}; /* All that the body says of itself: Redis does not read it. */
 void transition_submit(struct command *command, const struct names *names,
                        const struct submit *submit);
 /* id: of the job that stands, which is an older one when existed. */
@@ -109,18 +109,19 @@ struct started {
     struct view body;
     size_t records;            /* of the journal: reply->element[...] */
     const redisReply *journal; /* array of strings */
-    struct view approval;      /* of the last wait for one: yes, no; or empty */
+    struct view approval; /* of the last wait for one: a word of verdict_names,
+                             or empty */
     struct view approval_note;
+    struct view queue; /* these four: what submit was told, or has read */
+    struct view priority;
+    struct view tenant;
+    struct view session; /* empty: none */
 };
 void transition_take(struct command *command, const struct names *names,
                      unsigned int partition, const struct take *take);
 /* How many answers: first one for each claim, then one for each job more. They
  * are reply->element[...], for transition_started(). */
 bool transition_taken(const redisReply *reply, size_t *count, struct err *err);
-/* One entry that a read has brought. */
-void transition_start(struct command *command, const struct names *names,
-                      unsigned int partition, const struct claim *claim,
-                      const struct take *take);
 bool transition_started(const redisReply *reply, struct started *started,
                         struct err *err);
 
@@ -163,6 +164,8 @@ struct finish {
     struct view error_code; /* failed: kept in the dead set */
     uint64_t result_ttl_ms; /* zero: a day */
     uint64_t dead_ttl_ms;   /* failed: body and result; zero: a week */
+    uint64_t tokens;        /* that models have read and written, and */
+    uint64_t cost;          /* micro-dollars: for the index of ended jobs */
 };
 /* 1 to 512 jobs of one partition in one step. Each has its own answer in
  * reply->element[...]: one that is refused holds up no other. */
@@ -207,7 +210,8 @@ struct approval {
 };
 void transition_approve(struct command *command, const struct names *names,
                         const struct approval *approval);
-/* late: it does not wait for one, not for that one, or was told otherwise. */
+/* late: it has ended, does not wait for one, not for that one, or was told
+ * otherwise. The same again is not late while the job goes on. */
 bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
 enum cancelled { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };

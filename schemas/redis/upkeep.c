@@ -98,7 +98,6 @@ void transition_reclaim(struct command *command, const struct names *names,
     step_begin(command, "quern_v1_reclaim", names, partition);
     command_add(command, reclaim->stream);
     command_add_uint(command, reclaim->lease_ms);
-    command_add_uint(command, reclaim->max_crashes);
     command_add_uint(command, reclaim->count);
     command_add(command, reclaim->cursor);
 }
@@ -148,6 +147,12 @@ void transition_report(struct command *command, const struct names *names,
         command_add_text(command, about[i].name);
         command_add(command, about[i].value);
     }
+}
+
+void transition_depart(struct command *command, const struct names *names,
+                       unsigned int partition, struct view consumer)
+{
+    transition_report(command, names, partition, consumer, 0, NULL, 0);
 }
 
 bool transition_reported(const redisReply *reply, bool *draining,

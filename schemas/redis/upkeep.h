@@ -60,8 +60,7 @@ bool transition_lapsed(const redisReply *reply, uint64_t *jobs, bool *more,
 struct reclaim {
     struct view stream;
     uint64_t lease_ms; /* idle for so long */
-    uint64_t max_crashes;
-    size_t count; /* entries looked at in one step, up to 512 */
+    size_t count;      /* entries looked at in one step, up to 512 */
     struct view cursor;
 };
 void transition_reclaim(struct command *command, const struct names *names,
@@ -90,6 +89,9 @@ void transition_report(struct command *command, const struct names *names,
                        unsigned int partition, struct view consumer,
                        uint64_t ttl_ms, const struct about *about,
                        size_t count);
+/* The consumer leaves: it is listed no more. Answered as a report. */
+void transition_depart(struct command *command, const struct names *names,
+                       unsigned int partition, struct view consumer);
 /* draining: operators wish it to drain. reply->element[1] is an array of those
  * of its queues that are paused. */
 bool transition_reported(const redisReply *reply, bool *draining,

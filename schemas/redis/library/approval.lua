@@ -4,10 +4,10 @@
 -- the journal in the same step: whoever goes on finds it there, once. A wait
 -- that names none is of a worker which is told the verdict when it starts.
 
--- What job.queued gives as the reason.
+-- What a person may say; job.queued gives the word as its reason.
 local VERDICTS = {
-    yes = "approved", no = "rejected", edit = "edited", skip = "skipped",
-    regenerate = "regenerated", ask = "asked", abort = "aborted",
+    approve = true, reject = true, edit = true, skip = true,
+    regenerate = true, ask = true, abort = true,
 }
 local WITH_TEXT = { edit = true, ask = true }
 local MAX_VERDICT_BYTES = 48 * KIB
@@ -49,22 +49,31 @@ goes_on_unasked = function(job)
 end
 
 local function check_verdict(root, id, verdict, note, words)
-    if not is_id(root, id) or not VERDICTS[verdict] or not is_reason(note) then
-        return refuse("BADARG",
-            "approve: job id '%s', verdict '%s', note of %d bytes",
-            id or "", verdict or "", #note)
+    if not is_id(root, id) then
+        return refuse("BADARG", "approve: '%s' is no job id of this partition",
+            id or "")
+    end
+    if not VERDICTS[verdict] then
+        return refuse("BADARG", "approve: verdict '%s', must be approve, "
+            .. "reject, edit, skip, regenerate, ask or abort", verdict or "")
+    end
+    if not is_reason(note) then
+        return refuse("BADARG", "approve: a note of %d bytes, must be UTF-8 of "
+            .. "at most %d", #note, MAX_REASON_BYTES)
     end
     if (words ~= "") ~= (WITH_TEXT[verdict] or false)
         or #words > MAX_VERDICT_BYTES or not is_utf8(words) then
-        return refuse("BADARG", "approve: verdict '%s' with %d bytes of text",
-            verdict, #words)
+        return refuse("BADARG", "approve: verdict '%s' with %d bytes of text: "
+            .. "edit and ask need UTF-8 of at most %d, others none", verdict,
+            #words, MAX_VERDICT_BYTES)
     end
     return nil
 end
 
--- Sent again: it was told this, and went on, wherever to.
+-- Sent again: it was told this, and goes on.
 local function told_before(job, verdict, call_id, mark)
-    return job.approval == verdict and job.approval_mark == mark
+    return not TERMINAL[job.state]
+        and job.approval == verdict and job.approval_mark == mark
         and (call_id == "" or job.approval_call == call_id)
 end
 
@@ -85,17 +94,15 @@ local function approve(keys, args)
     end
     if job.approval_call ~= "" then
         record_verdict(job, verdict, note, words)
-    elseif verdict ~= "yes" and verdict ~= "no" then
-        return refuse("BADARG", "approve: job %s waits for yes or no", id)
+    elseif verdict ~= "approve" and verdict ~= "reject" then
+        return refuse("BADARG",
+            "approve: job %s waits for approve or reject, not %s", id, verdict)
     end
     set(job, "approval", verdict)
     set(job, "approval_note", note)
     remember(job, "approval_mark", mark)
-    put_back(job, now_ms(), VERDICTS[verdict])
-    if not TERMINAL[job.state] then return "queued" end
-    set(job, "approval_mark", "late") -- which is no mark of any text
-    save(job)
-    return "late"
+    put_back(job, now_ms(), verdict)
+    return TERMINAL[job.state] and "late" or "queued"
 end
 
 register("approve", approve, ALWAYS)

@@ -25,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 29 -- raise with every change; transition.c reads it from here
+local BUILD = 30 -- raise with every change; transition.c reads it from here
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -70,25 +70,72 @@ local function number(text)
     return tonumber(text)
 end
 
--- May be part of a key: queue, tenant, session.
+-- May be part of a key as it is: a queue, a schedule.
 local function is_name(text)
     return #text <= 128 and text:find("^[%w._-]+$") ~= nil
 end
 
--- Sequences of more than one byte that RFC 3629 allows.
-local UTF8 = {
-    "\240[\144-\191][\128-\191][\128-\191]",
-    "[\241-\243][\128-\191][\128-\191][\128-\191]",
-    "\244[\128-\143][\128-\191][\128-\191]",
-    "\224[\160-\191][\128-\191]",
-    "[\225-\236\238\239][\128-\191][\128-\191]",
-    "\237[\128-\159][\128-\191]",
-    "[\194-\223][\128-\191]",
-}
+local is_utf8, encode, is_label, decode, label_of
+do -- blocks keep what is theirs: Lua allows 200 names beside each other
+    -- Sequences of more than one byte that RFC 3629 allows.
+    local UTF8 = {
+        "\240[\144-\191][\128-\191][\128-\191]",
+        "[\241-\243][\128-\191][\128-\191][\128-\191]",
+        "\244[\128-\143][\128-\191][\128-\191]",
+        "\224[\160-\191][\128-\191]",
+        "[\225-\236\238\239][\128-\191][\128-\191]",
+        "\237[\128-\159][\128-\191]",
+        "[\194-\223][\128-\191]",
+    }
 
-local function is_utf8(text)
-    for _, sequence in ipairs(UTF8) do text = text:gsub(sequence, " ") end
-    return not text:find("[\128-\255]")
+    function is_utf8(text)
+        for _, sequence in ipairs(UTF8) do text = text:gsub(sequence, " ") end
+        return not text:find("[\128-\255]")
+    end
+
+    -- Keys hold a label encoded: every byte but A-Z a-z 0-9 . _ - is %XX. So what
+    -- separates the parts of a key (: / a space) is in none of them, and no two
+    -- labels, or pairs of them, share a key. ../names.h has the same in C.
+    local labels, labels_kept = {}, 0 -- encoded, of some that were checked lately
+    local MOST_LABELS_KEPT = 512
+
+    function encode(label)
+        if labels[label] then return labels[label] end
+        if not label:find("[^%w._-]") then return label end
+        return (label:gsub("[^%w._-]", function(byte)
+            return ("%%%02X"):format(byte:byte())
+        end))
+    end
+
+    -- What applications call a tenant or a session: 1 to 128 bytes of UTF-8 without
+    -- control characters, byte for byte.
+    function is_label(text)
+        if labels[text] then return true end
+        if #text == 0 or #text > 128 or text:find("[^%w._-]")
+            and (text:find("[%z\1-\31\127]") or not is_utf8(text)
+                or text:find("\194[\128-\159]")) then
+            return false
+        end
+        if labels_kept == MOST_LABELS_KEPT then labels, labels_kept = {}, 0 end
+        labels[text], labels_kept = encode(text), labels_kept + 1
+        return true
+    end
+
+    -- The label, or nil: it is not encoded so, or none.
+    function decode(encoded)
+        if not encoded:find("[^%w._-]") then
+            return is_label(encoded) and encoded or nil
+        end
+        local label = encoded:gsub("%%(%x%x)", function(digits)
+            return string.char(tonumber(digits, 16))
+        end)
+        return is_label(label) and encode(label) == encoded and label or nil
+    end
+
+    -- For answers: of a fact that load() has encoded, or the index.
+    function label_of(encoded)
+        return encoded == "" and "" or decode(encoded) or encoded
+    end
 end
 
 -- May stand in an event as text.
@@ -97,21 +144,24 @@ local function is_reason(text)
 end
 
 local ID_BYTES = 36
-local HEX = "%x" -- quicker than a set; capitals are none of it, see below
-local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
-    .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
-
 local function is_sha256(text)
     return #text == 64 and text:find("^[0-9a-f]+$") ~= nil
 end
 
--- A job's id names its partition, which must be the root's.
-local last_root, last_partition -- most calls are for the same
-local function is_id(root, id)
-    if root ~= last_root then
-        last_root, last_partition = root, root:match("{(%x%x%x)}:$") or ""
+local is_id
+do
+    local HEX = "%x" -- quicker than a set; capitals are none of it, see below
+    local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
+        .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
+
+    -- A job's id names its partition, which must be the root's.
+    local last_root, last_partition -- most calls are for the same
+    function is_id(root, id)
+        if root ~= last_root then
+            last_root, last_partition = root, root:match("{(%x%x%x)}:$") or ""
+        end
+        return id and id:match(UUID7) == last_partition and id == id:lower()
     end
-    return id and id:match(UUID7) == last_partition and id == id:lower()
 end
 
 local function is_map(bytes)

@@ -1,6 +1,10 @@
 -- ends.lua - the ends that a job comes to, and the ways back into its queue.
 
 local DAY_TEXT = ("%d"):format(DAY_MS)
+-- How long a job is kept that was purged before it had started: very many may be
+-- purged because memory is short. Who follows one has time to see its end.
+local PURGED_EVENTS_MS = 600 * 1000
+local PURGED_RESULT_MS = HOUR_MS
 
 -- The oldest leave the dead when their facts have expired, each in its time.
 local function bury(root, queue, id, now, ttl_ms)
@@ -20,18 +24,28 @@ local function unique_key(root, tenant, key)
     return root .. "unique:" .. tenant .. ":" .. key
 end
 
+-- Failures of what a person asked for, which only another job can mend: they
+-- are told in the result, and are nothing for operators. All others are kept
+-- among the dead.
+local OWN_FAULTS = {
+    cell_failed = true, model_refused = true,
+    unknown_session = true, session_exists = true, unknown_file = true,
+}
+
 -- The one way into a terminal state. end_: state, result, data (of the
--- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms. ends: where
--- several end in one step, what they have in common, for settle_ends().
+-- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms, tokens, cost;
+-- purged: it is kept for a short time only. ends: where several end in one step,
+-- what they have in common, for settle_ends().
 local function finish_job(job, now, end_, ends)
-    local root, failed = job.root, end_.state == "failed"
-    local ttl_ms = failed and end_.dead_ttl_ms or end_.result_ttl_ms
+    local root = job.root
+    local dead = end_.state == "failed" and not OWN_FAULTS[end_.error_code]
+    local ttl_ms = dead and end_.dead_ttl_ms or end_.result_ttl_ms
     -- The facts stay a week longer than the result: expired is not unknown.
-    local facts_ttl_ms = ttl_ms + WEEK_MS
+    local facts_ttl_ms = end_.purged and DAY_MS or ttl_ms + WEEK_MS
 
     redis.call("SET", root .. "result:" .. job.id, end_.result, "PX",
         text(ttl_ms))
-    local body = failed and job.place ~= "" and body_in_lane(job)
+    local body = dead and job.place ~= "" and body_in_lane(job)
     if body and body ~= "" then redis.call("SET", body_key(job), body) end
     let_blobs_go(job, now, ttl_ms)
     if job.reserved ~= "" then settle(job) end
@@ -40,18 +54,21 @@ local function finish_job(job, now, end_, ends)
     set(job, "state", end_.state)
     set(job, "finished_at", now)
     if end_.error_code ~= "" then set(job, "error_code", end_.error_code) end
+    index.note_end(job, now, end_.state, end_.error_code, end_.tokens,
+        end_.cost, not end_.purged)
     emit(job, now, "job." .. end_.state, end_.data)
     save(job)
 
     redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
-    redis.call("PEXPIRE", root .. "events:" .. job.id, DAY_TEXT)
+    redis.call("PEXPIRE", root .. "events:" .. job.id,
+        end_.purged and text(PURGED_EVENTS_MS) or DAY_TEXT)
     -- With its journal: what was done is of no use without what was asked.
-    local kept_ms = failed and ttl_ms or has_journal(job) and HOUR_MS or nil
-    if has_journal(job) then
+    local kept_ms = dead and ttl_ms or job.journal and HOUR_MS or nil
+    if job.journal then
         redis.call("PEXPIRE", root .. "journal:" .. job.id, text(kept_ms))
     end
     if kept_ms then redis.call("PEXPIRE", body_key(job), text(kept_ms)) end
-    if failed then
+    if dead then
         bury(root, job.queue, job.id, now, facts_ttl_ms)
     elseif kept_ms then
         -- It goes with its journal.
@@ -74,12 +91,32 @@ local function settle_ends(ends)
     if #ends.bodies > 0 then redis.call("DEL", unpack(ends.bodies)) end
 end
 
--- An end that no consumer wrote: its result is made here.
-local function end_job(job, now, state, code, message)
+-- The metadata that were submitted, as they stand there; nil: none.
+local function metadata_of(job)
+    local body = job.body or job.place ~= "" and body_in_lane(job)
+    if not body or body == "" then
+        body = redis.pcall("GET", body_key(job))
+    end
+    if type(body) ~= "string" then return nil end
+    local metadata, cost = metadata_in(body)
+    journal_bytes = journal_bytes + #body + cost
+    return metadata
+end
+
+-- A map of up to 14 members, with one more.
+local function with_member(map, name, value)
+    return string.char(map:byte() + 1) .. map:sub(2) .. cmsgpack.pack(name)
+        .. value
+end
+
+-- An end that no consumer wrote: its result is made here. purged: of a job that
+-- has not been started.
+local function end_job(job, now, state, code, message, purged)
     fence(job)
+    local usage = usage_of(job) or {}
     local result = {
         v = 1, id = job.id, status = state, attempts = job.attempts,
-        usage = usage_of(job),
+        usage = next(usage) and usage,
     }
     local data = { ms = now - job.submitted_at }
     if state == "failed" then
@@ -89,13 +126,19 @@ local function end_job(job, now, state, code, message)
         result.notes = "cancelled: " .. job.cancel_reason
         data.reason = job.cancel_reason
     end
+    local bytes, metadata = cmsgpack.pack(result), metadata_of(job)
+    if metadata then bytes = with_member(bytes, "metadata", metadata) end
     finish_job(job, now, {
         state = state,
-        result = cmsgpack.pack(result),
+        result = bytes,
         data = cmsgpack.pack(data),
         error_code = code or "",
-        result_ttl_ms = DAY_MS,
+        result_ttl_ms = purged and PURGED_RESULT_MS or DAY_MS,
         dead_ttl_ms = WEEK_MS,
+        purged = purged,
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            + (usage.uncounted_tokens or 0),
+        cost = usage.cost or 0,
     })
 end
 
@@ -185,8 +228,8 @@ local function open_entry(root, stream, entry, now, fields)
         bury_entry(root, stream, entry, fields, now)
         return nil, "unknown"
     end
-    -- Ended, or a second entry for a job that has its own.
-    if TERMINAL[job.state] or job.entry ~= entry
+    -- It runs or has ended, or this is a second entry beside its own.
+    if job.state ~= "queued" or job.entry ~= entry
         or work(root, job.queue, job.priority) ~= stream then
         drop(stream, entry)
         return nil, TERMINAL[job.state] and "terminal" or "duplicate"

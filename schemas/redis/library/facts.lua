@@ -21,13 +21,8 @@ local OF_JOB = { __index = ABSENT }
 -- What is asked for while it runs, most often by far.
 local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel", "queue" }
 local RUNNING = {
-    "state", "epoch", "attempts", "seq", "told", "journal", "stream",
+    "state", "epoch", "attempts", "seq", "told", "journal",
 }
-
--- Build 10 wrote its journals without a fact, and a fact stream.
-local function has_journal(job)
-    return job.journal ~= nil or job.stream ~= nil
-end
 
 -- The bytes of submit have a key of their own: the facts stay small enough for
 -- Redis to keep them in one piece of memory.
@@ -48,7 +43,8 @@ local function fact(name, value)
 end
 
 -- The facts of those names, or all of them, or nil. Changes go through set()
--- and save().
+-- and save(). Of tenant and session it has what stands in keys, the label
+-- encoded; the hash has the label itself.
 local function load(root, id, names)
     local key, job = root .. "job:" .. id, {}
     if names then
@@ -63,6 +59,8 @@ local function load(root, id, names)
         end
     end
     if not job.state then return nil end
+    if job.tenant then job.tenant = encode(job.tenant) end
+    if job.session then job.session = encode(job.session) end
     job.root, job.id, job.key, job.changes = root, id, key, {}
     job.fenced, job.body = false, nil
     return setmetatable(job, OF_JOB)

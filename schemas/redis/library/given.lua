@@ -1,9 +1,14 @@
 -- given.lua - what submit is given, and a schedule keeps for it.
 
--- Pairs of name and value from first to last, in any order, blob once per file;
--- names that we do not know are a newer producer's.
+-- Pairs of name and value from first to last, in any order, blob once per file.
+-- The job is the truth: what it says of itself and no pair does is read from
+-- it, and a pair that says something else is refused. With the pair "pairs all"
+-- the caller has read the job, and its pairs are all that there is to say: then
+-- it is not read here, and the consumer holds them against each other.
 local read_submit
 do
+    local YEAR_MS = 366 * DAY_MS
+
     -- What is not given.
     local OF_SUBMIT = { __index = {
         queue = "default", priority = "normal", tenant = "default",
@@ -18,6 +23,12 @@ do
         if is_name(value) then return value end
         return nil, refuse("BADARG",
             "%s must be 1 to 128 of [A-Za-z0-9._-]: '%s'", name, value)
+    end
+
+    local function read_label(name, value)
+        if is_label(value) then return value end
+        return nil, refuse("BADARG", "%s must be 1 to 128 bytes of UTF-8 "
+            .. "without control characters: '%s'", name, value)
     end
 
     local function read_priority(name, value)
@@ -39,50 +50,157 @@ do
             value)
     end
 
+    local function up_to(most, what)
+        return function(name, value)
+            local whole, refusal = read_number(name, value)
+            if not whole or whole <= most then return whole, refusal end
+            return nil, refuse("BADARG", "%s is %s ms, at most %d (%s)", name,
+                value, most, what)
+        end
+    end
+
     local function read_job(name, value)
         if #value <= MAX_JOB_BYTES then return value end
         return nil, refuse("TOOBIG", "job has %d bytes, at most %d", #value,
             MAX_JOB_BYTES)
     end
 
-    local READERS = {
-        job = read_job, queue = read_name, tenant = read_name,
-        session = read_name, priority = read_priority,
-        idempotency_key = read_key, unique_key = read_key,
-        deadline_ms = read_number, not_before = read_number,
-        delay_ms = read_number, max_depth = read_number,
-        tenant_depth = read_number, idempotency_ttl_ms = read_number,
-    }
-
-    local function bad_pair(given, name, value)
-        local read, refusal = READERS[name], nil
-        if name == "id" then
-            given.id = value
-        elseif name == "blob" then
-            local blobs = rawget(given, "blobs") or {}
-            blobs[#blobs + 1], given.blobs = value, blobs
-        elseif read and value ~= "" then
-            given[name], refusal = read(name, value)
-        end
-        return refusal
+    local function read_pairs(name, value)
+        if value == "all" then return value end
+        return nil, refuse("BADARG", "pairs must be all: '%s'", value)
     end
 
-    function read_submit(root, args, first, last)
-        local given = setmetatable({ id = nil, job = nil }, OF_SUBMIT)
+    local function as_it_is(name, value) return value end
+
+    local READERS = {
+        id = as_it_is, job = read_job, pairs = read_pairs,
+        queue = read_name, tenant = read_label, session = read_label,
+        priority = read_priority,
+        idempotency_key = read_key, unique_key = read_key,
+        deadline_ms = up_to(WEEK_MS, "a week"), not_before = read_number,
+        delay_ms = up_to(YEAR_MS, "a year"), max_depth = read_number,
+        tenant_depth = read_number,
+        idempotency_ttl_ms = up_to(YEAR_MS, "a year"),
+    }
+
+    local function read_blob(given, sha256)
+        local blobs = given.blobs or {}
+        blobs[#blobs + 1], given.blobs = sha256, blobs
+    end
+
+    -- A table of what is given, or nil and the refusal.
+    local function read_pairs_of(args, first, last)
         if (last - first) % 2 == 0 then
             return nil, refuse("BADARG", "'%s' has no value", args[last])
         end
+        local given = { id = nil, job = nil }
         for i = first, last, 2 do
-            local refusal = bad_pair(given, args[i], args[i + 1])
-            if refusal then return nil, refusal end
+            local name, value = args[i], args[i + 1]
+            local read, refusal = READERS[name], nil
+            if given[name] and name ~= "blobs" then
+                return nil, refuse("BADARG", "the pair '%s' is given twice: "
+                    .. "'%s' and '%s'", name, given[name], value)
+            elseif read then
+                if value ~= "" then given[name], refusal = read(name, value) end
+                if refusal then return nil, refusal end
+            elseif name == "blob" then
+                read_blob(given, value)
+            else
+                return nil, refuse("BADARG", "there is no pair '%s'", name)
+            end
         end
+        return given
+    end
+
+    -- ------------------------------------------- what the job says itself
+
+    -- Their defaults, and how a mismatch is called. The last two may be given
+    -- beside a job that does not say them.
+    local SAID = {
+        { "tenant", "default" }, { "queue", "default" },
+        { "priority", "normal" }, { "session" }, { "not_before", 0 },
+        { "deadline_ms", 0, "deadline" }, { "id" }, { "idempotency_key" },
+    }
+    local MAY_BE_SILENT = { id = true, idempotency_key = true }
+
+    local function in_words(name, value)
+        if value == nil or value == 0 then return "no " .. name end
+        return ("%s '%s'"):format(name, text(value))
+    end
+
+    local function mismatch(name, code, said, given)
+        return refuse("BADARG", "%s_mismatch: the job says %s, the pair says %s",
+            code, in_words(name, said), in_words(name, given))
+    end
+
+    -- The refusal, or nil.
+    local function take_said(given, name, value, row)
+        local refusal
+        if value then value, refusal = READERS[name](name, value) end
+        if refusal then return refusal end
+        if given[name] == nil then
+            given[name] = value
+        elseif given[name] ~= (value or row[2])
+            and (value or not MAY_BE_SILENT[name]) then
+            return mismatch(name, row[3] or name, value or row[2], given[name])
+        end
+        return nil
+    end
+
+    local function take_files(given, files)
+        local known = blob_set(given.blobs)
+        for _, sha256 in ipairs(files) do
+            if not known[sha256] then read_blob(given, sha256) end
+            known[sha256] = true
+        end
+    end
+
+    -- The refusal, or nil. A job that nobody can read is refused by a consumer,
+    -- where its producer finds out why.
+    local function hold_to_job(given)
+        local said, refusal = read_said(given.job)
+        if said == TOO_MANY then
+            return refuse("TOOBIG", "job has too many values to be read here: "
+                .. "give all that it says of itself as pairs, and pairs all")
+        end
+        if not said then return refusal end
+        for i = 1, #SAID do
+            local name = SAID[i][1]
+            if said[name] or given[name] then
+                refusal = take_said(given, name, said[name], SAID[i])
+                if refusal then return refusal end
+            end
+        end
+        if said.files then take_files(given, said.files) end
+        return nil
+    end
+
+    -- A key that "pairs all" has left out would make two jobs of one.
+    local function wants_reading(given)
+        return given.pairs ~= "all" or given.idempotency_key
+            or given.job:find("idempotency_key", 1, true)
+    end
+
+    local function too_far(given, now)
+        if (given.not_before or 0) <= now + YEAR_MS then return nil end
+        return refuse("BADARG",
+            "not_before is %s, more than a year from now, %s",
+            text(given.not_before), text(now))
+    end
+
+    function read_submit(root, args, first, last, now)
+        local given, refusal = read_pairs_of(args, first, last)
+        if not given then return nil, refusal end
         if not is_id(root, given.id) then
             return nil, refuse("BADARG",
                 "id must be a UUIDv7 of partition %s: '%s'",
                 root:match("{(.*)}") or "?", given.id or "")
         end
         if not given.job then return nil, refuse("BADARG", "job is missing") end
-        return given
+        refusal = wants_reading(given) and hold_to_job(given)
+            or given.not_before and too_far(given, now)
+        if refusal then return nil, refusal end
+        return setmetatable(given, OF_SUBMIT)
     end
 end
 

@@ -14,7 +14,7 @@ local function place_for(job, place, record)
             #record, MAX_RECORD_BYTES)
     end
     local list, length = job.root .. "journal:" .. job.id, 0
-    if has_journal(job) then
+    if job.journal then
         length = call("LLEN", list)
     else
         redis.call("DEL", list) -- of a job of this id whose facts have gone
@@ -50,8 +50,8 @@ end
 
 -- Of a job that runs and whose calls are paid for.
 local SPENDING = {
-    "state", "epoch", "attempts", "seq", "told", "journal", "stream", "queue",
-    "tenant", "reserved",
+    "state", "epoch", "attempts", "seq", "told", "journal", "queue", "tenant",
+    "reserved",
 }
 
 -- id epoch index record, reserve or settle, tokens, cost (empty: not known),

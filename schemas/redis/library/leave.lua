@@ -2,15 +2,22 @@
 
 local MAX_RESULT_BYTES = 1024 * KIB
 
--- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms; first:
--- the argument before them. Answers the state, or the refusal.
+local FINISH_ARGS = 10
+
+-- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms tokens
+-- cost; first: the argument before them. Answers the state, or the refusal.
 local function finish_one(root, args, first, now, ends)
-    local id, epoch, state, result, data, error_code, result_ttl, dead_ttl =
-        unpack(args, first + 1, first + 8)
+    local id, epoch, state, result, data, error_code, result_ttl, dead_ttl,
+        tokens, cost = unpack(args, first + 1, first + FINISH_ARGS)
     local result_ttl_ms, dead_ttl_ms = number(result_ttl), number(dead_ttl)
     if not (TERMINAL[state] and result_ttl_ms and dead_ttl_ms) then
         return refuse("BADARG", "finish: state '%s', ttl '%s', '%s'",
             state or "", result_ttl or "", dead_ttl or "")
+    end
+    tokens = (not tokens or tokens == "0") and 0 or number(tokens)
+    cost = (not cost or cost == "0") and 0 or number(cost)
+    if not (tokens and cost) then
+        return refuse("BADARG", "finish: tokens and cost are whole numbers")
     end
     local job, refusal, other = held(root, id, epoch)
     if not job then
@@ -35,11 +42,11 @@ local function finish_one(root, args, first, now, ends)
         error_code = error_code,
         result_ttl_ms = result_ttl_ms > 0 and result_ttl_ms or DAY_MS,
         dead_ttl_ms = dead_ttl_ms > 0 and dead_ttl_ms or WEEK_MS,
+        tokens = tokens,
+        cost = cost,
     }, ends)
     return state
 end
-
-local FINISH_ARGS = 8
 
 local function finish(keys, args)
     return finish_one(keys[1], args, 0, now_ms())

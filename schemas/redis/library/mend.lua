@@ -59,13 +59,7 @@ local function mend_queued(job, now, stands)
 end
 
 local function mend_running(job, now)
-    local mended = 0
-    if job.entry ~= "" and not stands_in_stream(job) then
-        set(job, "entry", "")
-        save(job)
-        mended = 1
-    end
-    local leases = leases_of(job.root, job.queue)
+    local mended, leases = 0, leases_of(job.root, job.queue)
     if not call("ZSCORE", leases, job.id) then
         call("ZADD", leases, now + job.lease_ms, job.id)
         mended = 1

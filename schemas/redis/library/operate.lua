@@ -96,6 +96,11 @@ end
 
 -- ------------------------------------------------------------------- purge
 
+local function purge_job(job, now)
+    set(job, "cancel_reason", "purged")
+    end_job(job, now, "cancelled", nil, nil, job.started_at == 0)
+end
+
 local function purge_lanes(root, queue, count, now)
     local jobs = 0
     for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
@@ -104,8 +109,7 @@ local function purge_lanes(root, queue, count, now)
         while jobs < count and not has_read_enough() do
             local lane = oldest_head(root, lanes)
             if not lane then break end
-            set(lane.job, "cancel_reason", "purged")
-            end_job(lane.job, now, "cancelled")
+            purge_job(lane.job, now)
             jobs, lane.job, lane.at = jobs + 1, nil, lane.at + 1
         end
         close_lanes(root, queue, tenant, lanes)
@@ -119,8 +123,7 @@ local function purge_ids(root, ids, now)
         if has_read_enough() then break end
         local job = is_id(root, id) and load(root, id)
         if job and not TERMINAL[job.state] and job.state ~= "in_progress" then
-            set(job, "cancel_reason", "purged")
-            end_job(job, now, "cancelled")
+            purge_job(job, now)
             jobs = jobs + 1
         end
     end
@@ -176,7 +179,7 @@ end
 -- ------------------------------------------------------- settings, figures
 
 local function bad_limit(tenant, value)
-    if tenant and not is_name(tenant) then return "is of no tenant" end
+    if tenant and not is_label(tenant) then return "is of no tenant" end
     return value ~= "" and not number(value)
         and "must be a whole number, or empty for no limit" or nil
 end
@@ -190,7 +193,7 @@ local function bad_setting(name, value)
     end
     for i, known in ipairs(SETTINGS) do
         if what == known then
-            if tenant and (i <= 2 or not is_name(tenant)) then
+            if tenant and (i <= 2 or not is_label(tenant)) then
                 return "is a setting of the whole queue, or that is no tenant"
             end
             if i == 1 and value ~= "" and value ~= "0" and value ~= "1" then
@@ -209,6 +212,12 @@ local function wake_all(root, queue, now)
     end
 end
 
+-- As the hash has it: the tenant of one is encoded there.
+local function setting_field(name)
+    local what, tenant = name:match("^([a-z_]+):(.+)$")
+    return tenant and what .. ":" .. encode(tenant) or name
+end
+
 -- queue, then pairs of name and value; empty: removed.
 local function queue_set(keys, args)
     local root, queue = keys[1], args[1]
@@ -224,6 +233,7 @@ local function queue_set(keys, args)
         end
     end
     local key = root .. "queue:" .. queue
+    call("SADD", root .. "queues", queue)
     for i = 2, #args, 2 do
         local name, value = args[i], args[i + 1]
         if name == "paused" then
@@ -232,53 +242,60 @@ local function queue_set(keys, args)
                 (value == "1" and "pause " or "resume ") .. queue)
         end
         if value == "" then
-            call("HDEL", key, name)
+            call("HDEL", key, setting_field(name))
         else
-            call("HSET", key, name, value)
+            call("HSET", key, setting_field(name), value)
         end
     end
     wake_all(root, queue, now_ms())
     return 1
 end
 
--- consumer, 1 or 0.
+-- consumer, 1 or 0. It holds for the name, over restarts, until it is taken back.
 local function drain(keys, args)
     local root, consumer, wish = keys[1], args[1], args[2]
     if not is_consumer(consumer) or wish ~= "0" and wish ~= "1" then
         return refuse("BADARG", "drain: consumer '%s', '%s'", consumer or "",
             wish or "")
     end
-    local key = root .. "worker:" .. consumer
-    if redis.call("EXISTS", key) == 0 then
+    local drained = root .. "drained"
+    if redis.call("EXISTS", root .. "worker:" .. consumer) == 0
+        and not call("ZSCORE", drained, consumer) then
         return refuse("GONE", "no consumer %s has reported lately", consumer)
     end
-    call("HSET", key, "drain", wish)
+    if wish == "1" then
+        call("ZADD", drained, "NX", now_ms(), consumer)
+    else
+        call("ZREM", drained, consumer)
+    end
     redis.call("PUBLISH", root .. "control", "drain " .. consumer)
     return 1
 end
 
--- queue. Answers pairs, as transition_stated() reads them.
+-- queue. Answers pairs, as transition_stated() reads them; oldest_ms: how
+-- long the first job that may start could have, 0 when none may.
 local function stats(keys, args)
     local root, queue, now = keys[1], args[1], now_ms()
     if not (queue and is_name(queue)) then
         return refuse("BADARG", "stats: queue '%s'", queue or "")
     end
     local length, pending, oldest = 0, 0, nil
+    local paused = redis.call("HGET", root .. "queue:" .. queue, "paused")
+        == "1"
     for _, priority in ipairs(PRIORITIES) do
         local stream = work(root, queue, priority)
         local read = redis.pcall("XPENDING", stream, GROUP)
         length = length + redis.call("XLEN", stream)
         pending = pending + (tonumber(read[1]) or 0)
         local head = unread(stream, 1)[1]
-        local at = head and tonumber(head[1]:match("^%d+"))
+        local at = head and not paused and tonumber(head[1]:match("^%d+"))
         if at and (not oldest or at < oldest) then oldest = at end
     end
     local lanes, tenants = 0, redis.call("HVALS", root .. "lanes:" .. queue)
     for _, count in ipairs(tenants) do lanes = lanes + (tonumber(count) or 0) end
     lanes = lanes + redis.call("SCARD", behind_of(root, queue))
     return {
-        "paused", redis.call("HGET", root .. "queue:" .. queue, "paused") == "1"
-            and 1 or 0,
+        "paused", paused and 1 or 0,
         "ready", math.max(length - pending, 0),
         "running", redis.call("ZCARD", leases_of(root, queue)),
         "lanes", lanes, "tenants", #tenants,

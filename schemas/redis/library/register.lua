@@ -9,8 +9,11 @@ local READS = { "no-writes" }
 local function on_root(callback)
     return function(keys, args)
         journal_bytes = 0
+        index.clear()
         if #keys == 1 and keys[1]:find("{%x%x%x}:$") then
-            return callback(keys, args)
+            local answer = callback(keys, args)
+            index.settle(keys[1])
+            return answer
         end
         return refuse("BADARG", "one key is wanted, a partition's root: '%s'",
             keys[1] or "")

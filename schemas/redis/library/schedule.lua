@@ -13,7 +13,9 @@ local NO_ID = "00000000-0000-7000-8000-000000000000"
 local SCHEDULE_FACTS = {
     spec = true, zone = true, next_at = true, created_at = true,
     last_at = true, last_try = true, last_id = true, last_error = true,
+    paused = true,
 }
+local PAUSED_AT = 2 ^ 53 -- where a paused one stands among those that are due
 local NOT_OF_SCHEDULES = {
     id = true, idempotency_key = true, not_before = true, blobs = true,
 }
@@ -33,8 +35,8 @@ local function fill_id(body, id)
 end
 
 -- The arguments of submit for the job of these facts.
-local function job_args(facts, id, key)
-    local args = { "id", id, "idempotency_key", key }
+local function job_args(facts, id)
+    local args = { "id", id }
     for name, value in pairs(facts) do
         if name == "blobs" then
             for sha256 in value:gmatch("%S+") do
@@ -53,6 +55,22 @@ local function schedule_facts(root, name)
     local facts = {}
     for i = 1, #values, 2 do facts[values[i]] = values[i + 1] end
     return facts.spec and facts or nil
+end
+
+-- What submit will make of it, or nil and the refusal.
+local function read_scheduled(root, facts, now)
+    local example = job_args(facts, "00000000-0000-7"
+        .. root:match("{(%x%x%x)}") .. "-8000-000000000000")
+    local given, refusal = read_submit(root, example, 1, #example, now)
+    if refusal then return nil, refusal end
+    for name in pairs(NOT_OF_SCHEDULES) do
+        if rawget(given, name) and rawget(given, name) ~= 0
+            and name ~= "id" and name ~= "blobs" then
+            return nil, refuse("BADARG",
+                "schedule_set: a schedule's job gives no '%s'", name)
+        end
+    end
+    return given
 end
 
 -- name spec zone next_at, then the pairs of submit, without id. Replaces the
@@ -74,17 +92,18 @@ local function schedule_set(keys, args)
         elseif SCHEDULE_FACTS[args[i]] or NOT_OF_SCHEDULES[args[i]] then
             return refuse("BADARG", "schedule_set: a schedule gives no '%s'",
                 args[i])
+        elseif facts[args[i]] then
+            return refuse("BADARG", "the pair '%s' is given twice: '%s' and "
+                .. "'%s'", args[i], facts[args[i]], args[i + 1])
         else
             facts[args[i]] = args[i + 1]
         end
     end
     if #blobs > 0 then facts.blobs = table.concat(blobs, " ") end
-    local probe = "00000000-0000-7" .. root:match("{(%x%x%x)}")
-        .. "-8000-000000000000"
-    local example = job_args(facts, probe, "k")
-    local given, refusal = read_submit(root, example, 1, #example)
+    local given, refusal = read_scheduled(root, facts, now)
     refusal = refusal or bad_blobs(root, given.blobs)
     if refusal then return refusal end
+    if #given.blobs > 0 then facts.blobs = table.concat(given.blobs, " ") end
 
     local before = schedule_facts(root, name)
     keep_blobs(holder_of(root, name, facts.blobs))
@@ -105,6 +124,48 @@ local function schedule_set(keys, args)
     redis.call("HSET", schedule_key(root, name), unpack(pairs_of))
     call("ZADD", root .. "schedules", next_at, name)
     return 1
+end
+
+-- name "1", or "0" next_at: it goes on then. Answers whether there was one.
+local function schedule_pause(keys, args)
+    local root, name, wish, next_at = keys[1], args[1], args[2], number(args[3])
+    if not (name and is_name(name)
+        and (wish == "1" or wish == "0" and next_at)) then
+        return refuse("BADARG", "schedule_pause: name '%s', '%s', at '%s'",
+            name or "", wish or "", args[3] or "")
+    end
+    if not schedule_facts(root, name) then return 0 end
+    local key, due = schedule_key(root, name), root .. "schedules"
+    if wish == "1" then
+        redis.call("HSET", key, "paused", 1)
+        call("ZADD", due, PAUSED_AT, name)
+        return 1
+    end
+    redis.call("HDEL", key, "paused")
+    redis.call("HSET", key, "next_at", next_at)
+    if next_at > 0 then
+        call("ZADD", due, next_at, name)
+    else
+        call("ZREM", due, name)
+    end
+    return 1
+end
+
+-- name id. Submits its job at once, also of a paused one; when it is due next
+-- stays. Answers what submit does.
+local function schedule_run(keys, args)
+    local root, now, name, id = keys[1], now_ms(), args[1], args[2]
+    if not (name and is_name(name) and is_id(root, id)) then
+        return refuse("BADARG", "schedule_run: name '%s', id '%s'", name or "",
+            id or "")
+    end
+    local facts, key = schedule_facts(root, name), schedule_key(root, name)
+    if not facts then return refuse("GONE", "no schedule %s", name) end
+    local answer = submit_one(root, job_args(facts, id, "now:" .. id), now)
+    if answer.err then return answer end
+    redis.call("HDEL", key, "last_error")
+    redis.call("HSET", key, "last_at", now, "last_id", answer[1])
+    return answer
 end
 
 -- name. Answers whether there was one.
@@ -133,7 +194,7 @@ local function fire(keys, args)
             name or "", args[2] or "", args[3] or "", id or "")
     end
     local facts = schedule_facts(root, name)
-    if not facts or number(facts.next_at) ~= at then
+    if not facts or facts.paused or number(facts.next_at) ~= at then
         if not facts or facts.last_try ~= id or number(facts.last_at) ~= at then
             return { "", "late" }
         end
@@ -142,8 +203,8 @@ local function fire(keys, args)
         return { facts.last_id, facts.last_id == id and "created" or "exists" }
     end
     local key = schedule_key(root, name)
-    local answer = submit_one(root,
-        job_args(facts, id, "schedule:" .. name .. ":" .. args[2]), now)
+    local answer = submit_one(root, job_args(facts, id), now,
+        "schedule:" .. name .. ":" .. args[2])
     redis.call("HDEL", key, "last_id", "last_error")
     redis.call("HSET", key, "next_at", next_at, "last_at", at, "last_try", id,
         answer.err and "last_error" or "last_id", answer.err or answer[1])
@@ -157,4 +218,6 @@ end
 
 register("schedule_set", schedule_set, {})
 register("schedule_rm", schedule_rm, ALWAYS)
+register("schedule_pause", schedule_pause, ALWAYS)
+register("schedule_run", schedule_run, {})
 register("fire", fire, {})

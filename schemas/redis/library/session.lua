@@ -1,10 +1,9 @@
 -- session.lua - sessions that outlive their jobs: whose turn it is, and what is
 -- known of one.
 --
--- session:<tenant>/<name> is a hash: record (../../message/session.h), its
+-- session:<tenant>/<name>, labels encoded (args.lua), is a hash: record (../../message/session.h), its
 -- generation, which every write raises; files, and picture, its own blobs: of
--- its names, which were all of it once, and of what was said in it, a space
--- between; and job, whose turn it is. A turn ends with its job, also when the
+-- its names, and of what was said in it, a space between; and job, whose turn it is. A turn ends with its job, also when the
 -- job has to go back into the queue meanwhile. Those that wait for theirs stand
 -- in line (line.lua).
 
@@ -13,7 +12,7 @@ local MAX_SESSION_FILES = 512
 
 local function is_session(text)
     local tenant, name = (text or ""):match("^([^/]+)/([^/]+)$")
-    return tenant ~= nil and is_name(tenant) and is_name(name)
+    return tenant ~= nil and decode(tenant) ~= nil and decode(name) ~= nil
 end
 
 -- At least for so long.
@@ -37,8 +36,8 @@ local function session_lives_on(root, key, ttl_ms)
     end
 end
 
--- It stands in that line from here to its end, also one that did not say so to
--- submit: by when it was submitted.
+-- It stands in that line from here to its end, by when it was submitted. In that
+-- of its own session it stands already; not in that of a second one (a fork's).
 local function join_line(job, session)
     call("ZADD", job.root .. "line:" .. session, "NX", job.submitted_at, job.id)
     for _, known in ipairs(lines_of(job)) do

@@ -10,13 +10,14 @@ end
 -- of others.
 local function answer(job, now)
     local journal = {}
-    if has_journal(job) then
+    if job.journal then
         journal = call("LRANGE", job.root .. "journal:" .. job.id, 0, -1)
     end
     return {
         1, "", job.id, job.epoch, job.attempts, job.crashes, job.cancel, now,
         job.deadline_at, job.submitted_at, job.body or "", journal, job.errors,
-        job.approval, job.approval_note,
+        job.approval, job.approval_note, job.queue, job.priority,
+        label_of(job.tenant), label_of(job.session),
     }
 end
 
@@ -83,15 +84,12 @@ local function turn_of(who, queue, tenant)
     return turn
 end
 
--- Out of the stream: the entry has done its duty, but for consumers of build 10,
--- which name it again when they have lost a reply.
+-- Out of the stream: the entry has done its duty.
 local function leave_stream(job, who)
     local ready = turn_of(who, job.queue, job.tenant).ready
     ready[#ready + 1] = job.id
-    if not who.again then
-        gather(who.entries, work(job.root, job.queue, job.priority), job.entry)
-        set(job, "entry", "")
-    end
+    gather(who.entries, work(job.root, job.queue, job.priority), job.entry)
+    set(job, "entry", "")
 end
 
 -- who: consumer, lease_ms, max_crashes, and what is gathered for settle().
@@ -113,6 +111,7 @@ local function start_job(job, now, who, settings)
     set(job, "lease_ms", who.lease_ms)
     reset(job, "told")
     reset(job, "reason")
+    index.note_start(job, now, job.started_at == 0)
     if job.started_at == 0 then set(job, "started_at", now) end
     if job.seq == 0 then
         begin_events(job, now, "job.started", who.event, who.pair)
@@ -122,26 +121,6 @@ local function start_job(job, now, who, settings)
     save(job)
     gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
     return answer(job, now)
-end
-
--- One that runs already: its holder is gone, or here is who asks again.
-local function start_again(job, now, who)
-    if job.owner == who.consumer and who.again then
-        -- Its reply was lost: the same attempt under a new epoch, which nobody
-        -- but this caller knows.
-        new_epoch(job, now)
-        set(job, "lease_ms", who.lease_ms)
-        save(job)
-        gather(who.leases, leases_of(job.root, job.queue), who.until_ms, job.id)
-        return answer(job, now)
-    end
-    local lease = call("ZSCORE", leases_of(job.root, job.queue), job.id)
-    if lease and tonumber(lease) > now then return { 0, "taken", "" } end
-    if not lose(job, now, "claimed", who.max_crashes) then
-        return { 0, "crashed", job.id }
-    end
-    let_go(job)
-    return nil
 end
 
 -- Why a job that waits ends here instead of starting, or nil.
@@ -165,10 +144,6 @@ end
 local function start_entry(root, stream, entry, now, who, fields)
     local job, why = open_entry(root, stream, entry, now, fields)
     if not job then return { 0, why, "" } end
-    if job.state == "in_progress" then
-        local verdict = start_again(job, now, who)
-        if verdict then return verdict end
-    end
     local verdict = end_instead(job, now, who)
     if verdict then return verdict end
     local settings, at = cached_settings(root, who, job.queue, job.tenant), nil

@@ -15,7 +15,8 @@ end
 
 local function behind_in_line(root, given)
     if not given.session then return 0 end
-    local line = root .. "line:" .. given.tenant .. "/" .. given.session
+    local line = root .. "line:" .. encode(given.tenant) .. "/"
+        .. encode(given.session)
     return math.max(0, call("ZCARD", line) - 1)
 end
 
@@ -31,7 +32,8 @@ end
 local function tenant_depth_now(batch, known, given)
     if not known.depth then
         settle_lanes(batch)
-        known.depth = tenant_depth(batch.root, given.queue, given.tenant)
+        known.depth = tenant_depth(batch.root, given.queue,
+            encode(given.tenant))
     end
     return known.depth + behind_in_line(batch.root, given)
 end
@@ -119,7 +121,8 @@ local function standing(batch, given, idem, unique)
     return other and not TERMINAL[other.state] and id or nil
 end
 
-local WRITTEN_NAMES = { "queue", "priority", "tenant", "session" }
+local WRITTEN_NAMES = { "queue", "priority" }
+local WRITTEN_LABELS = { "tenant", "session" }
 
 -- Its facts, but for where it stands.
 local function write_job(root, given, now, not_before)
@@ -129,6 +132,13 @@ local function write_job(root, given, now, not_before)
     for _, name in ipairs(WRITTEN_NAMES) do
         if given[name] and given[name] ~= ABSENT[name] then
             set(job, name, given[name])
+        end
+    end
+    for _, name in ipairs(WRITTEN_LABELS) do
+        local label = given[name]
+        if label and label ~= ABSENT[name] then
+            set(job, name, label)
+            job[name] = encode(label) -- as load() has it
         end
     end
     if given.unique_key then set(job, "unique", given.unique_key) end
@@ -147,15 +157,15 @@ end
 
 -- {id, "created" or "exists"}, or the refusal.
 local function submit_given(batch, given, now)
-    local root = batch.root
+    local root, tenant = batch.root, encode(given.tenant)
     local idem = given.idempotency_key
-        and root .. "idem:" .. given.tenant .. ":" .. given.idempotency_key
+        and root .. "idem:" .. tenant .. ":" .. given.idempotency_key
     local unique = given.unique_key
-        and unique_key(root, given.tenant, given.unique_key)
+        and unique_key(root, tenant, given.unique_key)
     local id, refusal = standing(batch, given, idem, unique)
     if refusal then return refusal end
     if id then return { id, "exists" } end
-    local known = tenant_of(batch, given.queue, given.tenant)
+    local known = tenant_of(batch, given.queue, tenant)
     refusal = bad_blobs(root, given.blobs) or too_many(batch, known, given)
     if refusal then return refusal end
 
@@ -190,22 +200,25 @@ local function submit_all(root, jobs, now)
     return answers
 end
 
-function submit_one(root, args, now)
-    local given, refusal = read_submit(root, args, 1, #args)
+-- key: in place of the job's own idempotency key, or nil.
+function submit_one(root, args, now, key)
+    local given, refusal = read_submit(root, args, 1, #args, now)
+    if key and given then given.idempotency_key = key end
     return submit_all(root, { given or refusal }, now)[1]
 end
 
 -- The pairs of one job after the other, those of each begin with its id. Answers
 -- for each what submit does; one that is refused holds up no other.
 local function submit_many(keys, args)
-    local root, jobs, first = keys[1], {}, 1
+    local root, jobs, first, now = keys[1], {}, 1, now_ms()
     if #args % 2 == 1 or args[1] and args[1] ~= "id" then
         return refuse("BADARG", "submit_many: %d arguments, the first is '%s'",
             #args, args[1] or "")
     end
     for i = 3, #args + 1, 2 do
         if args[i] == "id" or i > #args then
-            local given, refusal = read_submit(root, args, first, i - 1)
+            local given, refusal = read_submit(root, args, first, i - 1,
+                now)
             jobs[#jobs + 1], first = given or refusal, i
         end
     end
@@ -213,7 +226,7 @@ local function submit_many(keys, args)
         return refuse("BADARG", "submit_many: %d jobs, at most %d", #jobs,
             MAX_BATCH)
     end
-    return submit_all(root, jobs, now_ms())
+    return submit_all(root, jobs, now)
 end
 
 register("submit", function(keys, args)

@@ -224,8 +224,8 @@ local function take_more(root, who, now, jobs)
     end
 end
 
--- Answers first what has become of each entry named, as start does, then the
--- jobs that were started beside.
+-- Answers first what has become of each entry named, then the jobs that were
+-- started beside.
 local function take(keys, args)
     local root, now = keys[1], now_ms()
     local who, refusal = read_take(root, args, now)
@@ -252,26 +252,4 @@ local function take(keys, args)
     return answers
 end
 
--- ---------------------------------------------------------- of build 10
-
--- stream entry consumer lease_ms max_crashes
-local function start(keys, args)
-    local root, now, stream, entry = keys[1], now_ms(), args[1], args[2]
-    local who, refusal = new_who(args[3], args[4], args[5], now)
-    if not who then return refusal end
-    if not is_work(root, stream) then
-        return refuse("BADARG", "start: '%s' is no work stream", stream)
-    end
-    if not is_pending(stream, entry, who.consumer) then
-        return { 0, "taken", "" }
-    end
-    who.again = true
-    local verdict = start_entry(root, stream, entry, now, who)
-    add_bodies(root, { verdict })
-    settle_starts(root, who)
-    refill_turns(root, who, settle_streams(root, who), now, WINDOW)
-    return verdict
-end
-
 register("take", take, {})
-register("start", start, {})

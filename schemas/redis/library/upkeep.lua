@@ -1,6 +1,7 @@
 -- upkeep.lua - what every consumer does now and then, for all of them.
 
 local MAX_FACTS = 32 -- that a worker says of itself
+local MAX_FACT_BYTES = 4096
 local MAX_DUE = 16 -- schedules that one promote tells of
 
 -- ----------------------------------------------------------------- promote
@@ -103,6 +104,7 @@ local function promote(keys, args)
     if not (count and count > 0 and count <= MAX_BATCH) then
         return refuse("BADARG", "promote: count '%s'", args[1] or "")
     end
+    index.grow_old(root, now)
     local moved, at = end_overdue(root, count, now), nil
     local queues = call("SMEMBERS", root .. "queues")
     for _, queue in ipairs(queues) do
@@ -161,24 +163,12 @@ local function lapse(keys, args)
     return { jobs, (looked == count or has_read_enough()) and 1 or 0 }
 end
 
--- One entry that has been read. Answers how many jobs were put back or ended.
-local function reclaim_entry(root, stream, row, now, max_crashes)
-    local job = open_entry(root, stream, row[1], now)
+-- One entry that somebody has read, and never started: nobody is charged.
+-- Answers how many jobs were put back.
+local function reclaim_entry(root, stream, entry, now)
+    local job = open_entry(root, stream, entry, now)
     if not job then return 0 end
-    if job.state ~= "in_progress" then
-        -- Read by somebody, never started: nobody is charged.
-        put_back(job, now, "lost")
-        return 1
-    end
-    -- Without a lease: of a build that had none, or somebody has deleted it.
-    local lease = call("ZSCORE", leases_of(root, job.queue), job.id)
-    if lease and tonumber(lease) > now
-        or not lease and row[3] < job.lease_ms then
-        return 0
-    end
-    if lose(job, now, "lease ended", max_crashes) then
-        put_back(job, now, "lost")
-    end
+    put_back(job, now, "lost")
     return 1
 end
 
@@ -195,17 +185,15 @@ local function forget_consumers(stream, lease_ms)
     end
 end
 
--- stream lease_ms max_crashes count cursor. Entries that were read so long ago.
--- Answers the next cursor, "-" when the walk is over, and how many jobs were
--- put back or ended.
+-- stream lease_ms count cursor. Entries that were read so long ago. Answers the
+-- next cursor, "-" when the walk is over, and how many jobs were put back.
 local function reclaim(keys, args)
-    local root, now, stream, cursor = keys[1], now_ms(), args[1], args[5]
-    local lease_ms, max_crashes = number(args[2]), number(args[3])
-    local count = number(args[4])
-    if not (lease_ms and max_crashes and count and count > 0 and cursor
+    local root, now, stream, cursor = keys[1], now_ms(), args[1], args[4]
+    local lease_ms, count = number(args[2]), number(args[3])
+    if not (lease_ms and count and count > 0 and cursor
         and count <= MAX_BATCH) then
-        return refuse("BADARG", "reclaim: lease '%s', crashes '%s', count '%s'",
-            args[2] or "", args[3] or "", args[4] or "")
+        return refuse("BADARG", "reclaim: lease '%s', count '%s'",
+            args[2] or "", args[3] or "")
     end
     if not is_work(root, stream) then
         return refuse("BADARG", "reclaim: '%s' is no work stream", stream)
@@ -220,14 +208,12 @@ local function reclaim(keys, args)
     end
     local jobs = 0
     for _, row in ipairs(rows) do
-        jobs = jobs + reclaim_entry(root, stream, row, now, max_crashes)
+        jobs = jobs + reclaim_entry(root, stream, row[1], now)
         if has_read_enough() then return { row[1], jobs } end
     end
     if #rows == count then return { rows[count][1], jobs } end
     forget_consumers(stream, lease_ms)
-    -- A consumer of build 10 looks nowhere else for those who have died.
-    local _, lost = lapse_queue(root, queue_of(stream), count, now, max_crashes)
-    return { "-", jobs + lost }
+    return { "-", jobs }
 end
 
 -- ----------------------------------------------------------------- workers
@@ -245,11 +231,22 @@ local function paused_of(root, words)
     return paused
 end
 
+-- What is kept of it is what its restart has to know.
+local function depart(root, consumer)
+    redis.call("DEL", root .. "worker:" .. consumer)
+    call("ZREM", root .. "workers", consumer)
+    return { 0, {} }
+end
+
 -- consumer ttl_ms, then pairs of what it says of itself; queues: words. Answers
--- whether it is to drain, and which of its queues are paused.
+-- whether it is to drain, and which of its queues are paused. With a ttl of 0
+-- and no pairs it leaves.
 local function report(keys, args)
     local root, now, consumer = keys[1], now_ms(), args[1]
     local ttl_ms = number(args[2])
+    if is_consumer(consumer) and ttl_ms == 0 and #args == 2 then
+        return depart(root, consumer)
+    end
     if not (is_consumer(consumer) and ttl_ms and ttl_ms > 0 and #args > 2
         and #args % 2 == 0 and #args <= 2 + 2 * MAX_FACTS) then
         return refuse("BADARG",
@@ -258,8 +255,8 @@ local function report(keys, args)
     end
     local queues
     for i = 3, #args, 2 do
-        if not args[i]:find("^[a-z_]+$") or args[i] == "drain"
-            or #args[i] > 64 or #args[i + 1] > 1024 then
+        if not args[i]:find("^[a-z_]+$") or #args[i] > 64
+            or #args[i + 1] > MAX_FACT_BYTES then
             return refuse("BADARG", "report: '%s', %d bytes", args[i],
                 #args[i + 1])
         end
@@ -272,7 +269,7 @@ local function report(keys, args)
     redis.call("ZREMRANGEBYSCORE", workers, "-inf", now - DAY_MS)
     redis.call("PEXPIRE", workers, DAY_MS)
     return {
-        redis.call("HGET", key, "drain") == "1" and 1 or 0,
+        call("ZSCORE", root .. "drained", consumer) and 1 or 0,
         paused_of(root, queues),
     }
 end

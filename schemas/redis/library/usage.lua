@@ -1,7 +1,8 @@
 -- usage.lua - what the model calls of a job took, by its journal: for results
 -- that no consumer writes. consumer/conversation/spending.h has the rules.
 
--- Of journals, by the call that runs: bytes. Nobody else is served meanwhile.
+-- Of journals and bodies, by the call that runs: bytes. Nobody else is served
+-- meanwhile.
 local journal_bytes = 0
 local MAX_JOURNAL_BYTES = 4096 * KIB
 
@@ -15,8 +16,8 @@ local usage_of
 
 do
     local COUNTS = {
-        "input_tokens", "output_tokens", "cached_tokens", "uncounted_tokens",
-        "cost", "model_calls",
+        "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens",
+        "uncounted_tokens", "cost", "model_calls",
     }
     local MAX_MODELS = 64
     local STEP = 4 -- records in memory at once, of up to a MiB
@@ -61,21 +62,26 @@ do
         return true
     end
 
+    -- A reply, or a refusal, with what the endpoint has counted of it.
+    local function settle(all, record)
+        all.asked = nil
+        if type(record.usage) == "table" then
+            add(all, record.model, record.usage)
+        end
+    end
+
     -- An intent that failed was refused; or, with last, never sent. Where its
     -- reply can be had (model_sent) says nothing of what it took.
     local function take(all, record)
         if record.kind == "model_reply" then
-            all.asked = nil
-            if type(record.usage) == "table" then
-                add(all, record.model, record.usage)
-            end
+            settle(all, record)
         elseif record.kind ~= "model_intent" then
             return
         elseif not record.failed then
             if count_asked(all) then all.repeated = all.repeated + 1 end
             all.asked = record
         elseif not record.last then
-            all.asked = nil
+            settle(all, record)
         end
     end
 
@@ -98,7 +104,7 @@ do
     function usage_of(job)
         local list, at, step = job.root .. "journal:" .. job.id, 0, 1
         local all = { sum = {}, models = {}, by_name = {}, repeated = 0 }
-        while has_journal(job) do
+        while job.journal do
             local records = redis.pcall("LRANGE", list, at, at + step - 1)
             take_records(all, records)
             if #records < step or at == 0 and not is_of_model(records[1]) then

@@ -1,0 +1,58 @@
+/* glyph.h - text of others, shown so that a reader sees all of it.
+ *
+ * Some characters act on a terminal (control characters), some change the order
+ * in which others are shown (U+202E), and some are not shown at all (U+200B,
+ * tags, variation selectors). Whoever reads text of a model, of code or of a
+ * stranger must not approve one thing and get another, so each of them is
+ * written as its number, "<U+202E>", and a byte that is not UTF-8 as "<9B>".
+ *
+ * What is hidden depends on what is read:
+ *
+ *   a name  one line: line feeds and tabs are written as numbers, too
+ *   code    line feeds and tabs are kept, and a carriage return before a line
+ *           feed is left out; a lone one is shown, as Python ends a line there
+ *   prose   carriage returns are left out (progress bars have them), and so
+ *           much stays as languages need: ZWNJ and ZWJ behind a character of a
+ *           script that joins (Arabic, Devanagari, ...), ZWJ and U+FE0F behind
+ *           an emoji. One each: a run of them, which may hold a message, is
+ *           shown. */
+#ifndef SCHEMAS_MESSAGE_GLYPH_H
+#define SCHEMAS_MESSAGE_GLYPH_H
+
+#include <stdint.h>
+
+#include "schemas/message/buf.h"
+
+enum reading { READ_NAME, READ_CODE, READ_PROSE };
+
+enum { GLYPH_BYTES = 16 }; /* "<U+10FFFF>", a NUL, and what no code needs */
+
+/* The character at the head of text, and its length. A byte that is not UTF-8
+ * is GLYPH_BAD, of length 1. */
+#define GLYPH_BAD UINT32_MAX
+uint32_t glyph_at(struct view text, size_t *len);
+
+/* A control character (C0, DEL, C1), or one that is hidden. */
+bool glyph_is_hidden(uint32_t code);
+
+/* How many bytes at the head of text a reader sees as they are. before: the
+ * character before text, 0 for none; the last of them afterwards. */
+size_t glyph_run(struct view text, enum reading reading, uint32_t *before);
+
+/* Writes the character at the head of text as a number, or nothing where it is
+ * left out, into shown. Its length in text. */
+size_t glyph_show(struct view text, enum reading reading,
+                  char shown[GLYPH_BYTES]);
+
+/* Appends text as it is shown. */
+void glyph_add(struct buf *out, struct view text, enum reading reading);
+
+/* Appends text as the name of a file to be saved: "_" stands for whatever is
+ * hidden or not UTF-8, and for a dash or dots at the beginning that would make
+ * it an option, "." or "..". */
+void glyph_add_name(struct buf *out, struct view text);
+
+/* Appends JSON in which what is hidden is written as \u202e: the same value. */
+void glyph_add_json(struct buf *out, struct view json);
+
+#endif

@@ -1,0 +1,162 @@
+-- explain.lua - one job: what is known of it, and what it waits for.
+
+local MOST_WORKERS = 1000 -- that are asked which queues they serve
+local MOST_AHEAD = 1000 -- jobs that are counted before one
+
+local SHOWN = {
+    "state", "queue", "priority", "tenant", "session", "submitted_at",
+    "started_at", "finished_at", "deadline_at", "not_before", "requeued_at",
+    "attempts", "errors", "crashes", "seq", "reason", "error_code", "cancel",
+    "cancel_reason", "epoch",
+}
+local OF_APPROVAL = { "approval_call", "approval_until", "approval_default" }
+
+-- How many consumers serve the queue, of those that have reported lately.
+local function count_servers(root, queue)
+    local servers = 0
+    local names = redis.call("ZRANGE", root .. "workers", 0, MOST_WORKERS - 1,
+        "REV")
+    for _, name in ipairs(names) do
+        local queues = redis.pcall("HGET", root .. "worker:" .. name, "queues")
+        if type(queues) == "string" then
+            for word in queues:gmatch("%S+") do
+                if word == queue then
+                    servers = servers + 1
+                    break
+                end
+            end
+        end
+    end
+    return servers
+end
+
+-- Those of its session that go before it: how many, the first, its state.
+local function tell_line(job, now, tell)
+    if job.session == "" then return end
+    local line = job.root .. "line:" .. job.tenant .. "/" .. job.session
+    local ahead = redis.call("ZRANK", line, job.id)
+    if not ahead or ahead == 0 then return end
+    for _, id in ipairs(redis.call("ZRANGE", line, 0, MOST_AHEAD - 1)) do
+        if id == job.id then return end
+        local state = ongoing(job.root, id, now)
+        if state then
+            tell("line_ahead", ahead)
+            tell("line_first", id)
+            tell("line_first_state", state)
+            return
+        end
+    end
+end
+
+local function tell_place(job, tell)
+    if job.place ~= "" then
+        local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+        local head = redis.call("LINDEX", lane, 0)
+        local first = head and tonumber(head:match("^%-?%d+"))
+        if first and tonumber(job.place) then
+            tell("lane_place", tonumber(job.place) - first + 1)
+            tell("lane_length", redis.call("LLEN", lane))
+        end
+    elseif job.entry ~= "" then
+        local stream = work(job.root, job.queue, job.priority)
+        local ahead = 0
+        for _, entry in ipairs(unread(stream, MOST_AHEAD)) do
+            if entry[1] == job.entry then break end
+            ahead = ahead + 1
+        end
+        tell("stream_ahead", ahead)
+    end
+end
+
+-- rate_at: when the tenant's rate lets one more start.
+local function tell_limits(job, now, tell)
+    local settings = settings_of(job.root, job.queue, job.tenant)
+    local who = job.queue .. "/" .. job.tenant
+    tell("paused", settings.paused and 1 or 0)
+    if settings.running > 0 then
+        tell("tenant_running", redis.call("SCARD",
+            job.root .. "running:" .. who))
+        tell("tenant_running_limit", settings.running)
+    end
+    if settings.rate > 0 then
+        local spent, left = rate_left(job.root, who, settings, now)
+        if left < 1 then
+            tell("rate_at", math.ceil(spent - settings.rate_ms
+                + settings.rate_ms / settings.rate))
+        end
+        tell("tenant_rate", settings.rate)
+        tell("tenant_rate_ms", settings.rate_ms)
+    end
+end
+
+-- The data of its last event, when that is why it waits: a consumer has said
+-- which endpoint or budget it is.
+local function tell_wait(job, tell)
+    local due_at = redis.call("ZSCORE", job.root .. "scheduled:" .. job.queue,
+        job.id)
+    tell("due_at", due_at and tonumber(due_at) or 0)
+    if job.state ~= "waiting" then return end
+    for _, name in ipairs(OF_APPROVAL) do
+        if job[name] ~= ABSENT[name] then tell(name, job[name]) end
+    end
+    local last = redis.call("XREVRANGE", job.root .. "events:" .. job.id, "+",
+        "-", "COUNT", 4)
+    for _, entry in ipairs(last) do
+        local read, event = pcall(cmsgpack.unpack, entry[2][2])
+        local data = read and type(event) == "table" and event.data
+        local why = type(data) == "table" and data.error
+        if type(why) == "table" and type(why.message) == "string" then
+            return tell("because", why.message)
+        end
+    end
+end
+
+local function tell_waiting(job, now, tell)
+    tell_limits(job, now, tell)
+    tell("served_by", count_servers(job.root, job.queue))
+    if job.state == "queued" then
+        tell_place(job, tell)
+        tell_line(job, now, tell)
+    else
+        tell_wait(job, tell)
+    end
+end
+
+-- id. Answers pairs: the facts of the job that are not what they are by default,
+-- now, and beside them: lease_until; paused, tenant_running of
+-- tenant_running_limit, rate_at, served_by (how many consumers); lane_place of
+-- lane_length, stream_ahead, line_ahead (jobs before it), line_first and
+-- line_first_state; due_at, because; expires_ms (of the result, -2: it has).
+local function explain(keys, args)
+    local root, id, now = keys[1], args[1], now_ms()
+    if not is_id(root, id) then
+        return refuse("BADARG", "explain: job id '%s'", id or "")
+    end
+    local job = load(root, id)
+    if not job then return refuse("GONE", "no job %s", id) end
+    local answer = { "now", now }
+    local function tell(name, value)
+        answer[#answer + 1], answer[#answer + 2] = name, value
+    end
+    for _, name in ipairs(SHOWN) do
+        local value = job[name]
+        if name == "tenant" or name == "session" then
+            value = label_of(value)
+        end
+        if value and value ~= "" and value ~= 0 then tell(name, value) end
+    end
+    if job.state == "in_progress" or TERMINAL[job.state] then
+        tell("worker", job.owner)
+    end
+    if job.state == "in_progress" then
+        local lease = redis.call("ZSCORE", leases_of(root, job.queue), id)
+        tell("lease_until", lease and tonumber(lease) or 0)
+    elseif TERMINAL[job.state] then
+        tell("expires_ms", redis.call("PTTL", root .. "result:" .. id))
+    else
+        tell_waiting(job, now, tell)
+    end
+    return answer
+end
+
+register("explain", explain, READS)

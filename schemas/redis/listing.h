@@ -1,0 +1,80 @@
+/* listing.h - what operators list and ask: jobs by where they stand and what
+ * has ended, one of them explained, figures of every minute, and the removal of
+ * old ones. Steps as those of transition.h; library/list.lua has the walk. */
+#ifndef SCHEMAS_REDIS_LISTING_H
+#define SCHEMAS_REDIS_LISTING_H
+
+#include "schemas/redis/transition.h"
+
+/* Of which jobs; empty: of any. */
+struct job_filter {
+    struct view states; /* words: "queued in_progress" */
+    struct view places; /* words: "running stream lane behind later ended" */
+    struct view queue, tenant, session;
+    struct view worker;     /* that runs it, or ran it last */
+    struct view error_code; /* it has ended with */
+    struct view reason;     /* it waits for */
+    uint64_t since, until;  /* ms since 1970: of the end, or of the submit
+                               where there is none yet; 0: any */
+};
+
+enum {
+    LISTING_MOST_ROWS = 500,
+    LISTING_MOST_PERIODS = 200,
+    LISTING_PERIOD_MS = 600000, /* of figures */
+    LISTING_TIDY_STEP = 256,    /* keys */
+};
+
+/* Some jobs of a partition, up to count. cursor: of the answer before; empty:
+ * from the beginning. An answer may have none, and there are more. */
+void transition_jobs(struct command *command, const struct names *names,
+                     unsigned int partition, struct view cursor, uint64_t count,
+                     const struct job_filter *filter);
+
+struct job_row {
+    struct view id, place, queue, tenant, session, worker, reason, priority;
+    struct view call; /* that it waits for an approval of */
+    struct view error_code;
+    int state;                                      /* enum job_state */
+    uint64_t submitted_at, started_at, finished_at; /* ms since 1970; 0: not */
+    uint64_t attempts, tokens, cost; /* micro-dollars; of one that has ended */
+    uint64_t due_at; /* its lease ends, or it goes on; 0: not known */
+};
+/* cursor: empty when that was all; rows: of reply->element[1]. */
+bool transition_jobs_told(const redisReply *reply, struct view *cursor,
+                          size_t *rows, struct err *err);
+bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
+                        struct err *err);
+
+/* Pairs of a name and its value: schemas/README.md. */
+void transition_explain(struct command *command, const struct names *names,
+                        struct view id);
+bool transition_explained(const redisReply *reply, size_t *pairs,
+                          struct err *err);
+
+/* Figures of a queue in some periods of ten minutes, counted from 1970. The
+ * answer has for each of them a flat array of fields and counts: figure_read().
+ */
+void transition_figures(struct command *command, const struct names *names,
+                        unsigned int partition, struct view queue,
+                        uint64_t first, size_t periods);
+/* A field: which of the ten minutes; what: s c i f x t m; w, r with the number
+ * of a bucket, from 0. False: it is none. */
+bool figure_read(struct view field, unsigned int *minute, char *what,
+                 size_t *bucket);
+
+/* Removes jobs that have ended before a time (ms since 1970), of some keys of
+ * the partition. cursor: "0" to begin with, and in the answer when the walk is
+ * over. state, queue: empty: any. dry: only counts them. */
+struct tidy {
+    uint64_t before;
+    struct view state, queue;
+    bool dry;
+};
+void transition_tidy(struct command *command, const struct names *names,
+                     unsigned int partition, struct view cursor,
+                     const struct tidy *tidy);
+bool transition_tidied(const redisReply *reply, struct view *cursor,
+                       uint64_t *jobs, struct err *err);
+
+#endif
