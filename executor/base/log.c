@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "schemas/message/buf.h"
+#include "schemas/message/glyph.h"
 
 enum {
     MAX_SENTENCE_BYTES = 640,
@@ -14,17 +14,22 @@ enum {
         8 * MAX_SENTENCE_BYTES, /* escaped at its worst, and more */
 };
 
+/* Text of sessions and files is hostile; people read logs on terminals. */
 static void add_string(struct buf *line, const char *name, const char *text)
 {
+    struct view rest = view_of(text);
+    size_t len;
     buf_printf(line, ",\"%s\":\"", name);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            buf_printf(line, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            buf_printf(line, "\\u%04x", c);
+    for (; rest.len > 0; rest.data += len, rest.len -= len) {
+        uint32_t code = glyph_at(rest, &len);
+        if (code == '"' || code == '\\')
+            buf_printf(line, "\\%c", (int)code);
+        else if (code < 0x20)
+            buf_printf(line, "\\u%04x", (unsigned int)code);
+        else if (code == GLYPH_BAD)
+            buf_add(line, VIEW("\\ufffd"));
         else
-            buf_append(line, text, 1);
+            glyph_add_json(line, (struct view){ rest.data, len });
     }
     buf_append(line, "\"", 1);
 }

@@ -30,8 +30,25 @@
 
 enum { BOX_CHANNEL = 3 };
 
+/* The device files of a box, and where the warden has made some for a user. */
+#define BOX_DEVICES                                                            \
+    {                                                                          \
+        "null", "full", "random", "urandom", NULL                              \
+    }
+#define BOX_DEVICES_FOLDER "/dev/boxes"
+#define BOX_DEVICES_OF BOX_DEVICES_FOLDER "/%u"
+
+/* What of a box is the host's own, so that code in it can lock it for others.
+ */
+enum box_host_part {
+    BOX_HOST_FILES = 1,   /* this kernel has no overlays for ordinary users, or
+                             something is mounted within the system's folders */
+    BOX_HOST_DEVICES = 2, /* nobody could make some */
+};
+
 struct box_order {
     uint64_t disk_bytes;
+    uid_t user;              /* of the pool, for this box; 0: our own */
     bool online;             /* with a door */
     char packages[PATH_MAX]; /* a folder that the warden fills; or empty */
 };
@@ -40,7 +57,8 @@ struct box_order {
 enum order_fd {
     ORDER_CHANNEL,
     ORDER_DOORS,
-    ORDER_FDS = ORDER_DOORS + CGROUP_DOORS,
+    ORDER_POOL = ORDER_DOORS + CGROUP_DOORS, /* a user namespace; if user */
+    ORDER_FDS,
 };
 
 enum box_word_kind {
@@ -56,7 +74,7 @@ enum { BOX_KEPT = 2 }; /* the interpreter and its snapshot */
 
 struct box_word {
     int kind;
-    unsigned int count;
+    unsigned int count;   /* BOX_UP: enum box_host_part, or'ed */
     pid_t keep[BOX_KEPT]; /* as the box sees them; 0: nobody */
     pid_t pid;
     int status;     /* of waitpid() */
@@ -78,8 +96,9 @@ enum box_fd {
 void box_make(const struct box_order *order, uid_t uid, gid_t gid);
 
 /* Inside, root_build() makes the file system and enters it; the working
- * directory is the new root. Failing calls end in box_die(). */
-void root_build(const struct box_order *order);
+ * directory is the new root. Failing calls end in box_die(). Gives enum
+ * box_host_part, or'ed. */
+unsigned int root_build(const struct box_order *order);
 
 /* Brings up the box's own loopback; gives a socket that listens there. */
 int door_open(void);

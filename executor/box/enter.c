@@ -2,6 +2,7 @@
 #include "executor/box/enter.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,6 +32,21 @@ bool cgroups_enter(const int doors[CGROUP_DOORS])
         if (write(doors[i], "0", 1) != 1)
             return false;
     return true;
+}
+
+bool box_become_user(void)
+{
+    return syscall(SYS_setresgid, BOX_USER, BOX_USER, BOX_USER) == 0 &&
+           syscall(SYS_setresuid, BOX_USER, BOX_USER, BOX_USER) == 0;
+}
+
+bool box_forget_rights(void)
+{
+    struct __user_cap_header_struct header = {
+        .version = _LINUX_CAPABILITY_VERSION_3,
+    };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+    return syscall(SYS_capset, &header, none) == 0;
 }
 
 static bool enter_one(const int namespaces[BOX_NAMESPACES], enum fork_fd which)

@@ -35,6 +35,17 @@ bool cgroups_enter(const int doors[CGROUP_DOORS]);
 /* The status of a child that could not enter: it said why on stderr. */
 enum { BOX_ENTER_FAILED = 71 };
 
+/* What the one user of a box is called inside. */
+enum { BOX_USER = 1000 };
+
+/* After entering a box's user namespace: becomes its user and group, which may
+ * be another than the caller's. Only system calls; the caller has one thread.
+ * False: errno. */
+bool box_become_user(void);
+/* ... and gives up the rights that entering gave, for code of ours that has no
+ * use for them; walls_enter() does more. */
+bool box_forget_rights(void);
+
 /* fork(), with a child that is nobody's from its start: in a box, init reaps
  * it. Once it has returned in the child, the fork itself is over in the caller
  * as well. The caller's other children and what waits for them are not

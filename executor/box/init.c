@@ -106,8 +106,8 @@ static unsigned int kill_strays(DIR *proc)
     return count;
 }
 
-/* In every round: a death may have woken them, as the kernel does with whoever
- * is stopped in a process group that nobody outside of it looks after. */
+/* In every round: a death may have woken them. The kernel continues stopped
+ * processes of a process group that becomes orphaned. */
 static void stop_kept(void)
 {
     for (size_t i = 0; i < BOX_KEPT; i++)
@@ -115,21 +115,27 @@ static void stop_kept(void)
             kill(kept[i], SIGSTOP);
 }
 
-/* Whoever forks while we kill is met in the next round; the limit on
- * processes bounds how many there can be. */
+/* A process that is forked while we kill is found in the next round; the limit
+ * on processes bounds how many there can be. A process counts as ended a moment
+ * before the kernel tells of its end, which may wake those kept. So a round
+ * that found nobody is followed by one more: reap() waits for the kernel's lock
+ * under which it tells, then they are stopped again, and what they have started
+ * meanwhile is found. */
 static struct box_word sweep(DIR *proc)
 {
     struct box_word word = { .kind = BOX_SWEPT };
     if (getpid() != 1 || !wall_wanted("sweep"))
         return word; /* no box of its own: these would be others' processes */
+    bool quiet = false; /* the round before found nobody */
     for (int round = 0; round < MAX_ROUNDS; round++) {
         stop_kept();
         unsigned int count = kill_strays(proc);
-        if (count == 0)
+        if (count == 0 && quiet)
             return word;
+        quiet = count == 0;
         if (round == 0)
             word.count = count;
-        if (round >= QUICK_ROUNDS)
+        if (round >= QUICK_ROUNDS && !quiet)
             usleep(ROUND_US);
         reap();
     }

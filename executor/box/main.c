@@ -1,10 +1,12 @@
 /* main.c - quern-box: makes boxes, as it is told; see box.h. */
 #include <errno.h>
+#include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,9 +17,24 @@
 static bool take_order(struct box_order *order, int fds[ORDER_FDS])
 {
     size_t count = ORDER_FDS;
+    fds[ORDER_POOL] = -1;
     return wire_receive(BOX_CHANNEL, order, sizeof(*order), fds, &count, 0) ==
                sizeof(*order) &&
-           count == ORDER_FDS;
+           count == (order->user ? ORDER_FDS : ORDER_POOL);
+}
+
+/* The pool is owned by our user, who may do in it what root may on a host, with
+ * the ids that are mapped. What that gives ends with clone_init(), but for the
+ * new namespaces. Changing users has hidden our /proc from ourselves. */
+static void become_user(uid_t user, int pool)
+{
+    gid_t group = user;
+    if (setns(pool, CLONE_NEWUSER) < 0)
+        box_die("pool of user ids");
+    (void)setgroups(0, NULL); /* newgidmap may have forbidden it */
+    if (setresgid(group, group, group) < 0 || setresuid(user, user, user) < 0 ||
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+        box_die("user of the box");
 }
 
 static pid_t clone_init(void)
@@ -33,13 +50,15 @@ static pid_t clone_init(void)
  * cgroups, where the file system counts too. */
 static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
 {
-    uid_t uid = geteuid();
-    gid_t gid = getegid();
     signal(SIGCHLD, SIG_DFL); /* init looks after those in the box */
     if (dup2(fds[ORDER_CHANNEL], BOX_CHANNEL) < 0)
         _exit(EXIT_FAILURE);
     if (!cgroups_enter(fds + ORDER_DOORS))
         box_die("cgroup");
+    if (order->user)
+        become_user(order->user, fds[ORDER_POOL]);
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
     syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
     pid_t init = clone_init();
     if (init < 0)
@@ -63,7 +82,7 @@ int main(void)
         if (fork() == 0)
             carry_out(&order, fds);
         for (size_t i = 0; i < ORDER_FDS; i++)
-            close(fds[i]); /* that of a box that has no process tells it */
+            close_fd(&fds[i]); /* that of a box that has no process tells it */
     }
     if (errno == ENOTSOCK || errno == EBADF) {
         fprintf(stderr, "quern-box is started by quern-executor\n");

@@ -12,8 +12,6 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
-enum { INSIDE_UID = 1000 };
-
 static int fds[BOX_FDS];
 
 static void send_word(const struct box_word *word, const int *sent,
@@ -40,14 +38,14 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* One user of the box is the warden's user outside; there is no other. */
+/* The one user of the box is outside the one that makes it. */
 static void map_user(uid_t uid, gid_t gid)
 {
     char map[64];
     write_file("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof(map), "%d %u 1\n", INSIDE_UID, uid);
+    snprintf(map, sizeof(map), "%d %u 1\n", BOX_USER, uid);
     write_file("/proc/self/uid_map", map);
-    snprintf(map, sizeof(map), "%d %u 1\n", INSIDE_UID, gid);
+    snprintf(map, sizeof(map), "%d %u 1\n", BOX_USER, gid);
     write_file("/proc/self/gid_map", map);
 }
 
@@ -86,7 +84,7 @@ static void harden(void)
 }
 
 /* Those of the last ones that there are move up. */
-static void hand_over(int door)
+static void hand_over(int door, unsigned int host_parts)
 {
     size_t count = BOX_FD_DOOR;
     fds[BOX_FD_WORKSPACE] = open("/workspace", O_RDONLY | O_CLOEXEC);
@@ -99,7 +97,7 @@ static void hand_over(int door)
         close(proc);
         fds[count++] = open("/proc", O_RDONLY | O_CLOEXEC);
     }
-    struct box_word word = { .kind = BOX_UP };
+    struct box_word word = { .kind = BOX_UP, .count = host_parts };
     send_word(&word, fds, count);
     for (size_t i = 0; i < count; i++)
         close(fds[i]);
@@ -109,10 +107,10 @@ void box_make(const struct box_order *order, uid_t uid, gid_t gid)
 {
     map_user(uid, gid);
     open_namespaces();
-    root_build(order);
+    unsigned int host_parts = root_build(order);
     if (wall_wanted("uts"))
         set_names();
     int door = order->online ? door_open() : -1;
     harden();
-    hand_over(door);
+    hand_over(door, host_parts);
 }

@@ -9,8 +9,10 @@
 #include "executor/box/walls.h"
 
 enum {
-    MAX_OPEN_FILES = 512,    /* sockets and pipes hold kernel memory */
-    STACK_BYTES = 8 << 20,   /* each thread reserves as much */
+    MAX_OPEN_FILES = 512,  /* sockets and pipes hold kernel memory */
+    STACK_BYTES = 8 << 20, /* each thread reserves as much */
+    /* The kernel counts those of all boxes for the warden's user as well. */
+    PENDING_SIGNALS = 128,
     CPU_SECONDS = 24 * 3600, /* a session's whole life */
     WITHOUT_PROC_BYTES = 1 << 30,
     DEFAULT_PROCESSES = 64,
@@ -70,6 +72,7 @@ bool rlimits_set(const struct session_limits *limits, struct err *err)
         /* 1, not 0: it also keeps away programs that the kernel would start
          * outside to take the core (core(5), "Piping core dumps"). */
         { RLIMIT_CORE, 1, "core" },
+        { RLIMIT_SIGPENDING, PENDING_SIGNALS, "pending signals" },
         { RLIMIT_MSGQUEUE, 0, "message queues" },
         { RLIMIT_MEMLOCK, 0, "locked memory" },
     };

@@ -1,14 +1,17 @@
 /* root.c - the file system of a box.
  *
  *   /                 tmpfs, read-only once built
- *   /usr /bin /lib... the system's, read-only, no devices, no setuid
- *   /etc              a handful of files
- *   /dev              null full random urandom; a shared mapping of zero would
- *                     be memory that nobody counts
+ *   /usr /bin /lib... the system's, read-only, no devices, no setuid: an
+ *                     overlay, so that each box has inodes of its own to lock
+ *   /etc              a handful of files, copied
+ *   /dev              null full random urandom, made for this box by the warden
+ *                     where it could; a shared mapping of zero would be memory
+ *                     that nobody counts
  *   /proc             processes of the box only (subset=pid), nothing to tune
  *   /opt/bin          python, as scripts call it
  *   /packages         a folder of the warden's, read-only: what is installed
  *                     on demand appears in it
+ *   /mnt/data         /workspace, as models know it from other interpreters
  *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
  *
  * There is no /sys, /home, /root, /run, /var but fonts. */
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,9 +30,11 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
-enum { MAX_INODES = 32768, ROOT_BYTES = 1 << 20 };
+enum { MAX_INODES = 32768, ROOT_BYTES = 4 << 20, COPY_BYTES = 1 << 20 };
 
 static const char new_root[] = "/tmp";
+static const char empty_layer[] = "empty";
+static unsigned int host_parts; /* enum box_host_part, or'ed */
 
 /* Kept as they are: a symbolic link stays one, a missing one stays missing. */
 static const char *const system_paths[] = {
@@ -48,12 +54,7 @@ static const char *const system_paths[] = {
     "/var/cache/fontconfig",
 };
 
-static const char *const devices[] = {
-    "/dev/null",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-};
+static const char *const devices[] = BOX_DEVICES;
 
 static const struct {
     const char *path;
@@ -120,6 +121,50 @@ static void bind_path(const char *from, const char *to,
         set_flags(to, AT_RECURSIVE, attributes);
 }
 
+/* Locks and times are an inode's, and an overlay has inodes of its own for the
+ * files below. It has two layers at least. The kernel refuses one of a folder
+ * in which something else is mounted: that could uncover what lies beneath. */
+static bool overlay(const char *from, const char *to)
+{
+    char options[PATH_MAX];
+    snprintf(options, sizeof(options), "lowerdir=%s:%s/%s,userxattr", from,
+             new_root, empty_layer);
+    return wall_wanted("overlay") &&
+           mount("system", to, "overlay",
+                 MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOATIME, options) == 0;
+}
+
+static void add_folder(const char *path, const char *inside)
+{
+    make_dir(inside);
+    if (wall_wanted("readonly") && overlay(path, inside))
+        return;
+    host_parts |= BOX_HOST_FILES;
+    bind_path(path, inside,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+/* Those of /etc are small. */
+static void copy_file(const char *path, const char *inside)
+{
+    int from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (from < 0)
+        return; /* not for everybody to read */
+    int to = open(inside, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (to < 0)
+        box_die(inside);
+    for (size_t left = COPY_BYTES; left > 0;) {
+        ssize_t copied = sendfile(to, from, NULL, left);
+        if (copied < 0)
+            box_die(inside);
+        if (copied == 0)
+            break;
+        left -= (size_t)copied;
+    }
+    close(from);
+    close(to);
+}
+
 static void add_system(const char *path)
 {
     const char *inside = path + 1;
@@ -137,20 +182,32 @@ static void add_system(const char *path)
     if (stat(path, &status) < 0)
         return;
     if (S_ISDIR(status.st_mode))
-        make_dir(inside);
-    else
-        make_file(inside, "");
-    bind_path(path, inside,
-              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        add_folder(path, inside);
+    else if (S_ISREG(status.st_mode))
+        copy_file(path, inside);
 }
 
-static void add_devices(void)
+/* Mounted read-only nobody can set the times of a device file, and it can be
+ * written to all the same. */
+static void add_device(const char *name, uid_t user)
 {
-    for (size_t i = 0; i < COUNT(devices); i++) {
-        make_file(devices[i] + 1, "");
-        bind_path(devices[i], devices[i] + 1,
-                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    }
+    char made[64], host[32];
+    snprintf(made, sizeof(made), BOX_DEVICES_OF "/%s", (unsigned int)user,
+             name);
+    snprintf(host, sizeof(host), "/dev/%s", name);
+    bool is_own =
+        user != 0 && wall_wanted("devices") && access(made, F_OK) == 0;
+    if (!is_own)
+        host_parts |= BOX_HOST_DEVICES;
+    make_file(host + 1, "");
+    bind_path(is_own ? made : host, host + 1,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+}
+
+static void add_devices(uid_t user)
+{
+    for (size_t i = 0; devices[i]; i++)
+        add_device(devices[i], user);
     static const char *const links[][2] = {
         { "/proc/self/fd", "dev/fd" },
         { "/proc/self/fd/0", "dev/stdin" },
@@ -169,6 +226,13 @@ static void add_python(void)
     make_parents("opt/bin/python");
     if (symlink("/usr/bin/python3", "opt/bin/python") < 0)
         box_die("opt/bin/python");
+}
+
+static void add_data(void)
+{
+    make_parents("mnt/data");
+    if (symlink("/workspace", "mnt/data") < 0)
+        box_die("mnt/data");
 }
 
 static void add_own(uint64_t disk_bytes)
@@ -238,7 +302,7 @@ static void add_packages(int fd)
     close(fd);
 }
 
-void root_build(const struct box_order *order)
+unsigned int root_build(const struct box_order *order)
 {
     char options[32];
     snprintf(options, sizeof(options), "size=%d,mode=0755", ROOT_BYTES);
@@ -248,14 +312,19 @@ void root_build(const struct box_order *order)
         mount("root", new_root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 ||
         chdir(new_root) < 0)
         box_die("root");
+    make_dir(empty_layer);
     for (size_t i = 0; i < COUNT(system_paths); i++)
         add_system(system_paths[i]);
     for (size_t i = 0; i < COUNT(made_up); i++)
         make_file(made_up[i].path, made_up[i].text);
-    add_devices();
+    add_devices(order->user);
     add_python();
+    if (rmdir(empty_layer) < 0)
+        box_die(empty_layer);
     add_packages(packages_fd);
     add_own(order->disk_bytes);
+    add_data();
     add_proc();
     enter_root();
+    return host_parts;
 }

@@ -1,5 +1,6 @@
 /* walls.h - what a process puts around itself before the first user byte.
  *
+ *   speculation  none past stores, nor where others steer it
  *   rlimits      memory, processes, file size, open files, no core
  *   capabilities all gone, bounding set included; no_new_privs
  *   landlock     reads the system, writes its own folders, nothing else
@@ -29,8 +30,9 @@ bool seccomp_enter(const struct policy_filter *filter, struct err *err);
 
 /* Always true; in test builds false for the walls that the environment's
  * QUERN_WITHOUT_WALL names, with commas between them: those of this file, one
- * a namespace, what the root is made of (readonly, proc, quota), and those of
- * the warden (watchdog, deadline, freeze, sweep, nonce, bounds, images, files).
+ * a namespace, what the root is made of (readonly, overlay, devices, proc,
+ * quota), and those of the warden (users, watchdog, deadline, freeze, sweep,
+ * nonce, bounds, images, files).
  */
 bool wall_wanted(const char *name);
 

@@ -112,6 +112,22 @@ bool interp_start(const char *folder, const char *profile, struct err *err)
            failed(err, "settling the zygote");
 }
 
+size_t interp_libraries(char *names, size_t size)
+{
+    const char *text = "";
+    PyObject *told =
+        PyObject_CallMethod(interp.boot, "libraries_installed", NULL);
+
+    if (told)
+        text = PyUnicode_AsUTF8(told);
+    if (!text)
+        text = "";
+    PyErr_Clear();
+    int len = snprintf(names, size, "%s", text);
+    Py_XDECREF(told);
+    return len > 0 && (size_t)len < size ? (size_t)len : 0;
+}
+
 /* The zygote has one thread, and its child is that thread once more: no lock
  * has lost its owner, so the child goes on as the parent does. To mend what
  * forks of many threads leave behind would write to a hundred pages. */
@@ -240,15 +256,46 @@ static PyObject *compile_code(const struct guest_frame *cell)
                 : NULL;
 }
 
+static PyObject *text_of(struct view text)
+{
+    return PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.len, "replace");
+}
+
+static bool add_variable(PyObject *env, const struct pair *pair)
+{
+    PyObject *name = text_of(pair->key);
+    PyObject *value = name ? text_of(pair->value) : NULL;
+    bool added = value && PyDict_SetItem(env, name, value) == 0;
+
+    Py_XDECREF(name);
+    Py_XDECREF(value);
+    return added;
+}
+
+static PyObject *env_of(const struct guest_frame *cell)
+{
+    const struct pair *pairs = cell->env.items;
+    PyObject *env = PyDict_New();
+
+    for (size_t i = 0; env && i < cell->env.count; i++)
+        if (!add_variable(env, &pairs[i]))
+            Py_CLEAR(env);
+    return env;
+}
+
 static PyObject *run_code(const struct guest_frame *cell)
 {
     PyObject *code = code_of(cell);
+    PyObject *env = code ? env_of(cell) : NULL;
 
-    return code ? PyObject_CallFunction(interp.run, "NKs#", code,
-                                        (unsigned long long)cell->number,
-                                        cell->tools.len ? cell->tools.data : "",
-                                        (Py_ssize_t)cell->tools.len)
-                : NULL;
+    if (!env) {
+        Py_XDECREF(code);
+        return NULL;
+    }
+    return PyObject_CallFunction(
+        interp.run, "NKs#ON", code, (unsigned long long)cell->number,
+        cell->tools.len ? cell->tools.data : "", (Py_ssize_t)cell->tools.len,
+        cell->last ? Py_True : Py_False, env);
 }
 
 static PyObject *do_task(const struct guest_frame *cell)

@@ -42,4 +42,8 @@ void interp_warm_up(void);
  * next call. */
 void interp_run(const struct guest_frame *cell, struct guest_frame *done);
 
+/* In the zygote: the libraries that sessions may import, with commas. Gives the
+ * length, 0 when they do not fit. */
+size_t interp_libraries(char *names, size_t size);
+
 #endif

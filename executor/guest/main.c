@@ -2,13 +2,18 @@
  *
  * Started by the warden with a channel on descriptor 3; it is of no use by
  * hand. */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -17,6 +22,8 @@
 #include "executor/guest/heap.h"
 #include "executor/guest/interp.h"
 #include "executor/guest/zygote.h"
+
+enum { ARGUMENTS = 16 };
 
 struct settings {
     const char *profile;
@@ -90,6 +97,57 @@ static const char *find_python(char path[PATH_MAX])
     return NULL;
 }
 
+static int copy_to_memory(void)
+{
+    struct stat status;
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int to = memfd_create("quern-guest", MFD_CLOEXEC);
+    bool good = from >= 0 && to >= 0 && fstat(from, &status) == 0;
+
+    for (off_t left = good ? status.st_size : 0; good && left > 0;) {
+        ssize_t got = sendfile(to, from, NULL, (size_t)left);
+        good = got > 0;
+        left -= got;
+    }
+    if (from >= 0)
+        close(from);
+    if (good)
+        return to;
+    if (to >= 0)
+        close(to);
+    return -1;
+}
+
+/* A session sees what its process was started from, and what is mapped: that
+ * would be a path of the host. So the program starts once more, from a copy in
+ * memory that has no path. False: the kernel allows no such thing. */
+static bool leave_path(char **argv, char *python)
+{
+    static char name[] = "quern-guest", flag[] = "--python";
+    char own[PATH_MAX] = "";
+    char *words[ARGUMENTS] = { name };
+    size_t count = 1;
+
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0 ||
+        strncmp(own, "/memfd:", 7) == 0)
+        return true;
+    for (; argv[count] && count < ARGUMENTS - 3; count++)
+        words[count] = argv[count];
+    words[count++] = flag;
+    words[count] = python;
+    int copy = copy_to_memory();
+    if (copy >= 0)
+        fexecve(copy, words, environ);
+    return false;
+}
+
+/* ... nor is there one among its arguments. */
+static void forget_arguments(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        memset(argv[i], ' ', strlen(argv[i]));
+}
+
 _Noreturn static void usage(int status)
 {
     fprintf(status ? stderr : stdout,
@@ -150,6 +208,16 @@ int main(int argc, char **argv)
         fprintf(stderr, "quern-guest: its Python files are not there\n");
         return EX_UNAVAILABLE;
     }
+    if (settings.python != path)
+        snprintf(path, sizeof(path), "%s", settings.python);
+    settings.python = path;
+    if (!leave_path(argv, path))
+        fprintf(stderr, "quern-guest: sessions see its path: %s\n",
+                strerror(errno));
+    bool bare = strcmp(settings.profile, "bare") == 0;
+    settings.profile = bare ? "bare" : "science";
+    forget_arguments(argc, argv);
+    prctl(PR_SET_NAME, "quern-guest");
     set_environment(settings.online);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */

@@ -4,13 +4,20 @@
 
 #include <Python.h>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "executor/guest/guard.h"
 #include "executor/guest/runner.h"
 #include "schemas/message/limits.h"
 
-enum { MAX_TYPES = 16 }; /* media types in one bundle */
+enum {
+    MAX_TYPES = 16, /* media types in one bundle */
+    MAX_FDS = 1024, /* a box has fewer */
+};
 
 static PyObject *enter(PyObject *module, PyObject *none)
 {
@@ -121,6 +128,48 @@ static PyObject *restore(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+static bool add_writable(PyObject *files, int fd)
+{
+    struct stat status;
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY ||
+        fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return true;
+    PyObject *file = Py_BuildValue("iKK", fd, (unsigned long long)status.st_dev,
+                                   (unsigned long long)status.st_ino);
+    bool added = file && PyList_Append(files, file) == 0;
+    Py_XDECREF(file);
+    return added;
+}
+
+/* Regular files that are open for writing: (descriptor, device, inode). One
+ * poll() tells which descriptors there are. */
+static PyObject *writable_files(PyObject *module, PyObject *none)
+{
+    struct pollfd fds[MAX_FDS];
+    struct rlimit limit = { .rlim_cur = MAX_FDS };
+    PyObject *files = PyList_New(0);
+    nfds_t count = 0;
+
+    (void)module, (void)none;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = CHANNEL_FD + 1; count < MAX_FDS && count < limit.rlim_cur;)
+        fds[count++] = (struct pollfd){ .fd = fd++ };
+    if (!runner_runs_cell() || poll(fds, count, 0) < 0)
+        return files; /* between cells nothing is written */
+    for (nfds_t i = 0; files && i < count; i++)
+        if (!(fds[i].revents & POLLNVAL) && !add_writable(files, fds[i].fd))
+            Py_CLEAR(files);
+    return files;
+}
+
+static PyObject *is_session(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    return PyBool_FromLong(runner_is_session());
+}
+
 /* GUEST_TOOL or GUEST_INSTALL. */
 static bool read_question(PyObject *arguments, struct guest_frame *question)
 {
@@ -168,9 +217,12 @@ static PyMethodDef methods[] = {
     { "drawing", drawing, METH_NOARGS, "The code has ended, not the cell." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
     { "figure", figure, METH_NOARGS, "The cell has opened its first." },
+    { "is_session", is_session, METH_NOARGS, "Not a process that it forked." },
     { "release", release, METH_NOARGS, "It raised: the reserve is free." },
     { "leave", leave, METH_NOARGS, "It has ended." },
     { "restore", restore, METH_VARARGS, "target.update(source)." },
+    { "writable_files", writable_files, METH_NOARGS,
+      "[(descriptor, device, inode)] of files that are open for writing." },
     { NULL, NULL, 0, NULL },
 };
 

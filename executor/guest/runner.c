@@ -68,6 +68,9 @@ static void prepare(const struct session_limits *limits, bool online,
     runner.pid = getpid();
     if (!cgroups_enter(fds + FORK_DOORS))
         give_up("cgroup", strerror(errno));
+    /* Not before: of another's user one may not join all cgroups. */
+    if (fds[FORK_USER_NS] >= 0 && !box_become_user())
+        give_up("user", strerror(errno));
     setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);
@@ -88,17 +91,22 @@ static void say(const struct guest_frame *frame)
         give_up("channel", err.text);
 }
 
+bool runner_is_session(void)
+{
+    return getpid() == runner.pid;
+}
+
+bool runner_runs_cell(void)
+{
+    return runner.nonce != 0;
+}
+
 /* A child that a cell forked has come to the end of that cell: it ends like a
- * program would, and has no say in the session. */
+ * program would, and has no say in the session. One that raised something has
+ * already ended (endings.py). */
 _Noreturn static void end_child(const struct guest_frame *done)
 {
-    long code = 0;
-
-    if (done->status == CELL_EXIT && done->error.value.len)
-        code = strtol(done->error.value.data, NULL, 10);
-    else if (done->status != CELL_OK)
-        code = EXIT_FAILURE;
-    _exit((int)code);
+    _exit(done->status == CELL_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 /* In time: what comes is kept, whichever thread reads it. */
@@ -115,7 +123,7 @@ static void run_cell(const struct guest_frame *cell)
     runner.nonce = cell->nonce;
     runner.asked = 0;
     interp_run(cell, &done);
-    if (getpid() != runner.pid)
+    if (!runner_is_session())
         end_child(&done);
     expect_next();
     say(&done);
@@ -209,7 +217,7 @@ _Noreturn void runner_run(const struct guest_frame *fork, bool online,
 static bool tell(struct guest_frame *frame, struct err *err)
 {
     frame->nonce = runner.nonce;
-    if (!runner.nonce || getpid() != runner.pid)
+    if (!runner.nonce || !runner_is_session())
         return true;
     return channel_write(CHANNEL_FD, frame, -1, err);
 }
@@ -227,7 +235,7 @@ bool runner_tell(enum guest_type type, struct err *err)
 
 static bool may_ask(struct err *err)
 {
-    if (getpid() != runner.pid)
+    if (!runner_is_session())
         return err_set(err, ERR_REJECT, "forked",
                        "a process that the cell forked cannot ask");
     if (!runner.nonce)

@@ -13,6 +13,11 @@
 _Noreturn void runner_run(const struct guest_frame *fork, bool online,
                           const int fds[FORK_FDS]);
 
+/* False: in a process that a cell has forked. */
+bool runner_is_session(void);
+/* False: between cells. */
+bool runner_runs_cell(void);
+
 /* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From
  * another process, or between cells, nothing is sent. */
 bool runner_display(struct list bundle, struct err *err);

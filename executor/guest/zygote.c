@@ -107,6 +107,16 @@ static bool reap(int signals, struct err *err)
     return true;
 }
 
+/* With the libraries that sessions may import. */
+static bool answer_ready(struct err *err)
+{
+    char names[MAX_LIBRARIES_BYTES];
+    struct guest_frame ready = { .type = GUEST_READY };
+
+    ready.data = (struct view){ names, interp_libraries(names, sizeof(names)) };
+    return channel_write(CHANNEL_FD, &ready, -1, err);
+}
+
 bool zygote_run(bool online, struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes;
@@ -125,8 +135,7 @@ bool zygote_run(bool online, struct err *err)
     events[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     events[1].events = POLLIN;
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
-    going = channel_write(
-        CHANNEL_FD, &(struct guest_frame){ .type = GUEST_READY }, -1, err);
+    going = answer_ready(err);
     while (going) {
         if (poll(events, 2, -1) < 0) {
             if (errno == EINTR)

@@ -49,6 +49,7 @@ struct box {
     struct alarm *deadline;
     int fds[BOX_FDS];
     struct cgroup *cgroup;
+    uid_t user;        /* of the pool; 0: the warden's */
     struct door *door; /* its way out, if it has one */
     char *folder;      /* --insecure: all there is */
     char *packages;    /* a folder that the warden fills; NULL: none */
@@ -63,6 +64,7 @@ struct boxes {
     struct cgroups *cgroups;
     struct box *own; /* starting or ready: few */
     struct packages *packages;
+    struct users *users;
     struct network *network; /* NULL: boxes have none */
     struct box_wish *wishes;
     struct alarm *retry;
@@ -70,8 +72,9 @@ struct boxes {
     struct orphans *orphans;
     bool resting; /* after a failure, until retry */
     bool have_proc;
-    size_t dying; /* killed, but not dead yet */
-    bool freed;   /* goes with the last of them */
+    unsigned int host_parts; /* enum box_host_part, of the last one made */
+    size_t dying;            /* killed, but not dead yet */
+    bool freed;              /* goes with the last of them */
 };
 
 static void refill(struct boxes *boxes);
@@ -116,6 +119,7 @@ static void on_init_ended(void *owner, int events)
     waitid(P_PIDFD, (id_t)watch_fd(box->init), &info, WEXITED | WNOHANG);
     watch_free(box->init);
     cgroup_free(box->cgroup);
+    users_return(box->boxes->users, box->user, true);
     box->boxes->dying--;
     free_when_done(box->boxes);
     free(box);
@@ -134,6 +138,7 @@ static void kill_box(struct box *box)
     packages_remove(box->boxes->loop, box->packages);
     if (!box->init) {
         orphans_look(box->boxes->orphans); /* it has not said who it is */
+        users_return(box->boxes->users, box->user, false);
         cgroup_free(box->cgroup);
         free(box);
         return;
@@ -259,6 +264,7 @@ static void on_channel(void *owner, int events)
         return;
     if (got == sizeof(word) && box->state == STARTING && word.kind == BOX_UP &&
         count >= fewest_fds(box->boxes)) {
+        box->boxes->host_parts = word.count;
         box_is_up(box, fds, count);
         return;
     }
@@ -304,8 +310,11 @@ static void start_folder(struct box *box)
 static bool order_box(struct box *box, int channel)
 {
     struct boxes *boxes = box->boxes;
-    struct box_order order = { box->disk_bytes, boxes->network != NULL, "" };
-    int fds[ORDER_FDS] = { [ORDER_CHANNEL] = channel };
+    struct box_order order = { box->disk_bytes, box->user,
+                               boxes->network != NULL, "" };
+    int fds[ORDER_FDS] = {
+        [ORDER_CHANNEL] = channel, [ORDER_POOL] = users_pool(boxes->users)
+    };
     if (box->packages)
         snprintf(order.packages, sizeof(order.packages), "%s", box->packages);
     if (!cgroup_doors(box->cgroup, fds + ORDER_DOORS))
@@ -334,6 +343,10 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
     }
     int pair[2];
     struct err err;
+    if (!users_take(boxes->users, &box->user)) {
+        fail(box, "all user ids of --uid-range are in use");
+        return;
+    }
     box->cgroup = cgroup_new(boxes->cgroups, &boxes->settings->limits, &err);
     if (!box->cgroup && err.kind != ERR_NONE) {
         fail(box, err.text);
@@ -403,13 +416,15 @@ static void on_retry(void *owner)
 }
 
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
-                        struct cgroups *cgroups, struct packages *packages)
+                        struct cgroups *cgroups, struct packages *packages,
+                        struct users *users)
 {
     struct boxes *boxes = allocate(sizeof(*boxes));
     boxes->loop = loop;
     boxes->settings = settings;
     boxes->cgroups = cgroups;
     boxes->packages = packages;
+    boxes->users = users;
     boxes->retry = alarm_new(loop, on_retry, boxes);
     boxes->maker = maker_new(loop, settings);
     boxes->orphans = orphans_new(loop);
@@ -440,6 +455,11 @@ bool boxes_are_dying(const struct boxes *boxes)
 bool boxes_have_proc(const struct boxes *boxes)
 {
     return boxes->have_proc;
+}
+
+unsigned int boxes_host_parts(const struct boxes *boxes)
+{
+    return boxes->host_parts;
 }
 
 bool boxes_take(struct boxes *boxes, struct box_wish *wish)
@@ -495,6 +515,10 @@ const int *box_namespaces(const struct box *box)
 bool box_is_folder(const struct box *box)
 {
     return box->folder != NULL;
+}
+bool box_has_own_user(const struct box *box)
+{
+    return box->user != 0;
 }
 int box_workspace(const struct box *box)
 {

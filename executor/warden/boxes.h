@@ -15,6 +15,7 @@
 #include "executor/box/box.h"
 #include "executor/warden/cgroup.h"
 #include "executor/warden/packages.h"
+#include "executor/warden/users.h"
 
 struct box;
 struct boxes;
@@ -41,7 +42,8 @@ struct box_events {
 /* Keeps ready boxes at hand from now on. Borrows the others; cgroups and
  * packages may be NULL. */
 struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
-                        struct cgroups *cgroups, struct packages *packages);
+                        struct cgroups *cgroups, struct packages *packages,
+                        struct users *users);
 /* Kills all that are not lent. */
 void boxes_free(struct boxes *boxes);
 /* Some were killed and are not dead yet: interpreters in them wait for their
@@ -49,6 +51,9 @@ void boxes_free(struct boxes *boxes);
 bool boxes_are_dying(const struct boxes *boxes);
 /* The last one made has a /proc: its processes can be measured. */
 bool boxes_have_proc(const struct boxes *boxes);
+
+/* ... and of the host: enum box_host_part, or'ed. */
+unsigned int boxes_host_parts(const struct boxes *boxes);
 
 /* Lends one: at once (true, wish->box), or on_answer tells. */
 bool boxes_take(struct boxes *boxes, struct box_wish *wish);
@@ -60,6 +65,8 @@ void box_use(struct box *box, struct box_events events);
 /* BOX_NAMESPACES of them; NULL: it is a folder only. */
 const int *box_namespaces(const struct box *box);
 bool box_is_folder(const struct box *box);
+/* Its user is not the warden's: see visit.h. */
+bool box_has_own_user(const struct box *box);
 int box_workspace(const struct box *box);
 /* NULL: it has none. */
 struct cgroup *box_cgroup(const struct box *box);

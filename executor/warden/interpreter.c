@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "executor/base/wire.h"
@@ -176,6 +177,8 @@ static void make_streams(struct interpreter *interpreter,
         if (pipe2(pair, O_CLOEXEC) < 0)
             return;
         ends[i] = pair[1];
+        /* For /dev/stdout: in a box it is opened by another user than ours. */
+        (void)fchmod(pair[1], 0622);
         output_init(&interpreter->streams[i], interpreter->loop, pair[0],
                     view_of(names[i]), on_output, interpreter);
     }
@@ -348,11 +351,17 @@ void interpreter_freeze(struct interpreter *interpreter)
         runner_signal(interpreter->snapshot, SIGSTOP);
 }
 
-bool interpreter_is_alone(const struct interpreter *interpreter)
+/* Twice: the end of a process that the first look has just missed may have
+ * woken the runner. */
+bool interpreter_is_alone(struct interpreter *interpreter)
 {
     pid_t pids[BOX_KEPT];
     keep(interpreter, pids);
-    return crowd_is_only(box_proc(interpreter->box), pids, BOX_KEPT);
+    int proc = box_proc(interpreter->box);
+    if (!crowd_is_only(proc, pids, BOX_KEPT))
+        return false;
+    interpreter_freeze(interpreter);
+    return crowd_is_only(proc, pids, BOX_KEPT);
 }
 
 void interpreter_sweep(struct interpreter *interpreter, bool runner_too)

@@ -77,8 +77,8 @@ void interpreter_pause(struct interpreter *interpreter, bool pause);
 
 /* The cell is over, or has to be: everything stands still. */
 void interpreter_freeze(struct interpreter *interpreter);
-/* What it is made of is all that was seen in its box. */
-bool interpreter_is_alone(const struct interpreter *interpreter);
+/* While it is frozen: what it is made of is all that was seen in its box. */
+bool interpreter_is_alone(struct interpreter *interpreter);
 /* Ends every process in the box but the runner and its snapshot; or all but
  * the snapshot, the runner too. */
 void interpreter_sweep(struct interpreter *interpreter, bool runner_too);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "executor/base/loop.h"
+#include "executor/box/box.h"
 #include "executor/box/walls.h"
 #include "executor/proxy/hosts.h"
 
@@ -49,6 +50,14 @@ static void describe_limits(const struct settings *settings,
                  walls->proc ? "watchdog" : "rlimit of each process");
 }
 
+/* By enum box_host_part. */
+static const char *const host_parts[] = {
+    [0] = "files and devices of its own",
+    [BOX_HOST_FILES] = "the host's files, devices of its own",
+    [BOX_HOST_DEVICES] = "files of its own, the host's devices",
+    [BOX_HOST_FILES | BOX_HOST_DEVICES] = "the host's files and devices",
+};
+
 void isolation_describe(const struct settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES])
 {
@@ -64,8 +73,13 @@ void isolation_describe(const struct settings *settings,
     }
     describe_limits(settings, walls, limits, sizeof(limits));
     snprintf(text, ISOLATION_BYTES,
-             "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; %s; %s",
-             landlock, limits, network);
+             "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; %s; "
+             "%s; %s; %s",
+             landlock,
+             users_count(walls->users) > 0 ? "a user id for each box"
+                                           : "one user id for all boxes",
+             host_parts[walls->host & (BOX_HOST_FILES | BOX_HOST_DEVICES)],
+             limits, network);
 }
 
 static const char no_seccomp[] = "this kernel has no seccomp filters";
@@ -135,6 +149,22 @@ size_t isolation_lacks(const struct settings *settings,
              "do: --security-opt systempaths=unconfined)",
              "boxes have no /proc: their memory cannot be watched");
     look_at_cgroups(settings, walls, &lacking);
+    if (walls->host & BOX_HOST_FILES)
+        lack(&lacking, false,
+             "use Linux 5.11 or later with overlayfs, and mount nothing within "
+             "/usr",
+             "code in a box can lock the system's files for the host and other "
+             "boxes");
+    if (walls->host & BOX_HOST_DEVICES)
+        lack(&lacking, false, "start it as root, or by its systemd unit",
+             "code in a box can lock /dev/null, full, random and urandom for "
+             "the host and other boxes");
+    if (users_count(walls->users) == 0)
+        lack(&lacking, false,
+             "start it as root, or by its systemd unit, or give its user a "
+             "range in /etc/subuid and /etc/subgid and install newuidmap "
+             "(package uidmap)",
+             "one user id for all boxes (%s)", users_lack(walls->users));
     return lacking.count;
 }
 

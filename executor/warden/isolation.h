@@ -4,28 +4,33 @@
 
 #include "executor/warden/cgroup.h"
 #include "executor/warden/settings.h"
+#include "executor/warden/users.h"
+#include "schemas/message/limits.h"
 
-enum { ISOLATION_BYTES = 320 };
+enum { ISOLATION_BYTES = 448 };
 
 /* What was found. */
 struct walls {
-    int landlock; /* its ABI; 0: none */
-    bool proc;    /* boxes have a /proc, where the watchdog looks */
+    int landlock;      /* its ABI; 0: none */
+    bool proc;         /* boxes have a /proc, where the watchdog looks */
+    unsigned int host; /* enum box_host_part: what of boxes is the host's own */
     const struct cgroups *cgroups; /* NULL: none */
+    const struct users *users;
 };
 
 /* What every result says: "user pid ... cgroup, landlock 7, seccomp, rlimits;
- * memory 2048 MiB, 64 processes, cpu by cgroup v2; no network". */
+ * a user id for each box; files and devices of its own; memory 2048 MiB, 64
+ * processes, cpu by cgroup v2; no network". */
 void isolation_describe(const struct settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES]);
 
 /* A wall that could be more, and how to get it. */
 struct lack {
-    char what[320];
+    char what[MAX_NAME_BYTES + 1]; /* a key of the welcome frame */
     const char *remedy;
     bool demanded; /* nobody is served without it */
 };
-enum { MAX_LACKS = 4 };
+enum { MAX_LACKS = 6 };
 size_t isolation_lacks(const struct settings *settings,
                        const struct walls *walls, struct lack lacks[MAX_LACKS]);
 

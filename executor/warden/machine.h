@@ -5,6 +5,7 @@
  *   cell.c     running, stopping, drawing, sweeping
  *   recover.c  killing, parking
  *   installing.c  packages that a cell lacks
+ *   workspace.c  its files
  *   outcome.c  what became of a cell */
 #ifndef EXECUTOR_WARDEN_MACHINE_H
 #define EXECUTOR_WARDEN_MACHINE_H
@@ -36,6 +37,8 @@ enum turn session_end(struct session *session);
 bool session_runs_cell(const struct session *session);
 /* Without the one that runs. */
 uint64_t session_cells_before(const struct session *session);
+/* Its snapshot has seen so many of them. */
+void session_note_snapshot(struct session *session, uint64_t cells);
 /* From KeyboardInterrupt to SIGKILL. */
 uint64_t session_grace_ms(const struct session *session);
 
@@ -51,7 +54,13 @@ void session_drop_interpreter(struct session *session);
 void session_measure(struct session *session);
 /* While a consumer does not read, its session waits. */
 void session_slow_down(struct session *session);
-int session_workspace(const struct session *session);
+/* workspace.c: as files.h says, of this session. A listing of what cannot be
+ * reached is empty. */
+void session_list(const struct session *session, struct listing *listing);
+bool session_put(const struct session *session, const struct frame *frame,
+                 struct err *err);
+bool session_open_file(const struct session *session, struct view name, int *fd,
+                       uint64_t *bytes, struct err *err);
 
 enum turn step_sending(struct session *session);
 enum turn step_running(struct session *session);

@@ -12,6 +12,7 @@
 
 #include "executor/base/log.h"
 #include "executor/box/walls.h"
+#include "executor/warden/devices.h"
 #include "executor/warden/isolation.h"
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"
@@ -22,6 +23,7 @@ enum {
     SIGNALS = 2,
     SESSION_FDS = 19, /* with its box and its snapshot */
     OWN_FDS = 160,    /* connections, boxes that are empty, and the rest */
+    OWN_BOXES = 8,    /* that are empty or ending */
 };
 
 static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
@@ -31,6 +33,7 @@ struct warden {
     struct settings settings;
     struct sessions sessions;
     struct cgroups *cgroups;
+    struct users *users;
     struct server *server;
     struct selftest *selftest;
     uv_signal_t signals[SIGNALS];
@@ -59,10 +62,13 @@ static void serve(struct warden *warden)
 {
     struct err err;
     int listener = warden->listener;
+    const struct zygote *zygote =
+        nursery_zygote(warden->sessions.nursery, warden->settings.profile);
     const struct frame welcome = {
         .type = FRAME_WELCOME,
         .isolation = view_of(warden->isolation),
         .lacks = { warden->advice, warden->lack_count },
+        .libraries = view_of(zygote_libraries(zygote)),
         .version = VIEW(QUERN_VERSION),
     };
     warden->listener = -1;
@@ -83,7 +89,9 @@ static const struct lack *look_at_walls(struct warden *warden)
     struct walls walls = {
         .landlock = landlock_abi(),
         .proc = boxes_have_proc(warden->sessions.boxes),
+        .host = boxes_host_parts(warden->sessions.boxes),
         .cgroups = warden->cgroups,
+        .users = warden->users,
     };
     const struct lack *demanded = NULL;
     isolation_describe(&warden->settings, &walls, warden->isolation);
@@ -142,9 +150,22 @@ static void fit_descriptors(struct settings *settings)
              (unsigned long long)files.rlim_cur);
 }
 
+/* Nor than there are user ids for, each box having one. */
+static void fit_users(struct settings *settings, const struct users *users)
+{
+    uint64_t own = OWN_BOXES + settings->ready;
+    uint64_t count = users_count(users);
+    if (count == 0 || settings->sessions + own <= count)
+        return;
+    settings->sessions = count > own ? count - own : 1;
+    log_line("executor.fewer", NULL,
+             "%llu sessions at once: there are %llu user ids for boxes",
+             (unsigned long long)settings->sessions, (unsigned long long)count);
+}
+
 static bool prepare(struct warden *warden, struct err *err)
 {
-    const struct settings *settings = &warden->settings;
+    struct settings *settings = &warden->settings;
     struct ids ids = { 0 };
     if (!user_find(settings, &ids, err))
         return false;
@@ -155,8 +176,14 @@ static bool prepare(struct warden *warden, struct err *err)
     }
     if (settings->cgroups && !settings->insecure)
         warden->cgroups = cgroups_new(ids.uid, ids.gid);
-    if (!user_drop(ids, err))
+    if (!users_open(&warden->users, settings, ids, err))
         return false;
+    devices_make(warden->users);
+    if (!user_drop(ids, err) ||
+        (!settings->insecure && !user_can_run(settings->box_path, err)) ||
+        !user_can_run(settings->guest_path, err))
+        return false;
+    fit_users(settings, warden->users);
     uv_loop_init(&warden->loop);
     warden->sessions.packages = packages_open(&warden->loop, settings, err);
     return warden->sessions.packages || err->kind == ERR_NONE;
@@ -191,7 +218,8 @@ static void start(struct warden *warden)
     warden->sessions = (struct sessions){
         .loop = loop,
         .settings = &warden->settings,
-        .boxes = boxes_new(loop, &warden->settings, warden->cgroups, packages),
+        .boxes = boxes_new(loop, &warden->settings, warden->cgroups, packages,
+                           warden->users),
         .packages = packages,
     };
     sessions_name(&warden->sessions);
@@ -239,6 +267,7 @@ static void finish(struct warden *warden)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
     settle(&warden->loop, NULL);
     cgroups_free(warden->cgroups);
+    users_free(warden->users);
     uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);
@@ -259,6 +288,8 @@ int main(int argc, char **argv)
     fit_descriptors(&warden.settings);
     if (!prepare(&warden, &err)) {
         fprintf(stderr, "quern-executor: %s\n", err.text);
+        cgroups_free(warden.cgroups);
+        users_free(warden.users);
         settings_finish(&warden.settings);
         return EX_UNAVAILABLE;
     }

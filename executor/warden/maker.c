@@ -47,8 +47,9 @@ bool maker_ask(struct maker *maker, const struct box_order *order,
                const int fds[ORDER_FDS])
 {
     struct view bytes = { (const char *)order, sizeof(*order) };
-    return (maker->channel >= 0 && wire_send(maker->channel, bytes, fds,
-                                             ORDER_FDS, MSG_DONTWAIT) > 0) ||
+    size_t count = order->user ? ORDER_FDS : ORDER_POOL;
+    return (maker->channel >= 0 &&
+            wire_send(maker->channel, bytes, fds, count, MSG_DONTWAIT) > 0) ||
            (start(maker) &&
-            wire_send(maker->channel, bytes, fds, ORDER_FDS, MSG_DONTWAIT) > 0);
+            wire_send(maker->channel, bytes, fds, count, MSG_DONTWAIT) > 0);
 }

@@ -22,9 +22,19 @@ static void clear_cell(struct running *running)
     running->displays = running->display_bytes = 0;
 }
 
-void outcome_begin(struct session *session, struct call *call, int task,
-                   uint64_t limit_ms)
+/* Those that it does not number are numbered as they come. */
+static uint64_t number_of(const struct session *session,
+                          const struct frame *frame)
 {
+    if (frame->number > 0)
+        return frame->number;
+    return session->cells + (frame->task == TASK_COMPILE);
+}
+
+void outcome_begin(struct session *session, struct call *call,
+                   const struct frame *frame, uint64_t limit_ms)
+{
+    int task = frame->task;
     struct running *running = &session->running;
     arena_finish(&running->arena);
     arena_finish(&running->asked_arena);
@@ -32,10 +42,14 @@ void outcome_begin(struct session *session, struct call *call, int task,
     *running = (struct running){
         .call = call,
         .asked.task = task,
-        .number = session->cells + (task == TASK_COMPILE),
+        .number = number_of(session, frame),
         .limit_ms = limit_ms,
         .started_ms = clock_ms(),
     };
+    if (task == TASK_CODE) {
+        session->number_before = session->number;
+        session->number = running->number;
+    }
     clear_cell(running);
     if (session->loss[0] == '\0' || task == TASK_COMPILE)
         return;
@@ -212,7 +226,7 @@ void outcome_say(struct session *session, bool emptied)
     cell->errout_bytes =
         interpreter_written(session->interpreter, VIEW("stderr"));
     if (!emptied) {
-        listing_read(&after, session_workspace(session));
+        session_list(session, &after);
         files = listing_changes(&session->files, &after, &arena, &cut);
     }
     if (cut)

@@ -92,7 +92,8 @@ static char *make_folder(struct packages *packages, const char *kind)
     if (asprintf(&path, "%s/%s-%llu", packages->run, kind,
                  (unsigned long long)++packages->numbers) < 0)
         return NULL;
-    if (mkdir(path, 0755) == 0)
+    /* Whatever our umask is: it is for the box's user to read. */
+    if (mkdir(path, 0755) == 0 && chmod(path, 0755) == 0)
         return path;
     free(path);
     return NULL;
@@ -124,6 +125,17 @@ static char *choose_store(const char *given)
     return path;
 }
 
+/* The user of a box passes through to the folder of its own: what else there is
+ * it can neither list nor, not being named, find. */
+static bool let_through(const char *path)
+{
+    struct stat status;
+    mode_t pass = S_IXUSR | S_IXGRP | S_IXOTH;
+    return stat(path, &status) == 0 &&
+           ((status.st_mode & pass) == pass ||
+            chmod(path, (status.st_mode & ALLPERMS) | pass) == 0);
+}
+
 /* Others may write where it lies: it must be a folder, and ours alone. */
 static bool open_store(struct packages *packages, const char *given,
                        struct err *err)
@@ -138,7 +150,7 @@ static bool open_store(struct packages *packages, const char *given,
                        "packages: %s is no folder that user %u alone may write",
                        path, (unsigned int)geteuid());
     packages->store = realpath(path, NULL);
-    return packages->store || fail(err, path);
+    return (packages->store && let_through(packages->store)) || fail(err, path);
 }
 
 static int lock_folder(const char *path)
@@ -181,7 +193,7 @@ static bool open_run(struct packages *packages, struct err *err)
     remove_stale(packages);
     if (asprintf(&packages->run, "%s/run-XXXXXX", packages->store) < 0)
         abort();
-    if (!mkdtemp(packages->run))
+    if (!mkdtemp(packages->run) || !let_through(packages->run))
         return fail(err, packages->store);
     packages->lock = lock_folder(packages->run);
     return packages->lock >= 0 || fail(err, packages->run);

@@ -23,6 +23,9 @@ static bool snapshot_is_allowed(struct session *session)
     if (most > session->limits.memory_bytes / 2)
         most = session->limits.memory_bytes / 2; /* it may come to twice that */
     uint64_t bytes = bytes_to_keep(session);
+    if (most == 0)
+        snprintf(session->unparked, sizeof(session->unparked),
+                 "the operator keeps none (--snapshot 0)");
     if (session->running.last || most == 0 ||
         session->running.asked.task == TASK_COMPILE ||
         box_is_folder(interpreter_box(session->interpreter)))
@@ -34,7 +37,32 @@ static bool snapshot_is_allowed(struct session *session)
                  "has to be killed now, variables are lost",
                  (unsigned long long)bytes >> 20,
                  (unsigned long long)most >> 20);
+    session->warned = true;
     return false;
+}
+
+/* Of the cells before this one; the snapshot may be of an earlier one. */
+static bool lacks_snapshot(const struct session *session)
+{
+    return session->filled && session_runs_cell(session) &&
+           !box_is_folder(interpreter_box(session->interpreter)) &&
+           (!interpreter_has_snapshot(session->interpreter) ||
+            session->snapshot_cell != session_cells_before(session));
+}
+
+static const char *why_no_snapshot(const struct session *session)
+{
+    return session->unparked[0] ? session->unparked : "it has ended";
+}
+
+static void warn(struct session *session)
+{
+    if (lacks_snapshot(session) && !session->warned)
+        outcome_note(session,
+                     "no snapshot was kept of the cell before this one (%s): "
+                     "had this one been killed, variables would have been lost",
+                     why_no_snapshot(session));
+    session->warned = false;
 }
 
 /* Leaves variables as they were. */
@@ -51,7 +79,7 @@ static bool snapshot_serves(struct session *session)
         !interpreter_has_snapshot(session->interpreter) ||
         session->snapshot_cell != session_cells_before(session))
         return false;
-    session->snapshot_cell = session->cells;
+    session_note_snapshot(session, session->cells);
     return true;
 }
 
@@ -90,6 +118,7 @@ static enum turn clear(struct session *session)
 enum turn session_settle(struct session *session)
 {
     tell_of_kills(session);
+    warn(session);
     bool serves = snapshot_serves(session);
     bool snapshot = !serves && snapshot_is_allowed(session);
     outcome_say(session, false);
@@ -237,7 +266,9 @@ static enum cell_state state_now(const struct session *session, bool back,
         return CELL_ROLLED_BACK;
     }
     if (!interpreter_has_snapshot(session->interpreter)) {
-        snprintf(text, size, "variables are lost, files are kept");
+        snprintf(text, size, "variables are lost, files are kept%s%s",
+                 session->unparked[0] ? ": there was no snapshot, " : "",
+                 session->unparked);
         return CELL_LOST;
     }
     if (seen == before)
@@ -249,14 +280,14 @@ static enum cell_state state_now(const struct session *session, bool back,
         snprintf(text, size,
                  "variables are as they were after cell %llu, files as they "
                  "are now",
-                 (unsigned long long)seen);
+                 (unsigned long long)session->snapshot_number);
     return CELL_ROLLED_BACK;
 }
 
 /* Told with this cell; or with the next one, when none ran. */
 static void tell(struct session *session, bool back)
 {
-    char what[200], now[100], line[40] = "";
+    char what[200], now[192], line[40] = "";
     struct running *running = &session->running;
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));

@@ -19,6 +19,7 @@
 #include "executor/base/wire.h"
 #include "executor/box/walls.h"
 #include "executor/warden/process.h"
+#include "executor/warden/visit.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -502,10 +503,22 @@ bool runner_limit(struct runner *runner, const struct session_limits *born,
            lower(pid, RLIMIT_NPROC, born->processes, limits->processes);
 }
 
+struct sparing {
+    int process;
+    bool spare;
+};
+
+static void spare_now(void *context)
+{
+    const struct sparing *sparing = context;
+    process_spare(sparing->process, sparing->spare);
+}
+
 void runner_spare(struct runner *runner, bool spare)
 {
     if (runner->process)
-        process_spare(watch_fd(runner->process), spare);
+        visit(runner->box, spare_now,
+              &(struct sparing){ watch_fd(runner->process), spare });
 }
 
 static uint64_t new_nonce(void)

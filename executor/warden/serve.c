@@ -27,8 +27,7 @@ static void serve_put(struct session *session)
     session->files_stale = true;
     if (!failed_before) {
         session->failed_put = 0;
-        if (!files_put(session_workspace(session), frame->name, frame->offset,
-                       frame->data, &err)) {
+        if (!session_put(session, frame, &err)) {
             session->failed_put = frame->ref;
             peer_fail(session->first->peer, frame->ref, &err);
         } else if (frame->last) {
@@ -42,7 +41,7 @@ static void serve_list(struct session *session)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct listing listing = { 0 };
-    listing_read(&listing, session_workspace(session));
+    session_list(session, &listing);
     peer_answer(session->first->peer, session->first->frame.ref,
                 (struct frame){
                     .type = FRAME_LISTING,
@@ -57,13 +56,23 @@ static enum turn serve_get(struct session *session)
 {
     struct err err;
     session->sent_bytes = 0;
-    if (!files_open(session_workspace(session), session->first->frame.name,
-                    &session->sending, &session->send_bytes, &err)) {
+    if (!session_open_file(session, session->first->frame.name,
+                           &session->sending, &session->send_bytes, &err)) {
         session_fail_first(session, &err);
         return AGAIN;
     }
     session_enter(session, SESSION_SENDING);
     return AGAIN;
+}
+
+static struct list copy_env(struct arena *arena, const struct list *env)
+{
+    const struct pair *from = env->items;
+    struct pair *to = arena_alloc(arena, env->count * sizeof(*to));
+    for (size_t i = 0; i < env->count; i++)
+        to[i] = (struct pair){ arena_copy(arena, from[i].key),
+                               arena_copy(arena, from[i].value) };
+    return (struct list){ to, env->count };
 }
 
 /* What a cell runs, also when it has to run again. */
@@ -76,6 +85,8 @@ static void keep_asked(struct running *running, const struct frame *frame)
         .task = frame->task,
         .code = arena_copy(arena, frame->code),
         .tools = arena_copy(arena, frame->tools),
+        .env = copy_env(arena, &frame->env),
+        .last = frame->last,
         .picture = arena_copy(arena, frame->picture),
     };
 }
@@ -106,7 +117,7 @@ static enum turn serve_run(struct session *session)
         frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
     struct call *call = calls_add(&session->calls, frame->call);
     call_attach(call, session->first->peer, frame->ref);
-    outcome_begin(session, call, frame->task, limit_ms);
+    outcome_begin(session, call, frame, limit_ms);
     keep_asked(&session->running, frame);
     session->running.last = frame->last;
     bool interrupted = session->first->interrupted;

@@ -89,6 +89,15 @@ uint64_t session_cells_before(const struct session *session)
     return session->cells - session_runs_cell(session);
 }
 
+void session_note_snapshot(struct session *session, uint64_t cells)
+{
+    bool before =
+        cells < session->cells && session->running.asked.task == TASK_CODE;
+    session->snapshot_cell = cells;
+    session->snapshot_number =
+        before ? session->number_before : session->number;
+}
+
 void session_describe(const struct session *session, struct session_info *info)
 {
     struct interpreter *interpreter = session->interpreter;
@@ -139,10 +148,13 @@ static void on_swept(void *owner, bool clean)
 static void on_parked(void *owner, const char *failure)
 {
     struct session *session = owner;
-    if (failure) /* the one before stays, if there is one */
+    if (failure) { /* the one before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
-    else
-        session->snapshot_cell = session_cells_before(session);
+        snprintf(session->unparked, sizeof(session->unparked), "%s", failure);
+    } else {
+        session_note_snapshot(session, session_cells_before(session));
+        session->unparked[0] = '\0';
+    }
     session->seen.parked = true;
     session_run(session);
 }
@@ -275,11 +287,6 @@ void session_drop_interpreter(struct session *session)
     session->filled = false;
     session->seen = (struct session_seen){ .closing = session->seen.closing };
     listing_finish(&session->files);
-}
-
-int session_workspace(const struct session *session)
-{
-    return box_workspace(interpreter_box(session->interpreter));
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -421,7 +428,7 @@ static bool waits_for_tick(struct session *session)
     if (session->first->frame.type != FRAME_RUN)
         return false;
     if (session->files_stale)
-        listing_read(&session->files, session_workspace(session));
+        session_list(session, &session->files);
     session->files_stale = false;
     if (!listing_is_fresh(&session->files))
         return false;

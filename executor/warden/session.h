@@ -118,10 +118,15 @@ struct session {
     unsigned int backs;     /* how often it went back since the last cell */
     bool hurried;           /* it was interrupted while it was forked */
     uint64_t snapshot_cell; /* the last one that its snapshot has seen */
-    bool opened;            /* OPENED was said */
+    /* As the consumer numbers its cells: the last one, the one before it, the
+     * last one that the snapshot has seen. */
+    uint64_t number, number_before, snapshot_number;
+    char unparked[120]; /* why it has no snapshot; empty: it has ended */
+    bool warned;        /* the last cell has said that there is none */
+    bool opened;        /* OPENED was said */
 
     /* The interpreter died between two cells: told with the next one. */
-    char loss[352];
+    char loss[448];
     enum cell_state loss_state;
     bool emptied;      /* its files are gone as well */
     const char *blame; /* why it is killed, when it has not died by itself */
@@ -161,8 +166,8 @@ void session_run(struct session *session);
 
 /* outcome.c: from what was seen to FRAME_DONE. What is set first is the
  * reason; what follows is appended to it. */
-void outcome_begin(struct session *session, struct call *call, int task,
-                   uint64_t limit_ms);
+void outcome_begin(struct session *session, struct call *call,
+                   const struct frame *frame, uint64_t limit_ms);
 void outcome_display(struct session *session, const struct list *bundle);
 void outcome_done(struct session *session, const struct guest_frame *done);
 /* Overrides how it ended. */

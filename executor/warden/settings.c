@@ -22,6 +22,7 @@ enum {
     READY = 4,
     RENEW_MS = 60 * 60 * 1000,
     RENEW_FORKS = 1000,
+    FEWEST_UIDS = 16,
 };
 
 const char *const profile_names[] = { "science", "bare", NULL };
@@ -64,6 +65,10 @@ static const char usage_text[] =
     "full\n"
     "                   (boxed)\n"
     "  --cgroup NAME    limit boxes by cgroups: auto, off (auto)\n"
+    "  --uid-range FIRST-LAST  user ids of boxes, one each; off: the "
+    "executor's\n"
+    "                   own for all (of its user in /etc/subuid; as root, or\n"
+    "                   with CAP_SETUID, else 1900000000-1900065535)\n"
     "  --box PATH       quern-box (beside this program, or in libexec)\n"
     "  --guest PATH     quern-guest (likewise)\n"
     "  --proxy PATH     quern-proxy (likewise)\n"
@@ -96,6 +101,7 @@ enum option_value {
     OPTION_TRAFFIC,
     OPTION_LEVEL,
     OPTION_CGROUP,
+    OPTION_UID_RANGE,
     OPTION_BOX,
     OPTION_GUEST,
     OPTION_PROXY,
@@ -130,6 +136,7 @@ static const struct option options[] = {
     { "traffic", required_argument, NULL, OPTION_TRAFFIC },
     { "level", required_argument, NULL, OPTION_LEVEL },
     { "cgroup", required_argument, NULL, OPTION_CGROUP },
+    { "uid-range", required_argument, NULL, OPTION_UID_RANGE },
     { "box", required_argument, NULL, OPTION_BOX },
     { "guest", required_argument, NULL, OPTION_GUEST },
     { "proxy", required_argument, NULL, OPTION_PROXY },
@@ -286,6 +293,35 @@ static bool read_level(struct settings *settings, const char *text)
     return false;
 }
 
+static bool read_uid(const char *text, const char **rest, uid_t *uid)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(text, &end, 10);
+    *rest = end;
+    *uid = (uid_t)number;
+    return *text >= '0' && *text <= '9' && errno == 0 && number > 0 &&
+           number <= MAX_BOX_UID;
+}
+
+static bool read_uid_range(struct settings *settings, const char *text)
+{
+    const char *rest;
+    struct uid_range range = { 0, 0 };
+    settings->own_uids = strcmp(text, "off") != 0;
+    settings->uids = range;
+    if (!settings->own_uids)
+        return true;
+    if (!read_uid(text, &rest, &range.first) || *rest != '-' ||
+        !read_uid(rest + 1, &rest, &range.last) || *rest != '\0' ||
+        range.last < range.first || range.last - range.first < FEWEST_UIDS - 1)
+        return refuse(OPTION_UID_RANGE, text,
+                      "off, or FIRST-LAST: at least %d ids of 1 to %d",
+                      FEWEST_UIDS, MAX_BOX_UID);
+    settings->uids = range;
+    return true;
+}
+
 static bool read_value(struct settings *settings, int option, char *text)
 {
     const struct number *number = find_number(option);
@@ -314,6 +350,8 @@ static bool read_value(struct settings *settings, int option, char *text)
         return text[0] == '/' || refuse(option, text, "a folder, from / on");
     case OPTION_NETWORK:
         return read_network(settings, text);
+    case OPTION_UID_RANGE:
+        return read_uid_range(settings, text);
     case OPTION_LEVEL:
         return read_level(settings, text) ||
                refuse(option, text, "boxed, watched or full");
@@ -422,6 +460,7 @@ bool settings_read(struct settings *settings, int argc, char **argv,
         .renew_ms = RENEW_MS,
         .renew_forks = RENEW_FORKS,
         .cgroups = true,
+        .own_uids = true,
     };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == OPTION_HELP)

@@ -2,6 +2,8 @@
 #ifndef EXECUTOR_WARDEN_SETTINGS_H
 #define EXECUTOR_WARDEN_SETTINGS_H
 
+#include <sys/types.h>
+
 #include "schemas/message/frame.h"
 
 enum level {
@@ -14,6 +16,12 @@ enum level {
 enum profile { PROFILE_SCIENCE, PROFILE_BARE, PROFILES };
 extern const char *const profile_names[]; /* and NULL */
 bool profile_read(struct view name, enum profile *profile);
+
+/* Of user ids, both included; last 0: none is named. */
+struct uid_range {
+    uid_t first, last;
+};
+enum { MAX_BOX_UID = 2147483647 }; /* some programs read more as negative */
 
 struct settings {
     const char *socket_path;
@@ -40,7 +48,9 @@ struct settings {
     uint64_t renew_ms;            /* a zygote is as old as that at most, */
     uint64_t renew_forks;         /* ... or has forked so many */
     enum level level;
-    bool cgroups;  /* limit boxes by them, where it can be done */
+    struct uid_range uids; /* of boxes, a user id each */
+    bool own_uids;         /* ... wherever they can be had */
+    bool cgroups;          /* limit boxes by them, where it can be done */
     bool insecure; /* no boxes: for development where there can be none */
     bool check;    /* test the walls, print what there is, end */
 };

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -139,14 +142,55 @@ int socket_bind(const struct settings *settings, struct ids ids,
     return take_fd(&fd);
 }
 
+/* What a unit may have given us for the start. */
+static bool drop_rights(void)
+{
+    struct __user_cap_header_struct header = {
+        .version = _LINUX_CAPABILITY_VERSION_3,
+    };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
+           syscall(SYS_capset, &header, none) == 0;
+}
+
 bool user_drop(struct ids ids, struct err *err)
 {
     if (geteuid() != 0)
-        return true;
+        return drop_rights() || fail(err, "capabilities");
     if (setgroups(0, NULL) < 0 || setresgid(ids.gid, ids.gid, ids.gid) < 0 ||
         setresuid(ids.uid, ids.uid, ids.uid) < 0)
         return fail(err, "change of user");
     return true;
+}
+
+/* The first folder above path that we may not pass; "" when all let us. */
+static void find_closed(const char *path, char *folder, size_t size)
+{
+    const char *slash = path;
+    while ((slash = strchr(slash + 1, '/')) != NULL) {
+        snprintf(folder, size, "%.*s", (int)(slash - path), path);
+        if (access(folder, X_OK) != 0)
+            return;
+    }
+    *folder = '\0';
+}
+
+bool user_can_run(const char *path, struct err *err)
+{
+    char folder[PATH_MAX];
+    if (access(path, X_OK) == 0)
+        return true;
+    if (errno != EACCES)
+        return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", path,
+                       strerror(errno));
+    find_closed(path, folder, sizeof(folder));
+    return err_set(err, ERR_REJECT, "bad_setting",
+                   "user %u, who runs boxes, may not start %s: %s is closed to "
+                   "it. Install the programs (cmake --install), keep the tree "
+                   "where every user may enter, or start this by "
+                   "deploy/visible",
+                   (unsigned int)geteuid(), path,
+                   *folder ? folder : "the file itself");
 }
 
 void notify(const char *state)

@@ -15,8 +15,13 @@ struct ids {
 /* Who we are to be: of the settings for root, others stay who they are. */
 bool user_find(const struct settings *settings, struct ids *ids,
                struct err *err);
-/* Root becomes that user, for good. */
+/* Root becomes that user, others give up what capabilities they have, for good.
+ */
 bool user_drop(struct ids ids, struct err *err);
+
+/* Whom we are may start that program; else which folder keeps us out. Asked
+ * after user_drop(): root may go anywhere. */
+bool user_can_run(const char *path, struct err *err);
 
 /* Makes the folder if need be, replaces a socket that nobody answers, binds
  * and listens, gives it to the user and group of the settings. -1 with err. */

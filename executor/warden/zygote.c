@@ -46,6 +46,7 @@ struct zygote {
     struct parent *now;  /* forks; NULL: none is there */
     struct parent *next; /* loads */
     uint64_t generation, forks;
+    char libraries[MAX_LIBRARIES_BYTES + 1];
     unsigned int failures; /* to get ready, one after the other */
     struct alarm *answer;  /* is due from the one that forks */
     struct alarm *loading; /* is due to be over; or: start the next */
@@ -193,6 +194,19 @@ static void take_exit(struct zygote *zygote, const struct guest_frame *frame)
         birth->on_exited(birth->owner, (int)frame->wait_status);
 }
 
+static void take_ready(struct parent *parent, const struct guest_frame *frame)
+{
+    struct zygote *zygote = parent->zygote;
+    parent->ready = true;
+    snprintf(zygote->libraries, sizeof(zygote->libraries), "%.*s",
+             VIEW_ARG(view_head(frame->data, MAX_LIBRARIES_BYTES)));
+}
+
+const char *zygote_libraries(const struct zygote *zygote)
+{
+    return zygote->libraries;
+}
+
 static bool take_frame(struct parent *parent, struct view body, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -200,8 +214,10 @@ static bool take_frame(struct parent *parent, struct view body, struct err *err)
     struct guest_frame frame;
     if (!message_decode(&schema_guest_frame, body, &frame, &arena, err))
         return false;
-    if (parent == zygote->next)
-        parent->ready |= frame.type == GUEST_READY;
+    if (parent == zygote->next && frame.type == GUEST_READY)
+        take_ready(parent, &frame);
+    else if (parent == zygote->next)
+        return true;
     else if (frame.type == GUEST_FORKED || frame.pid == 0)
         take_answer(parent, &frame);
     else if (frame.type == GUEST_EXITED)

@@ -48,6 +48,8 @@ bool zygote_is_busy(const struct zygote *zygote);
 /* False: none is there, and the last ones ended before they were ready. It goes
  * on trying; those who wait are told each time. */
 bool zygote_starts(const struct zygote *zygote);
+/* What its sessions may import, with commas; "": none has been up. */
+const char *zygote_libraries(const struct zygote *zygote);
 /* Which one it is; 0: none has been up. */
 uint64_t zygote_generation(const struct zygote *zygote);
 

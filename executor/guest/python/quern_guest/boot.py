@@ -18,7 +18,8 @@ import threading
 import traceback
 import warnings
 
-from . import cell, display, hooks, libraries, missing, shell, standin
+from . import absent, cell, display, endings, hooks, installed, libraries
+from . import missing, shell, standin
 
 _main_thread = threading.main_thread()
 MT_WORDS = 624  # of the state of a Mersenne twister
@@ -31,6 +32,7 @@ def zygote(profile, trace, trace_signal):
     gc.disable()
     display.install()
     shell.install()
+    absent.install()
     libraries.install()
     standin.install()
     sys.meta_path.insert(0, HeldModules("charts", "figures", "fonts"))
@@ -44,9 +46,15 @@ def zygote(profile, trace, trace_signal):
     selectors.DefaultSelector = selectors.PollSelector  # no epoll in a box
     faulthandler.enable(trace, all_threads=False)
     faulthandler.register(trace_signal, trace, all_threads=False)
+    endings.remember_functions()
+    installed.look()  # before the memory of sessions is laid out
     rehearse(REHEARSALS)
     gc.collect()
     gc.freeze()  # so that sessions do not copy these pages to count them
+
+
+def libraries_installed():
+    return installed.names
 
 
 def settle():

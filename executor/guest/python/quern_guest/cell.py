@@ -14,6 +14,7 @@ import functools
 import inspect
 import linecache
 import operator
+import os
 import re
 import sys
 import traceback
@@ -23,7 +24,8 @@ import _quern
 
 import __main__
 
-from . import display, magics, missing, shell, source, streams, text, tools
+from . import display, endings, magics, missing, openfiles, shell, source
+from . import streams, text, tools
 
 MAX_VALUE_BYTES = _quern.MAX_STREAM_BYTES
 FUTURES = functools.reduce(
@@ -66,15 +68,34 @@ def repair():
         sys.setrecursionlimit(LEAST_RECURSION)
 
 
-def run(code, number, described=""):
+def run(code, number, described="", last=False, env=None):
     """Gives (status, result, error name, error value, traceback, missing module).
-    described: what the code may call, as tools.offer() takes it."""
+    described: what the code may call, as tools.offer() takes it. last: the session
+    ends with this cell, so functions of atexit are run. env: variables of the
+    environment while it runs."""
 
     def work():
         tools.offer(described)
-        return evaluate(code, f"<cell-{number}>")
+        with environment(env or {}):
+            return evaluate(code, f"<cell-{number}>")
 
-    return guarded(work)
+    return guarded(work, last)
+
+
+@contextlib.contextmanager
+def environment(variables):
+    """They are the job's: the next job of the session does not see them. What the
+    cell itself has set in their place stays."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in variables.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+                if before[name] is not None:
+                    os.environ[name] = before[name]
 
 
 def compile_ahead(code, number):
@@ -95,7 +116,7 @@ def compile_ahead(code, number):
     return guarded(work)
 
 
-def guarded(work):
+def guarded(work, last=False):
     """Does what may run the session's code; gives what run() does."""
     repair()
     try:
@@ -106,6 +127,9 @@ def guarded(work):
         finally:
             restore_builtins()
             display.finish()
+            if last:
+                endings.run_exit_functions()
+            openfiles.flush()
             streams.flush()
         return ("ok", result, "", "", "", "")
     except BaseException as error:
@@ -113,6 +137,8 @@ def guarded(work):
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(limit + 200)  # to tell takes some steps, too
         try:
+            if not _quern.is_session():
+                endings.end_child(error, trace(error))
             return failure(error)
         finally:
             sys.setrecursionlimit(limit)
@@ -225,7 +251,8 @@ def step_in_loop(code):
 
 def failure(error):
     if isinstance(error, SystemExit):
-        code = "" if error.code in (None, 0) else text.message(error)
+        code = text.message(error) if endings.tell_exit(error) else ""
+        streams.flush()
         return ("exit", "", "SystemExit", text.clip(code, MAX_VALUE_BYTES), "", "")
     interrupted = isinstance(error, KeyboardInterrupt)
     module = missing.module_of(error)

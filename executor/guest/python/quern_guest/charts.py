@@ -7,7 +7,9 @@
     series = {"label": str, "points": [[x, y]], "total": int}
 
 One chart for each kind of mark in each axes. x and y are numbers, null (no
-number), ISO dates or names of categories; a bar's x is its category or its middle,
+number), ISO dates or names of categories; x_scale and y_scale are "date" or
+"category" then, else matplotlib's: "linear", "log", "symlog", "logit" or a name
+that a library has registered; a bar's x is its category or its middle,
 also when it lies; a point of a pie is [name, share of the whole]. A series of a box
 chart has "low", "q1", "median", "q3", "high" and "outliers" instead of points.
 Where a series has more than MAX_POINTS, or all are more than MAX_BYTES, points
@@ -89,10 +91,28 @@ def of_axes(axes, dropped):
         "title": string(axes.get_title()),
         "x_label": string(axes.get_xlabel()),
         "y_label": string(axes.get_ylabel()),
-        "x_scale": axes.get_xscale(),
-        "y_scale": axes.get_yscale(),
     }
-    return [{"type": kind, **about, "series": s} for kind, s in found.items()]
+    return [
+        {"type": kind, **about, **scales_of(axes, series), "series": series}
+        for kind, series in found.items()
+    ]
+
+
+def scales_of(axes, series):
+    points = [point for one in series for point in one.get("points", ())]
+    scales = axes.get_xscale(), axes.get_yscale()
+    return {
+        f"{name}_scale": scale_of([point[at] for point in points], scales[at])
+        for at, name in enumerate("xy")
+    }
+
+
+def scale_of(values, scale):
+    """Where some are names and some numbers, it is one of numbers with names."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {Moment}:
+        return "date"
+    return "category" if kinds == {str} else scale
 
 
 # ------------------------------------------------------------ kinds of mark
@@ -233,18 +253,39 @@ def scalar(value):
 
 
 def is_plain(axis):
-    return not hasattr(axis.units, "_mapping") and not is_date(axis)
+    """Numbers only."""
+    return not hasattr(axis.units, "_mapping") and not has_dates(axis)
 
 
-def is_date(axis):
-    return isinstance(axis.get_major_locator(), dates.DateLocator)
+class Moment(str):
+    """An ISO date: a name could look like one."""
+
+
+def has_dates(axis):
+    locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
+    converter = axis.get_converter() if hasattr(axis, "get_converter") else None
+    converter = converter or getattr(axis, "converter", None)
+    return (
+        is_period(axis)
+        or isinstance(locator, dates.DateLocator)
+        or isinstance(formatter, (dates.DateFormatter, dates.ConciseDateFormatter))
+        or isinstance(converter, (dates.DateConverter, dates.ConciseDateConverter))
+        or type(converter).__name__ == "_SwitchableDateConverter"
+    )
+
+
+def is_period(axis):
+    """pandas counts regular dates in their own unit: days, months, quarters."""
+    return type(axis.get_major_locator()).__name__ == "TimeSeries_DateLocator"
 
 
 def reader(axis):
     """From a place on an axis to what it stands for there."""
     if hasattr(axis.units, "_mapping"):  # strings
         names = {at: name for name, at in axis.units._mapping.items()}
-    elif is_date(axis):
+    elif is_period(axis):
+        return functools.partial(period, axis.get_major_locator().freq)
+    elif has_dates(axis):
         return moment
     else:
         names = fixed_labels(axis)
@@ -274,11 +315,22 @@ def fixed_labels(axis):
 
 def moment(value):
     value = scalar(value)
+    return None if value is None else written(dates.num2date(value))
+
+
+def period(unit, value):
+    from pandas import Period  # it has drawn the axis
+
+    value = scalar(value)
     if value is None:
         return None
-    when = dates.num2date(value).replace(tzinfo=None)
+    return written(Period(ordinal=round(value), freq=unit).to_timestamp())
+
+
+def written(when):
+    when = when.replace(tzinfo=None)
     is_day = when.time() == datetime.time()
-    return when.date().isoformat() if is_day else when.isoformat()
+    return Moment(when.date().isoformat() if is_day else when.isoformat())
 
 
 # ------------------------------------------------------ what axes do not keep

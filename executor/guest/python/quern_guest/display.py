@@ -36,6 +36,15 @@ STARTS = {
 }
 PLAIN = frozenset({bool, bytes, complex, float, int, str})  # text is all they have
 BINARY = re.compile(r"image/(?!svg)|audio/|video/|application/pdf")
+# Formats that figures are also shown in, beside PNG: their media types.
+FIGURE_FORMATS = {
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "pdf": "application/pdf",
+    "svg": "image/svg+xml",
+}
+SHARP = frozenset({"retina", "png2x"})  # twice the dots
+figure_formats = frozenset({"png"})  # until the session asks for others
 _count = 0
 _captured = None  # a list: bundles go there
 _nested = False  # the value of a cell within a cell is a display
@@ -278,7 +287,21 @@ def _unbound(pandas):
         asked = pandas.get_option(name)  # None: all; 0: what fits
         if asked is None or asked > most:
             unbound += (name, most)
+    if "display.max_rows" in unbound:
+        # Of a table with more rows pandas shows only min_rows, which are ten.
+        unbound += ("display.min_rows", MAX_ROWS)
     return unbound
+
+
+def set_figure_formats(*names):
+    """As %config InlineBackend.figure_formats; PNG is always there, for models that
+    see pictures."""
+    global figure_formats
+    for name in names:
+        if name != "png" and name not in SHARP and name not in FIGURE_FORMATS:
+            known = ", ".join(sorted({"png", *SHARP, *FIGURE_FORMATS}))
+            raise ValueError(f"figure format {name!r} is not known; there are {known}")
+    figure_formats = frozenset(names)
 
 
 def install():

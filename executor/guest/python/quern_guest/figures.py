@@ -13,6 +13,7 @@ import hashlib
 import io
 import math
 import sys
+import warnings
 import weakref
 
 import _quern
@@ -36,6 +37,9 @@ PADDING = 0.1  # inches around what is drawn
 
 _shown = None  # figure: what it looked like; None: the cell has shown none
 _told = False  # that the cell has one open
+_places = weakref.WeakKeyDictionary()  # figure: (file, line) where it was made
+_warned = set()  # (text, class) of warnings that the cell's drawing has raised
+THEIRS = (__package__, "matplotlib", "mpl_toolkits")  # files that no cell wrote
 
 
 class FigureManager(FigureManagerBase):
@@ -45,6 +49,8 @@ class FigureManager(FigureManagerBase):
         if not _told:
             _quern.figure()
             _told = True
+        if place := _place_in_cell():
+            _places[canvas.figure] = place
 
     def show(self):
         emit(self.canvas.figure)
@@ -73,6 +79,7 @@ def show(*, block=None):
 def start():
     global _shown, _told
     _shown, _told = None, False
+    _warned.clear()
 
 
 def finish():
@@ -119,16 +126,46 @@ def emit(value):
         display.emit({})
         return
     animation = animation or _animation_of(figure)
-    moving, note = _moving(animation) if animation else ({}, "")
-    data, cut = render(figure)
+    with _warnings_of_drawing(figure):
+        moving, note = _moving(animation) if animation else ({}, "")
+        data, cut = render(figure, _wanted_dpi(figure))
     digest = hashlib.sha256(data).digest()
     if _shown is None:
         _shown = weakref.WeakKeyDictionary()
     if _shown.get(figure) == digest and not moving:
         return
     about = {"text/plain": text.show(figure) + note + cut}
-    display.emit({**about, **moving, "image/png": data, **_chart(figure)})
+    forms = {"image/png": data, **_other_forms(figure)}
+    display.emit({**about, **moving, **forms, **_chart(figure)})
     _shown[figure] = digest  # last: one that is interrupted is drawn again
+
+
+def _place_in_cell():
+    """(file, line) of the cell's code that runs; None: it has ended."""
+    frame = sys._getframe(1)
+    while frame:
+        if frame.f_code.co_filename.startswith("<cell-"):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+@contextlib.contextmanager
+def _warnings_of_drawing(figure):
+    """They name the line of the cell that shows the figure, or that made it, and
+    come once though a figure is drawn several times."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    names = vars(sys.modules["__main__"]).get("__warningregistry__", ())
+    _warned.update(key[:2] for key in names if isinstance(key, tuple))
+    for one in caught:
+        key = str(one.message), one.category
+        place = one.filename, one.lineno
+        if any(name in one.filename for name in THEIRS):
+            place = _place_in_cell() or _places.get(figure) or place
+        if key not in _warned:
+            _warned.add(key)
+            warnings.warn_explicit(*key, *place)
 
 
 def _is_empty(figure):
@@ -198,32 +235,68 @@ def _as_agg(figure):
         FigureCanvas(figure)
 
 
-def render(figure):
+def _wanted_dpi(figure):
+    return figure.dpi * (2 if display.SHARP & display.figure_formats else 1)
+
+
+def _other_forms(figure):
+    """Those that the session has asked for beside PNG."""
+    forms = {}
+    for name in sorted(display.figure_formats & display.FIGURE_FORMATS.keys()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they have come with the PNG
+            data = _encoded(figure, name, figure.dpi, _tight_box(figure))
+        forms[display.FIGURE_FORMATS[name]] = data
+    return forms
+
+
+def render(figure, wanted_dpi=None):
     """Gives the PNG, and a note when it is not as it was asked for."""
+    wanted_dpi = wanted_dpi or figure.dpi
     _as_agg(figure)
     width, height = figure.get_size_inches()
     with _drawn_with(figure, _bounded_dpi(width, height, figure.dpi)):
         box = _tight_box(figure)
     if box:
         width, height = box.size
-    dpi = _bounded_dpi(width, height, figure.dpi)
+    dpi = _bounded_dpi(width, height, wanted_dpi)
     note = ""
-    if dpi < figure.dpi:
-        note = f" [dpi lowered from {figure.dpi:g} to {dpi:g}: too many pixels]"
-    png = io.BytesIO()
+    if dpi < wanted_dpi:
+        note = f" [dpi lowered from {wanted_dpi:g} to {dpi:g}: too many pixels]"
+    try:
+        return _encoded(figure, "png", dpi, box), note
+    except Exception:
+        if box is None:
+            raise
+    return _encoded(figure, "png", dpi, None), note
+
+
+def _encoded(figure, name, dpi, box):
+    file = io.BytesIO()
     figure.canvas.print_figure(
-        png,
-        format="png",
+        file,
+        format=name,
         dpi=dpi,
         bbox_inches=box,
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
     )
-    return png.getvalue(), note
+    return file.getvalue()
 
 
 def _tight_box(figure):
-    """What is drawn, labels outside the figure included; None: as it is."""
+    """What is drawn, labels outside the figure included; None: as it is. Some
+    artists know their size only once they have been drawn."""
+    try:
+        return _measured_box(figure)
+    except Exception:
+        with contextlib.suppress(Exception):
+            figure.draw_without_rendering()
+            return _measured_box(figure)
+    return None
+
+
+def _measured_box(figure):
     deep = [axes for axes in figure.axes if axes.name == "3d"]
     if deep or figure.get_layout_engine():
         figure.draw_without_rendering()  # these find their places by drawing
@@ -250,9 +323,9 @@ def _bounded_dpi(width, height, dpi, most=MAX_PIXELS):
 
 
 def install():
-    fonts.install()
+    if not fonts.install():
+        matplotlib.rcParams["axes.unicode_minus"] = False
     charts.install()
-    matplotlib.rcParams["axes.unicode_minus"] = False
     pyplot.switch_backend(f"module://{__name__}")
     pyplot.switch_backend = lambda newbackend: None
 

@@ -20,6 +20,18 @@ WIDE = (
     "Noto Serif CJK SC",
     "Noto Serif CJK JP",
 )
+# What covers other scripts (Devanagari, Arabic, Hebrew, Bengali, Tamil, Thai) and
+# pictographs: each is there for what those before it lack. A font of coloured
+# emoji is of no use, matplotlib draws outlines.
+OTHERS = (
+    "DejaVu Sans",
+    "FreeSans",
+    "FreeSerif",
+    "Noto Sans Devanagari",
+    "Noto Sans Arabic",
+    "Symbola",
+    "Noto Emoji",
+)
 # Names that scripts ask for on other systems: they get the one that is here.
 MISSING = (
     "SimHei",
@@ -48,30 +60,36 @@ MISSING = (
 
 
 def install():
+    """Gives whether every glyph that a fallback has can be drawn."""
     manager = font_manager.fontManager
     by_name = {}
     for entry in manager.ttflist:
         if entry.style == "normal" and entry.weight in (400, "normal", "regular"):
             by_name.setdefault(entry.name, entry)
     wide = next((by_name[name] for name in WIDE if name in by_name), None)
-    if wide is None:
-        return
+    if wide:
+        _rename(manager, wide)
+    others = [by_name[name] for name in OTHERS if name in by_name]
+    return _add_fallback(manager, [font.fname for font in (wide, *others) if font])
+
+
+def _rename(manager, wide):
     there = {entry.name for entry in manager.ttflist}
     manager.ttflist += [
         dataclasses.replace(wide, name=name)
         for name in dict.fromkeys(MISSING)
         if name not in there
     ]
-    _add_fallback(manager, wide.fname)
 
 
-def _add_fallback(manager, path):
+def _add_fallback(manager, fallback):
     find = getattr(manager, "_find_fonts_by_props", None)
     if find is None:
-        return
+        return False
 
     def find_with_fallback(*args, **kwargs):
         paths = find(*args, **kwargs)
-        return paths if path in paths else [*paths, path]
+        return [*paths, *(path for path in fallback if path not in paths)]
 
     manager._find_fonts_by_props = find_with_fallback
+    return True

@@ -3,7 +3,7 @@ and what they would start works in a box."""
 
 import warnings
 
-from . import display, hooks, text
+from . import display, hooks, machine, text
 
 MAX_PIXELS = 16 << 20
 OF_PNG = frozenset("1 L LA I I;16 P RGB RGBA".split())  # modes that it has
@@ -14,6 +14,11 @@ def install():
     warnings.filterwarnings("ignore", SWEPT)
     hooks.after_import("joblib.parallel", fork_workers)
     hooks.after_import("joblib.pool", pickle_functions)
+    hooks.after_import("psutil._common", machine.install)
+    hooks.after_import("psutil._pslinux", machine.install)
+    for name in ("joblib.externals.loky.backend.context", "loky.backend.context"):
+        hooks.after_import(name, count_processors)
+    hooks.after_import("threadpoolctl", find_by_loaded_name)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
     hooks.after_import("pandas", wrap_tables)
@@ -24,6 +29,18 @@ def fork_workers(parallel):
     """joblib's own workers are new programs, and die over a /proc without stat
     where psutil is installed. Forks have everything loaded already, too."""
     parallel.DEFAULT_BACKEND = "multiprocessing"
+    parallel.BACKENDS["loky"] = parallel.BACKENDS["multiprocessing"]
+
+
+def count_processors(context):
+    """loky starts lscpu to count physical ones, and warns when that fails."""
+    context.physical_cores_cache = len(machine.processors())
+
+
+def find_by_loaded_name(threadpoolctl):
+    """It asks the linker for libraries by their real paths. The linker knows files
+    by their inodes: those loaded before the box was made have others in it."""
+    threadpoolctl._realpath = str
 
 
 def pickle_functions(pool):

@@ -5,6 +5,7 @@ is of_cell()'s. What cannot be done here is told in a sentence, and the cell
 goes on.
 """
 
+import ast
 import contextlib
 import inspect
 import io
@@ -22,7 +23,7 @@ from . import display, shell, text, timing
 
 # Those that set up a notebook: there is nothing to set up.
 IGNORED = frozenset(
-    "matplotlib config load_ext reload_ext unload_ext autosave colors xmode gui "
+    "matplotlib load_ext reload_ext unload_ext autosave colors xmode gui "
     "autocall automagic autoawait doctest_mode rehashx".split()
 )
 WHY_NOT = {
@@ -40,6 +41,7 @@ PROGRAMS = frozenset("ls ll cat mkdir rmdir cp mv rm head tail wc grep".split())
 INSTALLERS = frozenset("pip conda mamba uv".split())
 SHELLS = frozenset("bash sh script system sx".split())
 TAKE_PYTHON = frozenset("pinfo pinfo2 prun time timeit".split())  # braces are theirs
+FIGURE_FORMAT = {f"InlineBackend.figure_format{plural}" for plural in ("", "s")}
 # Perhaps after comments: %%name, and the rest of that line.
 HEAD = re.compile(r"(?:[ \t]*(?:#.*)?\n)*[ \t]*%%(\w+|!)(.*)\n?")
 
@@ -113,6 +115,18 @@ def line_cd(line):
     os.chdir(os.path.expanduser(path.strip("'\"") or "~"))
     if not quiet:
         print(os.getcwd())
+
+
+def line_config(line):
+    """Only the format of figures is ours to set; the rest is IPython's own."""
+    name, _, value = line.partition("=")
+    if name.strip() not in FIGURE_FORMAT or not value.strip():
+        return
+    try:
+        value = ast.literal_eval(value.strip())
+    except (SyntaxError, ValueError):
+        value = value.strip()  # a bare word
+    display.set_figure_formats(*([value] if isinstance(value, str) else value))
 
 
 def line_env(line):
@@ -215,6 +229,7 @@ def line_magics(_line):
 
 LINES = {
     "cd": line_cd,
+    "config": line_config,
     "env": line_env,
     "lsmagic": line_magics,
     "pdef": line_inspect,

@@ -295,10 +295,14 @@ MAGIC = {
 }
 
 
+def set_matplotlib_formats(*formats, **_options):
+    ours.set_figure_formats(*formats)
+
+
 # How its figures are to be shown, a notebook's backend is told.
 INLINE = {
-    f"set_matplotlib_{what}": lambda *_args, **_options: None
-    for what in ("close", "formats")
+    "set_matplotlib_close": lambda *_args, **_options: None,
+    "set_matplotlib_formats": set_matplotlib_formats,
 }
 
 
@@ -316,6 +320,7 @@ def install():
             "IPython.core.getipython": {"get_ipython": shell.for_cells_only},
             "IPython.core.magic": MAGIC,
             "matplotlib_inline.backend_inline": INLINE,
+            "IPython.display": {"set_matplotlib_formats": set_matplotlib_formats},
         }
         for name, functions in replace.items():
             hooks.after_import(

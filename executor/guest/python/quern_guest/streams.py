@@ -30,6 +30,10 @@ def _usable(stream):
         return False
 
 
+def is_ours(stream):
+    return any(stream is ours for ours in _streams.values())
+
+
 def repair():
     """Puts our streams in place, new ones where a cell broke them."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
