@@ -17,6 +17,18 @@ void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1])
         snprintf(name + 2 * (size_t)i, 3, "%02x", hash[i]);
 }
 
+bool blob_is_sound(struct view name, struct view bytes)
+{
+    char actual[BLOB_NAME_LEN + 1];
+    blob_name(bytes, actual);
+    return view_equal(name, view_of(actual));
+}
+
+bool blob_is_empty(struct view name)
+{
+    return blob_is_sound(name, (struct view){ 0 });
+}
+
 /* Never cuts a longer life short: the bytes may be some job's file too. */
 static void renew(struct store *store, const struct names *names,
                   struct view name, uint64_t ttl_ms)
@@ -56,18 +68,34 @@ void blobs_renew(struct store *store, const struct names *names,
         renew_cell(store, names, &results[i].cell, ttl_ms);
 }
 
+/* A new key begins empty, with a time to live: the bytes themselves are then
+ * written with KEEPTTL, which suits a key that was there before as well. */
+static void make_room(struct store *store, const struct key *key,
+                      uint64_t ttl_ms)
+{
+    struct command command;
+    command_init(&command, "SET");
+    command_add(&command, key_view(key));
+    command_add_text(&command, "");
+    command_add_text(&command, "PX");
+    command_add_uint(&command, ttl_ms);
+    command_add_text(&command, "NX");
+    store_send(store, &command, NULL, NULL);
+    command_finish(&command);
+}
+
 void blob_put(struct store *store, const struct names *names, struct view name,
               struct view bytes, uint64_t ttl_ms, store_done *done, void *owner)
 {
     struct key key = names_blob(names, store_partition(store), name);
     struct command command;
     renew(store, names, name, ttl_ms);
+    make_room(store, &key, ttl_ms);
     command_init(&command, "SET");
     command_add(&command, key_view(&key));
     command_add(&command, bytes);
-    command_add_text(&command, "PX");
-    command_add_uint(&command, ttl_ms);
-    command_add_text(&command, "NX");
+    command_add_text(&command, "XX");
+    command_add_text(&command, "KEEPTTL");
     store_commit(store, &command, done, owner);
     command_finish(&command);
 }

@@ -11,8 +11,16 @@ enum { BLOB_NAME_LEN = 64 };
 /* SHA-256 in lower-case hexadecimal digits. */
 void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1]);
 
-/* Queues the SET; the same bytes again only make it live longer. name: as
- * blob_name() made it of them. */
+/* Whether these are the bytes that the name stands for. Any producer may write
+ * to Redis, so whatever is read from a blob is checked before it is used. It
+ * takes about a millisecond for each MiB. */
+bool blob_is_sound(struct view name, struct view bytes);
+/* Whether the name stands for no bytes at all. */
+bool blob_is_empty(struct view name);
+
+/* Queues the writes. What is already there under that name is replaced, because
+ * it may be false, and keeps its time to live, or gets ttl_ms when that is
+ * longer. name: as blob_name() made it of the bytes. */
 void blob_put(struct store *store, const struct names *names, struct view name,
               struct view bytes, uint64_t ttl_ms, store_done *done,
               void *owner);

@@ -13,6 +13,13 @@ static bool next_queue(const char **rest, struct view *queue)
     return queue->len > 0;
 }
 
+bool consumer_claims(const struct consumer *consumer)
+{
+    return consumer->mode == MODE_SERVING &&
+           (executor_is_off(consumer->executor) ||
+            executor_is_ready(consumer->executor));
+}
+
 bool consumer_check(const struct consumer *consumer, struct err *err)
 {
     const char *rest = consumer->settings.queues;

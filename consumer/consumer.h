@@ -73,6 +73,10 @@ struct consumer {
                                                     a read is over */
 };
 
+/* It may take more jobs: it is serving, and has an executor, or needs none.
+ * Every job may need one; what it takes without one it could only hold. */
+bool consumer_claims(const struct consumer *consumer);
+
 /* Queues and name may be part of a key. Error: bad_setting. */
 bool consumer_check(const struct consumer *consumer, struct err *err);
 

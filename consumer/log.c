@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "schemas/message/glyph.h"
+
 static long long now_ms(void)
 {
     struct timespec now;
@@ -15,17 +17,17 @@ static long long now_ms(void)
 }
 
 /* The rest is an object of its own: without its brace it goes on behind ours.
- */
-static char *compose(const char *what, json_t *rest)
+ * People read logs on terminals, so what is hidden is written as a number. */
+static void compose(struct buf *line, const char *what, json_t *rest)
 {
-    char *object = json_dumps(rest, JSON_COMPACT);
-    char *line = NULL;
-    if (object == NULL ||
-        asprintf(&line, "{\"at\":%lld,\"what\":\"%s\"%s%s\n", now_ms(), what,
-                 object[1] == '}' ? "" : ",", object + 1) < 0)
+    CLEANUP(cleanup_free) char *object = json_dumps(rest, JSON_COMPACT);
+    if (object == NULL)
         abort();
-    free(object);
-    return line;
+    buf_init(line, 6 * strlen(object) + strlen(what) + 64);
+    buf_printf(line, "{\"at\":%lld,\"what\":\"%s\"%s", now_ms(), what,
+               object[1] == '}' ? "" : ",");
+    glyph_add_json(line, view_of(object + 1));
+    buf_add(line, VIEW("\n"));
 }
 
 void log_line(const char *what, const char *format, ...)
@@ -38,10 +40,10 @@ void log_line(const char *what, const char *format, ...)
     /* jansson refuses text that is not UTF-8: the line is still written. */
     if (rest == NULL)
         rest = json_pack("{s:s}", "fault", fault.text);
-    char *line = compose(what, rest);
+    CLEANUP(buf_finish) struct buf line;
+    compose(&line, what, rest);
     /* In one write: others may write there too. */
-    fwrite(line, 1, strlen(line), stderr);
-    free(line);
+    fwrite(line.data, 1, line.len, stderr);
     json_decref(rest);
 }
 

@@ -17,6 +17,12 @@
 #include "consumer/tools/builtin.h"
 #include "consumer/tools/reader.h"
 
+enum {
+    OWN_FILES =
+        64, /* Redis, the executor, the loop, names that are looked up */
+    SLOT_FILES = 2, /* a model, and a tool */
+};
+
 /* host.process.chance: never two alike, also after a restart. */
 static void make_name(struct consumer *consumer)
 {
@@ -43,6 +49,26 @@ static void raise_file_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A slot for which there is no descriptor would take a job, and its model would
+ * get the blame. */
+static void fit_slots(struct settings *settings)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    uint64_t files = limit.rlim_cur;
+    uint64_t most = files > OWN_FILES ? (files - OWN_FILES) / SLOT_FILES : 0;
+    uint64_t wanted = settings->slots;
+    if (wanted <= most)
+        return;
+    settings->slots = most > 0 ? most : 1;
+    log_line("slots.fewer", "{s:I, s:I, s:I, s:s}", "wanted",
+             (json_int_t)wanted, "slots", (json_int_t)settings->slots,
+             "open_files", (json_int_t)files, "text",
+             "the limit of open files is too low for all slots: raise it "
+             "(LimitNOFILE, ulimit -n), or lower --slots");
 }
 
 static void leave(struct consumer *consumer)
@@ -99,6 +125,24 @@ static void on_switched(void *owner, const struct node *master)
     fleet_switch(consumer->fleet, master);
 }
 
+/* Without an executor nothing is claimed: what is taken would stay here. */
+static void on_executor_state(void *owner)
+{
+    struct consumer *consumer = owner;
+    struct executor_absence absence;
+    if (executor_is_away(consumer->executor, &absence)) {
+        log_line("claim.held", "{s:s, s:s, s:s, s:I}", "why",
+                 "the executor is away", "reason", absence.word, "path",
+                 consumer->settings.executor, "running",
+                 (json_int_t)consumer->running);
+        partitions_stop(consumer->partitions);
+    } else {
+        log_line("claim.resumed", "{s:s}", "path", consumer->settings.executor);
+        partitions_wake(consumer->partitions);
+    }
+    partitions_report(consumer->partitions);
+}
+
 /* For jobs that begin from now on. */
 static bool equip(struct consumer *consumer, struct err *err)
 {
@@ -139,6 +183,7 @@ static void open_parts(struct consumer *consumer)
         executor_new(consumer->loop, consumer->settings.executor);
     consumer->sentinel =
         sentinel_new(consumer->loop, &consumer->redis, on_switched, consumer);
+    executor_notify(consumer->executor, on_executor_state, consumer);
     executor_open(consumer->executor);
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
@@ -226,6 +271,7 @@ int main(int argc, char **argv)
         printf("quern-consumer %s\n", QUERN_VERSION);
     } else {
         raise_file_limit();
+        fit_slots(&consumer.settings);
         uv_loop_init(&loop);
         serve(&consumer);
         uv_loop_close(&loop);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "consumer/alarm.h"
@@ -20,6 +21,7 @@
  * stood still has answers waiting, and a single alarm would ring before they
  * are read. */
 enum { HAND_BACK_MS = 5000, HAND_BACK_TURNS = 10 };
+enum { DEPART_MS = 1000 }; /* for Redis to hear that the consumer leaves */
 
 static const int numbers[] = { SIGTERM, SIGINT, SIGTSTP, SIGHUP, SIGUSR1 };
 enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
@@ -34,6 +36,9 @@ struct service {
     uint64_t watchdog_ms;
     unsigned int turns; /* of patience, when all is handed back */
     bool released, exited;
+    bool wished;       /* operators wish the drain, and may take it back */
+    bool departed;     /* Redis has been told, or is not there */
+    size_t departures; /* partitions that have not answered to that */
 };
 
 /* --------------------------------------------------------------- systemd */
@@ -90,6 +95,29 @@ static void leave(struct service *service)
     service->on_exit(service->consumer);
 }
 
+static void on_departed(void *owner)
+{
+    struct service *service = owner;
+    if (--service->departures == 0)
+        alarm_set(service->drain, 0);
+}
+
+/* The fleet's list loses it first. */
+static void depart(struct service *service)
+{
+    if (service->departed) {
+        leave(service);
+        return;
+    }
+    service->departed = true;
+    service->departures =
+        partitions_depart(service->consumer->partitions, on_departed, service);
+    if (service->departures == 0)
+        leave(service);
+    else
+        alarm_set(service->drain, DEPART_MS);
+}
+
 static void hand_back(struct service *service)
 {
     struct consumer *consumer = service->consumer;
@@ -111,7 +139,7 @@ static void on_patience_end(void *owner)
     else if (service->turns > 0 && --service->turns > 0)
         alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     else
-        leave(service);
+        depart(service);
 }
 
 /* It may leave when it has nothing any more, and is given nothing. */
@@ -135,7 +163,8 @@ static void drain(struct service *service)
     }
     consumer->mode = MODE_DRAINING;
     partitions_stop(consumer->partitions);
-    notify("STOPPING=1");
+    if (!service->wished) /* systemd would not let it go on any more */
+        notify("STOPPING=1");
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);
@@ -220,10 +249,37 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-void service_drain(struct service *service)
+static void begin_wished_drain(struct service *service)
 {
-    if (service->consumer->mode != MODE_DRAINING)
-        drain(service);
+    struct consumer *consumer = service->consumer;
+    log_line("drain.wished", "{s:s, s:s}", "name", consumer->name, "text",
+             "operators have drained this worker; quern worker resume takes "
+             "that back");
+    service->wished = true;
+    consumer->exit_code = SERVICE_EXIT_DRAINED;
+    drain(service);
+}
+
+static void end_wished_drain(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    log_line("drain.resumed", "{s:s}", "name", consumer->name);
+    service->wished = false;
+    consumer->exit_code = EX_OK;
+    consumer->mode = MODE_SERVING;
+    alarm_stop(service->drain);
+    partitions_wake(consumer->partitions);
+    partitions_report(consumer->partitions);
+}
+
+void service_wish(struct service *service, bool draining)
+{
+    const struct consumer *consumer = service->consumer;
+    bool drains = consumer->mode == MODE_DRAINING;
+    if (draining && !drains)
+        begin_wished_drain(service);
+    else if (!draining && drains && service->wished && !service->released)
+        end_wished_drain(service);
 }
 
 /* Not at once: who says so still stands on what would be closed. */

@@ -17,8 +17,11 @@ struct service;
 struct service *service_new(struct consumer *consumer,
                             void (*on_exit)(struct consumer *consumer));
 void service_ready(struct service *service);
-/* As TERM, the first time. */
-void service_drain(struct service *service);
+/* What operators wish, by quern worker drain and resume: as TERM, with an exit
+ * status of its own, so that nothing starts it again; until it has left it may
+ * be taken back. */
+enum { SERVICE_EXIT_DRAINED = 3 };
+void service_wish(struct service *service, bool draining);
 /* From the loop, soon: on_exit. */
 void service_leave(struct service *service);
 void service_free(struct service *service);

@@ -70,7 +70,8 @@ static const struct setting table[] = {
     TEXT("name", "QUERN_NAME", name, "",
          "of this consumer; else made of host, process and chance"),
     TEXT("executor", "QUERN_EXECUTOR", executor, "/run/quern/executor.sock",
-         "unix socket of quern-executor"),
+         "unix socket of quern-executor; none: there is no Python here, jobs "
+         "that need it fail"),
     TEXT("models", "QUERN_MODELS", models, "",
          "JSON file: name -> {url, model, key_file, ...}"),
     TEXT("tools", "QUERN_TOOLS", tools, "",
@@ -128,8 +129,9 @@ static const struct setting table[] = {
            "after TERM: how long running jobs may go on"),
     NUMBER("redis-ms", "QUERN_REDIS_MS", redis_ms, 1000, HOUR_MS, "30000",
            "a Redis that has not answered by then has hung: it is left"),
-    NUMBER("away-ms", "QUERN_AWAY_MS", away_ms, 100, HOUR_MS, "60000",
-           "how long a job waits for an executor that is away"),
+    NUMBER("away-ms", "QUERN_AWAY_MS", away_ms, 100, HOUR_MS, "5000",
+           "so long after the executor was lost, jobs that need it are handed "
+           "back"),
     NUMBER("max-turns", "QUERN_MAX_TURNS", max_turns, 1, MAX_TURNS, "12",
            "model calls of a job; one more when it has to answer then"),
     NUMBER("repeats", "QUERN_REPEATS", repeats, 0, 100, "4",
@@ -139,8 +141,8 @@ static const struct setting table[] = {
     NUMBER("max-total-tokens", "QUERN_MAX_TOTAL_TOKENS", max_total_tokens, 0,
            1ULL << 53, "0", "of all model calls of a job; 0: no limit"),
     NUMBER("max-cost", "QUERN_MAX_COST", max_cost, 0, 1ULL << 53, "0",
-           "of these in micro-dollars, by the prices of --models; 0: no "
-           "limit"),
+           "of these in micro-dollars (1000000 is $1), by the prices of "
+           "--models; 0: no limit"),
     NUMBER("output-repairs", "QUERN_OUTPUT_REPAIRS", output_repairs, 0, 100,
            "2",
            "answers that do not fit the job's output_schema, each asked for "
@@ -177,7 +179,7 @@ static const struct setting table[] = {
     NUMBER("pictures", "QUERN_PICTURES", pictures, 0, MAX_SHOWN, "4",
            "that a request shows a model which sees, the newest; 0: none"),
     NUMBER("picture-bytes", "QUERN_PICTURE_BYTES", picture_bytes, 0,
-           MAX_BLOB_BYTES, "4194304", "of these in all"),
+           MAX_FILE_BYTES, "4194304", "of these in all"),
     NUMBER("history-bytes", "QUERN_HISTORY_BYTES", history_bytes, 0,
            MAX_HISTORY_BYTES / 2, "65536",
            "of what was said in a session, shown to its next job; 0: none"),

@@ -69,7 +69,8 @@ static void compile(struct attempt *attempt)
     if (ahead->compiled || ahead->code.len == 0)
         return;
     ahead->compiled =
-        session_compile(&attempt->session, buf_view(&ahead->code));
+        session_compile(&attempt->session, buf_view(&ahead->code),
+                        conversation_cells(&attempt->conversation) + 1);
 }
 
 /* Joined as codeact_read() joins them. */

@@ -62,8 +62,8 @@ static const struct rule {
                      step_retrieving, OTHERS_MS, false },
     [ANSWERED] = { "answered", TO(DECIDING) | STOPS, step_answered, REDIS_MS,
                    true },
-    [REFUSED] = { "refused", TO(ASKING) | TO(PARKING) | STOPS, step_refused,
-                  REDIS_MS, true },
+    [REFUSED] = { "refused", TO(ASKING) | TO(REFUSED) | PAUSES | STOPS,
+                  step_refused, REDIS_MS, true },
     [PAUSING] = { "pausing",
                   TO(CLAIMING) | TO(ASKING) | TO(ANSWERING) | TO(RETRIEVING) |
                       TO(PREPARING) | TO(RUNNING) | TO(ACTING) | TO(REFUSED) |
@@ -121,6 +121,7 @@ struct terms attempt_terms(const struct attempt *attempt)
         .catalog = attempt_catalog(attempt),
         .tools = attempt->tools,
         .functions = buf_view(&attempt->functions),
+        .libraries = view_of(executor_libraries(consumer->executor)),
         .endpoint = attempt->endpoint,
         .max_turns = consumer->settings.max_turns,
         .max_tokens = consumer->settings.max_tokens,
@@ -214,14 +215,25 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
     return AGAIN;
 }
 
+/* People have seen it already: it is the answer of a job that was stopped. */
+static void keep_partial(struct attempt *attempt)
+{
+    struct view text = model_call_text(attempt->call);
+    buf_finish(&attempt->partial);
+    buf_init(&attempt->partial, text.len);
+    buf_add(&attempt->partial, text);
+}
+
 void attempt_drop_work(struct attempt *attempt)
 {
     bool cell_runs = attempt->state == RUNNING;
     /* The others leave it to the next attempt. */
     bool ends = attempt->stop == STOP_DEADLINE ||
                 attempt->stop == STOP_CANCEL || attempt->stop == STOP_FAULT;
-    if (ends)
+    if (ends) {
         retrieve_cancel(attempt);
+        keep_partial(attempt);
+    }
     attempt_drop_call(attempt);
     session_abandon(&attempt->session);
     uses_drop(attempt);
@@ -545,6 +557,7 @@ static void attempt_free(struct attempt *attempt)
     attempt_drop_records(attempt);
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
+    buf_finish(&attempt->partial);
     buf_finish(&attempt->sent);
     buf_finish(&attempt->offered);
     buf_finish(&attempt->functions);

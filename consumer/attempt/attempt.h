@@ -16,7 +16,8 @@
  *                                 --> PARKING --> ENDED, when that takes long;
  *   from ANSWERING by REFUSED; LOADING, while a tool is away, does so too, and
  *   DECIDING, when a person is to be asked
- *   ANSWERING, RETRIEVING --> REFUSED --> ASKING, for another request; ASKING
+ *   ANSWERING, RETRIEVING --> REFUSED --> ASKING, for another request; REFUSED
+ * first for what a reply has cost that is no use; ASKING
  * --> DECIDING, when a limit leaves room for none
  *   a request that stands in the journal, and was refused or never sent, when
  *   the attempt has to stop: ASKING, SHOWING, ANSWERING, PAUSING --> REFUSED
@@ -41,6 +42,7 @@
 #define CONSUMER_ATTEMPT_H
 
 #include "consumer/attempt/ahead.h"
+#include "consumer/attempt/facts.h"
 #include "consumer/attempt/output.h"
 #include "consumer/attempt/progress.h"
 #include "consumer/attempt/result.h"
@@ -126,6 +128,7 @@ struct attempt {
     uint64_t renewed_ms;  /* when blobs were, since the start; 0: not yet */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
     bool is_patient;      /* it is not the job's own: waiting outside is free */
+    struct facts facts;   /* the job is held against these */
     struct buf body;
     struct buf *records; /* of the journal it began with */
     size_t record_count;
@@ -148,6 +151,8 @@ struct attempt {
     bool barred;
     struct err bar;
     uint64_t bar_ms;
+    bool booking; /* REFUSED: the failure has to be paid for, and is judged then
+                   */
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
     struct shown *shown;      /* pictures of the request that is made */
     enum attempt_state shown_in; /* where SHOWING goes back to */
@@ -159,6 +164,7 @@ struct attempt {
     struct retrieving *retrieving; /* its reply is kept; NULL: not known so */
     struct buf sent; /* the record that says so, on its way into the journal */
     struct buf said; /* its text, for the event */
+    struct buf partial; /* what was streamed of a reply that was stopped */
     struct ahead ahead; /* of its end */
     uint64_t asked_ms;
     uint64_t tries; /* in a row; those of the attempts before it, too */
@@ -275,6 +281,11 @@ enum turn attempt_rest(struct attempt *attempt, const struct err *why,
 /* The same, never in the queue. */
 enum turn attempt_hold(struct attempt *attempt, const struct err *why,
                        uint64_t wait_ms, enum attempt_state resume);
+/* The job waits for an executor, and this host's is away: others may have one.
+ */
+bool attempt_is_deserted(const struct attempt *attempt, const struct err *why);
+/* Back into the queue; no attempt is charged, the job is not to blame. */
+enum turn attempt_hand_back(struct attempt *attempt, const struct err *why);
 /* attempt_retry() would fail: it was tried often enough, or time is up. */
 bool attempt_is_spent(const struct attempt *attempt, const struct err *why);
 /* The request that runs is given up. turn.c */
@@ -317,6 +328,9 @@ void uses_finish(struct attempt *attempt);
 struct spend spend_reserve(const struct attempt *attempt);
 struct usage spend_usage(const struct attempt *attempt,
                          const struct model_reply *reply);
+/* What the endpoint has counted of a reply that is no use; zeroed: nothing. */
+struct usage spend_failure(const struct attempt *attempt,
+                           const struct model_failure *failure);
 struct spend spend_settle(const struct attempt *attempt,
                           const struct usage *usage);
 /* The answer to a reservation, into attempt->barred; then it waits, or fails.

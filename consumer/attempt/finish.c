@@ -13,20 +13,13 @@ static void leave_session(struct attempt *attempt)
 
 /* ----------------------------------------------------------------- saving */
 
-static uint64_t cells_run(const struct conversation *conversation)
-{
-    uint64_t cells = 0;
-    for (size_t i = 0; i < conversation->result_count; i++)
-        cells += conversation->results[i].cell.code.len > 0;
-    return cells;
-}
-
 /* Whose work is cut short is saved as it stands, but not made again for it. */
 static bool has_to_be_saved(const struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
-    bool used = attempt->known && attempt->job.session.len > 0 &&
-                (cells_run(conversation) > 0 || attempt->session.opened);
+    bool used =
+        attempt->known && attempt->job.session.len > 0 &&
+        (conversation_cells(conversation) > 0 || attempt->session.opened);
     bool by_itself = attempt->ending.status == STATE_COMPLETED ||
                      attempt->ending.status == STATE_INCOMPLETE ||
                      attempt->stop == STOP_NONE;
@@ -46,7 +39,7 @@ enum turn step_saving(struct attempt *attempt)
             .kind = saves ? WISH_SAVE : WISH_NOTE,
             .past = conversation_past(&attempt->conversation),
             .files_there = attempt->conversation.files_there,
-            .cells = cells_run(&attempt->conversation),
+            .cells = conversation_cells(&attempt->conversation),
             .said = said,
         };
         attempt->begun = true;
@@ -54,6 +47,8 @@ enum turn step_saving(struct attempt *attempt)
     }
     if (!attempt->landed)
         return WAIT;
+    if (attempt->stop == STOP_NONE && attempt_is_deserted(attempt, fault))
+        return attempt_hand_back(attempt, fault);
     if (fault->kind != ERR_NONE) {
         log_line("session.unsaved", "{s:s, s:s}", "job", attempt->id, "why",
                  fault->text);
@@ -78,6 +73,11 @@ static void complete_ending(struct attempt *attempt)
     if (attempt->known)
         ending->answer =
             decide_answer(&attempt->conversation, &terms, &attempt->answer);
+    else
+        ending->metadata =
+            job_metadata(buf_view(&attempt->body), &attempt->arena);
+    if (attempt->partial.len > 0)
+        ending->answer = buf_view(&attempt->partial);
     if (attempt->known && attempt->conversation.result_count > 0)
         ending->isolation =
             view_of(executor_isolation(attempt->consumer->executor));
@@ -87,6 +87,7 @@ static void send_finish(struct attempt *attempt)
 {
     const struct consumer *consumer = attempt->consumer;
     const struct ending *ending = &attempt->ending;
+    const struct usage usage = spending_total(&attempt->conversation.spending);
     CLEANUP(buf_finish) struct buf event;
     result_write(&attempt->result, &attempt->conversation, ending);
     result_event(&event, &attempt->conversation, ending);
@@ -98,6 +99,8 @@ static void send_finish(struct attempt *attempt)
         .error_code = view_of(ending->why.code),
         .result_ttl_ms = consumer->settings.result_ttl_ms,
         .dead_ttl_ms = consumer->settings.dead_ttl_ms,
+        .tokens = usage_tokens(&usage),
+        .cost = usage.cost,
     };
     attempt_renew_blobs(attempt, ending->status == STATE_FAILED
                                      ? finish.dead_ttl_ms

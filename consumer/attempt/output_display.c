@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/active.h"
 #include "consumer/attempt/output.h"
 #include "consumer/blob.h"
 #include "schemas/message/limits.h"
@@ -66,8 +67,8 @@ static struct view part_name(struct output *output, const struct kind *kind)
 static const char *why_not(const struct output *output, const struct kind *kind,
                            struct view bytes)
 {
-    if (bytes.len > MAX_BLOB_BYTES)
-        return "dropped, it is larger than 32 MiB";
+    if (bytes.len > MAX_FILE_BYTES)
+        return "dropped, it is larger than " MAX_FILE_WORDS;
     if (kind->image && output->images_left == 0)
         return "dropped, a job may have 64 images";
     if (output->parts_left == 0)
@@ -95,6 +96,7 @@ static void add_part(struct output *output, struct display *display,
         .mime = arena_copy(&output->arena, mime),
         .blob = output_blob(output, bytes),
         .bytes = bytes.len,
+        .active = content_is_active(mime, bytes),
     };
     image_size(bytes, &part->width, &part->height);
     output->parts_left--;
@@ -114,6 +116,7 @@ static void add_image(struct output *output, const struct display_part *part)
         .width = part->width,
         .height = part->height,
         .from_cell = output->cell_at,
+        .active = part->active,
     };
     output->images_left--;
     struct event_data data = { .call = output->call, .image = *image };

@@ -10,6 +10,7 @@
 
 #include "consumer/attempt/output.h"
 #include "consumer/blob.h"
+#include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
 
 enum { PATHS_BYTES = 64 << 10 }; /* of one cell, in its record */
@@ -68,17 +69,16 @@ size_t output_kept_files(const struct output_past *past)
 
 struct view file_name_of(struct view path, struct arena *arena)
 {
-    CLEANUP(buf_finish) struct buf clean;
+    CLEANUP(buf_finish) struct buf clean, name;
     buf_init(&clean, path.len * 3 + 1);
     text_add_clean(&clean, path);
     for (size_t i = 0; i < clean.len; i++)
-        if (clean.data[i] == '/' || (unsigned char)clean.data[i] < 0x20 ||
-            clean.data[i] == 0x7f)
+        if (clean.data[i] == '/')
             clean.data[i] = '_';
-    struct view name = view_head(buf_view(&clean), MAX_FILE_NAME_BYTES - 8);
-    if (view_is(name, ".") || view_is(name, ".."))
-        clean.data[0] = '_';
-    return arena_copy(arena, name);
+    buf_init(&name, clean.len + 1);
+    glyph_add_name(&name, buf_view(&clean));
+    return arena_copy(arena,
+                      view_head(buf_view(&name), MAX_FILE_NAME_BYTES - 8));
 }
 
 /* Of dir/a.csv, dir_a.csv; where that is another file's, 2_dir_a.csv. */
@@ -105,8 +105,8 @@ static struct view refusal(struct output *output, const struct cell_file *file)
 {
     if (file->change == FILE_DELETED)
         return (struct view){ 0 };
-    if (file->bytes > MAX_BLOB_BYTES)
-        return note(output, "not kept, it is larger than 32 MiB");
+    if (file->bytes > MAX_FILE_BYTES)
+        return note(output, "not kept, it is larger than " MAX_FILE_WORDS);
     if (is_kept(&output->past, output->past.count, file->name))
         return (struct view){ 0 };
     if (output->files_left == 0)
@@ -161,9 +161,7 @@ static void give_out(struct output *output)
     struct file_ref *files = output->files.items;
     struct file_ref file = { .name = from->name,
                              .blob = from->blob,
-                             .bytes = from->bytes < MAX_FILE_BYTES
-                                          ? from->bytes
-                                          : MAX_FILE_BYTES,
+                             .bytes = from->bytes,
                              .mime = from->mime,
                              .note = from->note };
     output->change_at++;

@@ -56,10 +56,14 @@ static void on_history(void *owner, const redisReply *reply,
         attempt_written(attempt, reply, why);
         return;
     }
-    if (reply->type == REDIS_REPLY_STRING)
-        read_history(attempt, (struct view){ reply->str, reply->len });
-    else
+    struct view blob = attempt->session.known.record.history;
+    struct view bytes = (struct view){ reply->str, reply->len };
+    if (reply->type != REDIS_REPLY_STRING)
         forget(attempt, "its blob is gone");
+    else if (!blob_is_sound(blob, bytes))
+        forget(attempt, "its blob holds other bytes than its name says");
+    else
+        read_history(attempt, bytes);
     attempt->landed = true;
     attempt_run(attempt);
 }

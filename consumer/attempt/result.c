@@ -230,8 +230,12 @@ static void cut_answer(struct writing *writing)
 {
     writing->result.answer =
         clip(&writing->arena, writing->result.answer, LEAST_ANSWER_BYTES);
-    writing->result.metadata.count = 0;
     writing->result.output = NULL;
+}
+
+static void drop_metadata(struct writing *writing)
+{
+    writing->result.metadata.count = 0;
 }
 
 static const struct {
@@ -242,7 +246,8 @@ static const struct {
     { cut_messages, "Long messages were cut. " },
     { drop_messages, "The conversation was left out. " },
     { shrink_cells, "Of cells, displays and files were left out. " },
-    { cut_answer, "The answer was cut, metadata and output left out. " },
+    { cut_answer, "The answer was cut, output left out. " },
+    { drop_metadata, "Metadata were left out. " },
 };
 enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 
@@ -291,7 +296,13 @@ void result_write(struct buf *out, struct conversation *conversation,
         .isolation = ending->isolation,
         .listing = ending->listing,
         .record = ending->record,
+        .metadata = ending->metadata,
     };
+    if (conversation != NULL && conversation->job != NULL &&
+        conversation->job->unknown.count > 0) {
+        unknown_describe(&conversation->job->unknown, &writing.notes);
+        buf_add(&writing.notes, VIEW(" "));
+    }
     if (ending->unsaved.len > 0)
         buf_printf(&writing.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));

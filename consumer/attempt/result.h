@@ -21,6 +21,7 @@ struct ending {
     struct list listing, files; /* kind session: of struct session_file,
                                    file_ref */
     struct session_record record;
+    struct list metadata; /* of a job that could not be read; else the job's */
 };
 
 /* Initializes out. conversation: NULL or unfinished when the job could not

@@ -1,6 +1,7 @@
 /* retry.c - what failed for a while is tried again, here or when the queue
  * brings the job back; or not any more. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
@@ -76,9 +77,27 @@ static enum turn rest(struct attempt *attempt, const struct err *why,
     return attempt_go(attempt, holds ? PAUSING : PARKING);
 }
 
+bool attempt_is_deserted(const struct attempt *attempt, const struct err *why)
+{
+    struct executor_absence absence;
+    return strcmp(why->code, "executor_unavailable") == 0 &&
+           executor_is_away(attempt->consumer->executor, &absence);
+}
+
+enum turn attempt_hand_back(struct attempt *attempt, const struct err *why)
+{
+    log_line("job.handed_back", "{s:s, s:s}", "job", attempt->id, "why",
+             why->text);
+    if (attempt->stop < STOP_RELEASE)
+        attempt->stop = STOP_RELEASE;
+    return AGAIN; /* and attempt_run() acts on it */
+}
+
 enum turn attempt_retry(struct attempt *attempt, const struct err *why,
                         uint64_t wait_ms, enum attempt_state resume)
 {
+    if (attempt_is_deserted(attempt, why))
+        return attempt_hand_back(attempt, why);
     uint64_t own = next_wait(attempt, attempt->tries + 1);
     attempt->tries++;
     attempt->wait_reason = wait_ms > own ? VIEW("retry") : VIEW("backoff");

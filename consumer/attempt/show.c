@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "consumer/attempt/attempt.h"
+#include "consumer/blob.h"
 
 struct shown {
     struct picture pictures[MAX_SHOWN];
@@ -59,18 +60,45 @@ struct list attempt_shown(const struct attempt *attempt,
     return shown;
 }
 
-/* What producers say of a length is not believed. */
-static void take(struct attempt *attempt, const redisReply *reply)
+static const struct file_ref *file_of_job(const struct attempt *attempt,
+                                          struct view blob)
+{
+    const struct file_ref *files = attempt->job.files.items;
+    for (size_t i = 0; i < attempt->job.files.count; i++)
+        if (view_equal(files[i].blob, blob))
+            return &files[i];
+    return NULL;
+}
+
+/* A job cannot be answered without what it was given. Of a picture that a cell
+ * has drawn the model is told the name, as of one that is gone. */
+static bool refuse_false(const struct attempt *attempt, struct view blob,
+                         struct err *err)
+{
+    const struct file_ref *file = file_of_job(attempt, blob);
+    return file == NULL ||
+           err_set(err, ERR_REJECT, "bad_blob",
+                   "the blob of the file \"%.*s\" holds other bytes than its "
+                   "name %.*s says",
+                   VIEW_ARG(view_head(file->name, 64)), VIEW_ARG(blob));
+}
+
+/* What producers say of a length, and of bytes, is not believed. */
+static bool take(struct attempt *attempt, const redisReply *reply,
+                 struct err *err)
 {
     uint64_t left = attempt->consumer->settings.picture_bytes;
     struct shown *shown = attempt->shown;
     for (size_t i = 0; i < shown->answered; i++)
         left -= shown->pictures[i].bytes.len;
-    struct buf *bytes = &shown->pictures[shown->answered++].bytes;
-    if (reply->type != REDIS_REPLY_STRING || reply->len > left)
-        return; /* it is named all the same */
-    buf_init(bytes, reply->len);
-    buf_append(bytes, reply->str, reply->len);
+    struct picture *picture = &shown->pictures[shown->answered++];
+    struct view bytes = { reply->str, reply->len };
+    if (reply->type != REDIS_REPLY_STRING || bytes.len > left)
+        return true; /* it is named all the same */
+    if (!blob_is_sound(picture->blob, bytes))
+        return refuse_false(attempt, picture->blob, err);
+    buf_init(&picture->bytes, bytes.len);
+    return buf_add(&picture->bytes, bytes);
 }
 
 static void on_picture(void *owner, const redisReply *reply,
@@ -81,7 +109,12 @@ static void on_picture(void *owner, const redisReply *reply,
         attempt_written(attempt, reply, why);
         return;
     }
-    take(attempt, reply);
+    struct err err;
+    if (!take(attempt, reply, &err)) {
+        attempt->fault = err;
+        attempt_stop(attempt, STOP_FAULT);
+        return;
+    }
     attempt_run(attempt);
 }
 

@@ -11,22 +11,40 @@ struct spend spend_reserve(const struct attempt *attempt)
                            .priced = attempt->endpoint->price.known };
 }
 
+static uint64_t cost_of(const struct attempt *attempt,
+                        const struct usage *usage)
+{
+    const struct price_tokens tokens = { .input = usage->input_tokens,
+                                         .cached = usage->cached_tokens,
+                                         .written = usage->cache_write_tokens,
+                                         .output = usage->output_tokens };
+    return price_of(&attempt->endpoint->price, tokens);
+}
+
 /* Without a count of its own it is estimated, and so counted. */
 struct usage spend_usage(const struct attempt *attempt,
                          const struct model_reply *reply)
 {
-    const struct price *price = &attempt->endpoint->price;
-    struct usage usage = reply->usage;
-    uint64_t input = usage.input_tokens, output = usage.output_tokens;
-    if (input == 0 && output == 0) {
-        input = attempt->decided.asked.expected;
-        output = window_tokens(reply->message);
-        usage.uncounted_tokens = input + output;
+    struct usage usage = reply->usage, counted = usage;
+    if (usage.input_tokens == 0 && usage.output_tokens == 0) {
+        counted.input_tokens = attempt->decided.asked.expected;
+        counted.output_tokens = window_tokens(reply->message);
+        usage.uncounted_tokens = counted.input_tokens + counted.output_tokens;
     }
-    if (!reply->has_cost && price->known)
-        usage.cost = price_of(price, input, usage.cached_tokens, output);
+    if (!reply->has_cost && attempt->endpoint->price.known)
+        usage.cost = cost_of(attempt, &counted);
     usage.model_calls = 1;
     return usage;
+}
+
+struct usage spend_failure(const struct attempt *attempt,
+                           const struct model_failure *failure)
+{
+    struct usage usage = failure->usage;
+    bool counted = usage.input_tokens > 0 || usage.output_tokens > 0;
+    if (counted && !failure->has_cost && attempt->endpoint->price.known)
+        usage.cost = cost_of(attempt, &usage);
+    return counted ? usage : (struct usage){ 0 };
 }
 
 struct spend spend_settle(const struct attempt *attempt,
@@ -48,29 +66,29 @@ static void say_bar(const struct spend_bar *bar, const struct attempt *attempt,
     struct view tenant = attempt->job.tenant;
     if (tenant.len == 0)
         tenant = VIEW("default");
-    const char *unit = money ? "micro-dollars" : "tokens";
-    unsigned long long limit = bar->limit,
-                       wish = money ? attempt->decided.plan.cost
-                                    : attempt->decided.plan.reserved;
+    const struct budget_plan *plan = &attempt->decided.plan;
+    struct price_text limit = budget_amount(money, bar->limit),
+                      spent = budget_amount(money, bar->spent),
+                      wish = budget_amount(money,
+                                           money ? plan->cost : plan->reserved);
     if (bar->unpriced)
         err_set(err, ERR_REJECT, "tenant_budget",
-                "tenant %.*s has a budget of %llu micro-dollars, and model %s "
-                "has no price in the operator's configuration",
-                VIEW_ARG(tenant), limit, attempt->endpoint->name);
+                "tenant %.*s has a budget of %s, and model %s has no price in "
+                "the operator's configuration",
+                VIEW_ARG(tenant), limit.text, attempt->endpoint->name);
     else if (bar->wait_ms == 0)
         err_set(err, ERR_REJECT, "tenant_budget",
-                "the request may take %llu %s with its reply, tenant %.*s has "
-                "%llu in %llu ms: less in max_tokens may do",
-                wish, unit, VIEW_ARG(tenant), limit,
+                "the request may take %s with its reply, tenant %.*s has %s in "
+                "%llu ms: less in max_tokens may do",
+                wish.text, VIEW_ARG(tenant), limit.text,
                 (unsigned long long)bar->period_ms);
     else
         err_set(err, ERR_RETRY, "tenant_budget",
-                "tenant %.*s has %llu %s in %llu ms, %llu are spent or "
-                "reserved, and the request may take %llu: it may be made in "
-                "%llu ms",
-                VIEW_ARG(tenant), limit, unit,
-                (unsigned long long)bar->period_ms,
-                (unsigned long long)bar->spent, wish,
+                "tenant %.*s has %s in %llu ms; %s of it %s spent or reserved, "
+                "and the request may take %s: it may be made in %llu ms",
+                VIEW_ARG(tenant), limit.text,
+                (unsigned long long)bar->period_ms, spent.text,
+                money ? "is" : "are", wish.text,
                 (unsigned long long)bar->wait_ms);
 }
 

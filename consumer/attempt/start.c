@@ -4,6 +4,7 @@
 
 #include "consumer/attempt/approval.h"
 #include "consumer/attempt/attempt.h"
+#include "consumer/blob.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
@@ -59,6 +60,7 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
     attempt->deadline_ms = attempt->started_ms + left;
     attempt->toolset = toolset_hold(consumer->toolset);
     attempt->is_patient = started->deadline_at == 0;
+    attempt->facts = facts_of(started, &attempt->arena);
     attempt->body = buf_copy(started->body);
     keep_journal(attempt, started);
     struct progress_setup setup = {
@@ -77,7 +79,7 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
              (json_int_t)attempt->queued_ms);
     if (started->cancel)
         attempt->stop = STOP_CANCEL;
-    else if (consumer->mode != MODE_SERVING)
+    else if (!consumer_claims(consumer))
         attempt->stop = STOP_RELEASE; /* it came just too late */
 }
 
@@ -98,6 +100,32 @@ static bool is_only_away(const struct attempt *attempt)
     return true;
 }
 
+static bool wants_python(const struct job *job)
+{
+    const struct view *name = job->tools.items;
+    for (size_t i = 0; i < job->tools.count; i++)
+        if (view_is(name[i], TOOL_PYTHON))
+            return true;
+    return job->kind == JOB_CODE;
+}
+
+/* Where the settings say that there is no executor, models are not offered
+ * Python. In CodeAct mode the job fails with the first code. */
+static bool withhold_python(struct attempt *attempt, struct err *err)
+{
+    json_t *others;
+    if (!executor_is_off(attempt->consumer->executor))
+        return true;
+    if (wants_python(&attempt->job))
+        return err_set(err, ERR_REJECT, "executor_unavailable",
+                       "the job has Python run, and the consumer that took it "
+                       "has no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
+    others = tools_without_python(attempt->tools);
+    json_decref(attempt->tools);
+    attempt->tools = others;
+    return true;
+}
+
 /* In CodeAct mode the model calls nothing: its code does. */
 static bool offer_tools(struct attempt *attempt, struct err *err)
 {
@@ -110,7 +138,7 @@ static bool offer_tools(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_RETRY, "tool_unavailable",
                        "a server of tools that the job names has not answered "
                        "yet");
-    if (attempt->tools == NULL)
+    if (attempt->tools == NULL || !withhold_python(attempt, err))
         return false;
     buf_init(&attempt->functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
@@ -125,20 +153,13 @@ static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
     if (!decide_job(job, view_of(attempt->id), buf_view(&attempt->body),
-                    &attempt->arena, err))
+                    &attempt->arena, err) ||
+        !facts_match(&attempt->facts, job, err))
         return false;
     decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
     if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
-    uint64_t own = job->limits.deadline_ms;
-    if (own != 0) {
-        attempt->is_patient = false;
-        uint64_t left = own > attempt->age_ms ? own - attempt->age_ms : 0;
-        uint64_t until = attempt->started_ms + left;
-        if (until < attempt->deadline_ms)
-            attempt->deadline_ms = until;
-    }
     if (!offer_tools(attempt, err) || !approval_check(attempt, err))
         return false;
     if (job->kind != JOB_CONVERSATION)
@@ -172,16 +193,19 @@ static void on_size(void *owner, const redisReply *reply, const struct err *why)
     const struct file_ref *files = attempt->job.files.items;
     const struct file_ref *file = &files[attempt->files_checked++];
     struct err err = { 0 };
-    if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
+    if (reply->type != REDIS_REPLY_INTEGER ||
+        (reply->integer == 0 && !blob_is_empty(file->blob)))
         err_set(&err, ERR_REJECT, "missing_blob",
                 "files[%zu]: there is no blob %.*s of \"%.*s\": it must be "
                 "written before the job",
                 attempt->files_checked - 1, VIEW_ARG(file->blob),
                 VIEW_ARG(view_head(file->name, 64)));
-    else if (reply->integer > MAX_BLOB_BYTES)
+    else if (reply->integer > MAX_FILE_BYTES)
         err_set(&err, ERR_REJECT, "too_large",
-                "files[%zu]: the blob is %lld bytes, at most %d",
-                attempt->files_checked - 1, reply->integer, MAX_BLOB_BYTES);
+                "files[%zu]: \"%.*s\" has %lld bytes, a file may have %d "
+                "(" MAX_FILE_WORDS ")",
+                attempt->files_checked - 1, VIEW_ARG(view_head(file->name, 64)),
+                reply->integer, MAX_FILE_BYTES);
     if (err.kind != ERR_NONE && attempt->state < SAVING) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
@@ -315,6 +339,7 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .away_ms = settings->away_ms,
         .cell_ms = terms_least(limits->cell_ms, settings->cell_ms),
         .tools = buf_view(&attempt->offered),
+        .env = attempt->job.env,
         .key = { tenant, attempt->job.session },
         .holding = attempt_holding(attempt),
         .saves = settings->save_sessions,

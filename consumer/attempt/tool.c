@@ -65,6 +65,7 @@ static struct wish wish_for(struct attempt *attempt, enum wish_kind kind)
         .kind = kind,
         .call = view_of(call->id),
         .code = buf_view(&attempt->code),
+        .number = conversation_cells(&attempt->conversation) + 1,
         .last = is_last(attempt, call),
         .past = conversation_past(&attempt->conversation),
         .files_there = attempt->conversation.files_there,

@@ -5,6 +5,7 @@
 #include "consumer/attempt/attempt.h"
 #include "consumer/attempt/retrieve.h"
 #include "consumer/conversation/prompt.h"
+#include "consumer/conversation/text_calls.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/profile.h"
@@ -43,7 +44,11 @@ static void on_call(void *owner, struct view tool)
 void attempt_take_reply(struct attempt *attempt,
                         const struct model_reply *reply)
 {
-    char *message = json_dumps(reply->message, JSON_COMPACT);
+    const struct terms terms = attempt_terms(attempt);
+    json_t *read = reply->truncated
+                       ? json_incref(reply->message)
+                       : text_calls_read(reply->message, &terms, &attempt->job);
+    char *message = json_dumps(read, JSON_COMPACT);
     struct record record = {
         .kind = RECORD_MODEL_REPLY,
         .attempt = attempt->number,
@@ -59,6 +64,7 @@ void attempt_take_reply(struct attempt *attempt,
         record.observation = view_of(prompt_cut);
     attempt_compose(attempt, &record);
     free(message);
+    json_decref(read);
     buf_finish(&attempt->said);
     buf_init(&attempt->said, EVENT_TEXT_BYTES);
     buf_add(&attempt->said, view_head(reply->text, EVENT_TEXT_BYTES));
@@ -94,6 +100,11 @@ void attempt_tell_endpoint(struct attempt *attempt,
         breaker_dropped(breaker);
     if (failure != NULL && failure->why.kind == ERR_RETRY)
         breaker_wait(breaker, now, failure->retry_after_ms);
+    /* One that is made again at once, otherwise, has not failed yet. */
+    if (failure == NULL || !(failure->anew || failure->blind))
+        profile_ended(fleet_profile(attempt->consumer->fleet),
+                      attempt->endpoint,
+                      failure == NULL ? NULL : &failure->why);
     on_learned(attempt);
 }
 
@@ -279,6 +290,15 @@ static enum turn asked(struct attempt *attempt)
     return attempt_go(attempt, ANSWERING);
 }
 
+/* What the endpoint has said of the request that cannot be made shorter. */
+static void add_sentence(struct err *err, const struct err *theirs)
+{
+    struct err ours = *err;
+    if (strcmp(ours.code, "model_context") == 0 &&
+        strcmp(theirs->code, "model_context") == 0)
+        err_set(err, ours.kind, ours.code, "%s (%s)", ours.text, theirs->text);
+}
+
 enum turn step_asking(struct attempt *attempt)
 {
     struct err err;
@@ -296,8 +316,11 @@ enum turn step_asking(struct attempt *attempt)
         return attempt_show(attempt, ASKING);
     if (make_call(attempt, attempt->squeezing ? ASK_LESS : ASK_NEXT, &err))
         return write_intent(attempt);
-    return attempt->decided.plan.fits ? attempt_fail(attempt, &err)
-                                      : write_limit(attempt);
+    if (!attempt->decided.plan.fits)
+        return write_limit(attempt);
+    if (attempt->squeezing)
+        add_sentence(&err, &attempt->failure.why);
+    return attempt_fail(attempt, &err);
 }
 
 /* Another request, and so another intent: after a note that the last one came
@@ -324,6 +347,10 @@ static enum turn squeeze(struct attempt *attempt)
 enum turn attempt_judge_failure(struct attempt *attempt)
 {
     const struct model_failure *failure = &attempt->failure;
+    if (spend_failure(attempt, failure).model_calls > 0) {
+        attempt->booking = true;
+        return attempt_go(attempt, REFUSED);
+    }
     attempt->blind = attempt->blind || failure->blind;
     if (failure->anew)
         return ask_anew(attempt, false);
@@ -405,9 +432,20 @@ enum turn step_answered(struct attempt *attempt)
     return WAIT;
 }
 
-/* The next attempt knows then that this request was not paid for. */
+/* Whatever comes of the failure now, its request is settled. */
+static enum turn booked(struct attempt *attempt)
+{
+    attempt->booking = false;
+    attempt->failure.usage = (struct usage){ 0 };
+    return attempt_judge_failure(attempt);
+}
+
+/* The next attempt knows then that this request was not paid for, or what it
+ * has cost. */
 enum turn step_refused(struct attempt *attempt)
 {
+    if (attempt->landed && attempt->booking)
+        return booked(attempt);
     if (attempt->landed && attempt->resume == SAVING)
         return attempt_fail(attempt, &attempt->failure.why);
     if (attempt->landed)
@@ -422,13 +460,18 @@ enum turn step_refused(struct attempt *attempt)
                               .failed = true,
                               .counted = attempt->failure.counted };
     attempt->failure.counted = 0; /* of this request, not of the next one */
+    if (attempt->booking) {
+        refusal.model = view_of(attempt->endpoint->name);
+        refusal.usage = spend_failure(attempt, &attempt->failure);
+    }
     if (!attempt_compose(attempt, &refusal))
         return AGAIN;
     struct event_data data = { .error = result_error_of(&attempt->failure.why),
                                .wait_ms = attempt->wait_ms };
-    const struct spend nothing = { .verb = SPEND_SETTLE, .priced = true };
-    attempt_journal_spend(attempt, &nothing,
-                          attempt->resume == SAVING ? NULL : "job.retrying",
+    struct spend taken = spend_settle(attempt, &refusal.usage);
+    taken.priced |= refusal.usage.model_calls == 0;
+    bool tells = !attempt->booking && attempt->resume != SAVING;
+    attempt_journal_spend(attempt, &taken, tells ? "job.retrying" : NULL,
                           &data);
     return WAIT;
 }

@@ -170,8 +170,16 @@ static void on_done(void *owner, struct view data, const struct err *why)
 
 bool use_prepare(struct use *use, struct view arguments, struct err *err)
 {
+    const struct attempt *attempt = use->attempt;
+    const struct job *job = &attempt->job;
+    struct caller caller = {
+        .job = view_of(attempt->id),
+        .tenant = job->tenant.len > 0 ? job->tenant : VIEW("default"),
+        .session = job->session,
+        .metadata = job->metadata,
+    };
     use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,
-                              arguments, on_done, use, err);
+                              &caller, arguments, on_done, use, err);
     return use->made != NULL;
 }
 

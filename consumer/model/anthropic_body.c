@@ -11,6 +11,7 @@
 #include "consumer/model/dialect_part.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/model/sampling.h"
 
 /* It has to be said: enough for long code, and no model of today has less. */
 enum { DEFAULT_MAX_TOKENS = 8192 };
@@ -300,7 +301,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
                              .results = json_array(),
                              .said = json_array() };
     uint64_t max_tokens = max_tokens_of(endpoint, request);
-    json_t *body, *message;
+    json_t *body, *message, *parameters;
     size_t i;
 
     json_array_foreach(request->messages, i, message)
@@ -313,7 +314,9 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     if (json_array_size(writer.system) > 0)
         json_object_set(body, "system", writer.system);
     json_decref(writer.system);
-    json_object_update_missing(body, endpoint->parameters);
+    parameters = sampling_of(endpoint, request->parameters);
+    json_object_update_missing(body, parameters);
+    json_decref(parameters);
     set_tools(body, endpoint, request);
     fit_thinking(body, endpoint, max_tokens);
     mark_all(body, endpoint, request->last);
@@ -322,7 +325,41 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
+/* It takes a temperature of 1 at most, and none beside thinking. */
+static void set_sampling(json_t *parameters, const char *name, json_t *value)
+{
+    bool high =
+        strcmp(name, "temperature") == 0 && json_number_value(value) > 1;
+
+    if (json_object_get(parameters, "thinking"))
+        return;
+    if (high)
+        json_object_set_new(parameters, name, json_integer(1));
+    else
+        json_object_set(parameters, name, value);
+}
+
+/* The others it does not have. */
+static void set_parameter(json_t *parameters, const char *name, json_t *value)
+{
+    if (strcmp(name, "stop") == 0)
+        json_object_set_new(parameters, "stop_sequences",
+                            json_is_array(value) ? json_incref(value)
+                                                 : json_pack("[O]", value));
+    else if (strcmp(name, "reasoning_effort") == 0)
+        json_object_set_new(parameters, "output_config",
+                            json_pack("{s:O}", "effort", value));
+    else if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0 ||
+             strcmp(name, "top_k") == 0)
+        set_sampling(parameters, name, value);
+}
+
 static const struct dialect_lesson lessons[] = {
+    { "temperature", QUIRK_NO_TEMPERATURE },
+    { "top_p", QUIRK_NO_TOP_P },
+    { "top_k", QUIRK_NO_SAMPLING },
+    { "stop_sequences", QUIRK_NO_STOP },
+    { "output_config", QUIRK_NO_EFFORT },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },
     { "cache_control", QUIRK_NO_CACHE },
@@ -338,6 +375,7 @@ const struct dialect dialect_anthropic = {
     .lessons = lessons,
     .free_cache = true,
     .write = write_body,
+    .set_parameter = set_parameter,
     .max_tokens = max_tokens_of,
     .take = anthropic_take,
     .end = anthropic_end,

@@ -17,13 +17,14 @@ static json_int_t index_of(const json_t *json)
 static void take_usage(struct reply *reply, const json_t *usage)
 {
     uint64_t read = reply_tokens(usage, "cache_read_input_tokens");
-    uint64_t input = reply_tokens(usage, "input_tokens") + read +
-                     reply_tokens(usage, "cache_creation_input_tokens");
+    uint64_t written = reply_tokens(usage, "cache_creation_input_tokens");
+    uint64_t input = reply_tokens(usage, "input_tokens") + read + written;
     uint64_t output = reply_tokens(usage, "output_tokens");
 
     if (input > 0) {
         reply->usage.input_tokens = input;
         reply->usage.cached_tokens = read;
+        reply->usage.cache_write_tokens = written;
     }
     if (output > 0)
         reply->usage.output_tokens = output;
@@ -104,8 +105,8 @@ static void take_delta(struct reply *reply, const json_t *json)
 /* ------------------------------------------------------------- message
  */
 
-/* pause_turn: a tool of the endpoint's takes long, and the turn is not over;
- * we ask for none of these, and can only say that something is missing. */
+/* pause_turn stays what it is: a tool of the endpoint's takes long, and the
+ * turn is not over. Whoever has the conversation asks it to go on. */
 static struct view reason_of(struct view stop_reason)
 {
     static const struct {
@@ -117,7 +118,6 @@ static struct view reason_of(struct view stop_reason)
         { "tool_use", VIEW_INIT("tool_calls") },
         { "max_tokens", VIEW_INIT("length") },
         { "model_context_window_exceeded", VIEW_INIT("length") },
-        { "pause_turn", VIEW_INIT("length") },
     };
 
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)

@@ -4,6 +4,7 @@
 #include "consumer/model/model.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/model/sampling.h"
 #include "schemas/message/buf.h"
 
 enum { MAX_CONTENT = 4 << 20 };
@@ -165,7 +166,10 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     json_t *body = json_pack("{s:s, s:o}", "model", endpoint->model, "messages",
                              fit_messages(endpoint, request->messages));
 
-    json_object_update_missing(body, endpoint->parameters);
+    json_t *parameters = sampling_of(endpoint, request->parameters);
+
+    json_object_update_missing(body, parameters);
+    json_decref(parameters);
     set_tools(body, endpoint, request->tools, request->last);
     set_max_tokens(body, endpoint, request->max_tokens);
     if (endpoint_has(endpoint, QUIRK_NO_STREAM))
@@ -177,7 +181,22 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
+static void set_parameter(json_t *parameters, const char *name, json_t *value)
+{
+    json_object_set(parameters, name, value);
+}
+
 static const struct dialect_lesson lessons[] = {
+    { "temperature", QUIRK_NO_TEMPERATURE },
+    { "top_p", QUIRK_NO_TOP_P },
+    { "seed", QUIRK_NO_SEED },
+    { "stop", QUIRK_NO_STOP },
+    { "reasoning_effort", QUIRK_NO_EFFORT },
+    { "top_k", QUIRK_NO_SAMPLING },
+    { "min_p", QUIRK_NO_SAMPLING },
+    { "presence_penalty", QUIRK_NO_SAMPLING },
+    { "frequency_penalty", QUIRK_NO_SAMPLING },
+    { "verbosity", QUIRK_NO_SAMPLING },
     { "stream_options", QUIRK_NO_STREAM_OPTIONS },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },
@@ -194,6 +213,7 @@ const struct dialect dialect_chat = {
     .key_header = "Authorization: Bearer %s",
     .lessons = lessons,
     .write = write_body,
+    .set_parameter = set_parameter,
     .max_tokens = max_tokens_of,
     .take = chat_take,
     .end = chat_end,

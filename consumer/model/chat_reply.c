@@ -96,6 +96,19 @@ static void take_cost(struct reply *reply, const json_t *cost)
         reply->has_cost ? price_micro(json_number_value(cost)) : 0;
 }
 
+/* What was written to the cache, as OpenAI and OpenRouter say it, LiteLLM, and
+ * who passes on what Anthropic says. */
+static uint64_t written_of(const json_t *usage, const json_t *details)
+{
+    uint64_t written = reply_tokens(details, "cache_write_tokens");
+
+    if (written == 0)
+        written = reply_tokens(details, "cache_creation_tokens");
+    if (written == 0)
+        written = reply_tokens(usage, "cache_creation_input_tokens");
+    return written;
+}
+
 /* The last one counts: where several chunks have one, each holds the whole. */
 static void take_usage(struct reply *reply, const json_t *usage)
 {
@@ -111,20 +124,30 @@ static void take_usage(struct reply *reply, const json_t *usage)
     reply->usage.input_tokens = reply_tokens(usage, "prompt_tokens");
     reply->usage.output_tokens = reply_tokens(usage, "completion_tokens");
     reply->usage.cached_tokens = cached;
+    reply->usage.cache_write_tokens = written_of(usage, details);
     take_cost(reply, json_object_get(usage, "cost"));
+}
+
+/* A chunk has a delta and a plain body a message. Some servers write both: the
+ * delta of a plain body is empty then, or says the same once more. */
+static const json_t *text_of_choice(const struct reply *reply,
+                                    const json_t *choice)
+{
+    const json_t *message = json_object_get(choice, "message");
+    const json_t *delta = json_object_get(choice, "delta");
+
+    if (reply->form == FORM_PLAIN && json_object_size(message) > 0)
+        return message;
+    return json_is_object(delta) ? delta : message;
 }
 
 /* Only the first of several choices: more than one is never asked for. */
 static void take_choice(struct reply *reply, const json_t *choice)
 {
-    const json_t *delta = json_object_get(choice, "delta");
-
     if (json_integer_value(json_object_get(choice, "index")) != 0)
         return;
     reply->has_choice = true;
-    if (!json_is_object(delta))
-        delta = json_object_get(choice, "message");
-    take_delta(reply, delta);
+    take_delta(reply, text_of_choice(reply, choice));
     reply_set_finish(reply, reply_json_text(choice, "finish_reason"));
     take_usage(reply, json_object_get(choice, "usage"));
 }

@@ -46,6 +46,10 @@ struct dialect {
     /* The body of the request: a new reference. */
     json_t *(*write)(const struct model_endpoint *endpoint,
                      const struct model_request *request);
+    /* Puts one of a job's parameters among those of a request, as the endpoint
+     * calls it, or leaves it out where there is no such thing. value is
+     * borrowed. */
+    void (*set_parameter)(json_t *parameters, const char *name, json_t *value);
     /* How many tokens that body allows the reply; 0: it does not say. */
     uint64_t (*max_tokens)(const struct model_endpoint *endpoint,
                            const struct model_request *request);

@@ -2,17 +2,25 @@
 #include "consumer/model/endpoint.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/model/json_file.h"
 #include "consumer/model/reply_size.h"
+#include "consumer/model/sampling.h"
+#include "consumer/model/secret.h"
 #include "schemas/message/buf.h"
 
 static const char OPENAI_URL[] = "https://api.openai.com/v1";
 
-enum { MAX_KEY = 16 << 10, MAX_WAIT_MS = 24 * 3600 * 1000 };
+enum {
+    MAX_KEY = 16 << 10,
+    MAX_QUERY = 4 << 10,
+    MAX_WAIT_MS = 24 * 3600 * 1000
+};
 
 static char *copy(const char *text)
 {
@@ -27,6 +35,9 @@ const char *endpoint_quirk_name(size_t bit)
         "no_null_content",   "no_empty_content",
         "no_stream",         "no_cache",
         "no_encrypted",      "blind",
+        "no_temperature",    "no_top_p",
+        "no_seed",           "no_stop",
+        "no_effort",         "no_sampling",
     };
     static_assert(sizeof(names) / sizeof(*names) == QUIRKS, "one for each");
 
@@ -44,16 +55,25 @@ bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks)
     return (endpoint->quirks & quirks) != 0;
 }
 
+void endpoint_hide(const struct model_endpoint *endpoint, char *text)
+{
+    secret_hide(text, endpoint->key);
+    headers_hide(&endpoint->headers, text);
+}
+
 void endpoint_free(struct model_endpoint *endpoint)
 {
     if (!endpoint || --endpoint->refs > 0)
         return;
     free(endpoint->name);
     free(endpoint->url);
+    free(endpoint->query);
+    headers_finish(&endpoint->headers);
     free(endpoint->key);
     free(endpoint->model);
     free(endpoint->fallback);
     json_decref(endpoint->parameters);
+    json_decref(endpoint->job_parameters);
     free(endpoint);
 }
 
@@ -74,6 +94,22 @@ static struct model_endpoint *endpoint_new(const char *name)
     return endpoint;
 }
 
+static bool bad_member(struct err *err, const char *name, const char *want)
+{
+    return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", name, want);
+}
+
+/* That of the url and of "query" are both sent, in either order. */
+static void add_query(struct model_endpoint *endpoint, struct view query)
+{
+    char *before = endpoint->query;
+
+    if (asprintf(&endpoint->query, "%s%s%.*s", before ? before : "",
+                 before ? "&" : "", VIEW_ARG(query)) < 0)
+        abort();
+    free(before);
+}
+
 static bool set_url(struct model_endpoint *endpoint, const char *url,
                     struct err *err)
 {
@@ -82,9 +118,72 @@ static bool set_url(struct model_endpoint *endpoint, const char *url,
     if (!view_starts(view, "http://") && !view_starts(view, "https://"))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "url must start with http:// or https://");
+    if (memchr(view.data, '#', view.len))
+        return err_set(err, ERR_REJECT, "bad_setting", "url must not have a #");
+    const char *mark = memchr(view.data, '?', view.len);
+    size_t path = mark ? (size_t)(mark - view.data) : view.len;
+    if (mark && path + 1 < view.len)
+        add_query(endpoint, (struct view){ mark + 1, view.len - path - 1 });
+    view.len = path;
     while (view.data[view.len - 1] == '/')
         view.len--;
     endpoint->url = view_dup(view);
+    return true;
+}
+
+/* Some have the URL of a request at hand, not that of the API. */
+static void cut_path(struct model_endpoint *endpoint)
+{
+    assert(endpoint->url);
+    size_t len = strlen(endpoint->url), path = strlen(endpoint->dialect->path);
+
+    if (len > path &&
+        strcmp(endpoint->url + len - path, endpoint->dialect->path) == 0)
+        endpoint->url[len - path] = '\0';
+}
+
+static void add_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++)
+        if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+            buf_append(out, text, 1);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+}
+
+/* The endpoint of a model is not told for whom it is asked. */
+static bool set_headers(struct model_endpoint *endpoint, json_t *value,
+                        struct err *err)
+{
+    if (!headers_read(&endpoint->headers, value, err))
+        return false;
+    return endpoint->headers.of_job[0] == NULL ||
+           bad_member(err, "headers", "{{job...}} is for tools only");
+}
+
+static bool set_query(struct model_endpoint *endpoint, json_t *value,
+                      struct err *err)
+{
+    CLEANUP(buf_finish) struct buf query;
+    const char *name;
+    json_t *text;
+
+    buf_init(&query, MAX_QUERY);
+    if (!json_is_object(value))
+        return bad_member(err, "query", "must be an object of texts");
+    json_object_foreach(value, name, text) {
+        if (!json_is_string(text))
+            return bad_member(err, "query", "must be an object of texts");
+        buf_add(&query, query.len > 0 ? VIEW("&") : VIEW(""));
+        add_escaped(&query, name);
+        buf_add(&query, VIEW("="));
+        add_escaped(&query, json_string_value(text));
+    }
+    if (!buf_ok(&query))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "query: is longer than %d bytes", MAX_QUERY);
+    if (query.len > 0)
+        add_query(endpoint, buf_view(&query));
     return true;
 }
 
@@ -111,11 +210,6 @@ static bool read_key(struct model_endpoint *endpoint, const char *path,
     return true;
 }
 
-static bool bad_member(struct err *err, const char *name, const char *want)
-{
-    return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", name, want);
-}
-
 static bool set_dialect(struct model_endpoint *endpoint, const char *name,
                         struct err *err)
 {
@@ -128,8 +222,9 @@ static bool set_dialect(struct model_endpoint *endpoint, const char *name,
     return true;
 }
 
-static bool set_text(struct model_endpoint *endpoint, const char *name,
-                     const json_t *value, struct err *err)
+/* file: in which it stands. */
+static bool set_text(struct model_endpoint *endpoint, const char *file,
+                     const char *name, const json_t *value, struct err *err)
 {
     const char *text = json_string_value(value);
 
@@ -137,8 +232,13 @@ static bool set_text(struct model_endpoint *endpoint, const char *name,
         return bad_member(err, name, "must be a text");
     if (strcmp(name, "url") == 0)
         return set_url(endpoint, text, err);
-    if (strcmp(name, "key_file") == 0)
-        return read_key(endpoint, text, err);
+    if (strcmp(name, "key_file") == 0) {
+        char *path = json_file_beside(file, text);
+        bool good = read_key(endpoint, path, err);
+
+        free(path);
+        return good;
+    }
     if (strcmp(name, "dialect") == 0)
         return set_dialect(endpoint, text, err);
     if (strcmp(name, "key") == 0)
@@ -175,15 +275,15 @@ static bool set_window(struct model_endpoint *endpoint, const json_t *value,
     return true;
 }
 
-static bool set_member(struct model_endpoint *endpoint, const char *name,
-                       json_t *value, struct err *err)
+static bool set_member(struct model_endpoint *endpoint, const char *file,
+                       const char *name, json_t *value, struct err *err)
 {
     static const char *const texts[] = { "url",      "model",    "key",
                                          "key_file", "fallback", "dialect" };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strcmp(name, texts[i]) == 0)
-            return set_text(endpoint, name, value, err);
+            return set_text(endpoint, file, name, value, err);
     if (strcmp(name, "first_byte_ms") == 0)
         return set_wait(&endpoint->first_byte_ms, name, value, err);
     if (strcmp(name, "idle_ms") == 0)
@@ -192,6 +292,14 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
         return set_wait(&endpoint->total_ms, name, value, err);
     if (strcmp(name, "window") == 0)
         return set_window(endpoint, value, err);
+    if (strcmp(name, "job_parameters") == 0) {
+        endpoint->job_parameters = json_incref(value);
+        return sampling_check_rules(value, err);
+    }
+    if (strcmp(name, "query") == 0)
+        return set_query(endpoint, value, err);
+    if (strcmp(name, "headers") == 0)
+        return set_headers(endpoint, value, err);
     if (strcmp(name, "price") == 0)
         return price_read(&endpoint->price, value, err);
     if (strcmp(name, "sees") == 0) {
@@ -202,9 +310,9 @@ static bool set_member(struct model_endpoint *endpoint, const char *name,
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
-            "unknown; there are url, dialect, model, key, key_file, fallback, "
-            "parameters, window, sees, price, first_byte_ms, idle_ms, "
-            "total_ms");
+            "unknown; there are url, query, headers, dialect, model, key, "
+            "key_file, fallback, parameters, job_parameters, window, sees, "
+            "price, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
     endpoint->parameters = json_incref(value);
@@ -236,10 +344,11 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
         return err_set(err, ERR_REJECT, "bad_setting", "must be an object");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
-        if (!set_member(endpoint, member, value, err))
+        if (!set_member(endpoint, endpoints->file, member, value, err))
             return false;
     if (!endpoint->url)
         return err_set(err, ERR_REJECT, "bad_setting", "url is missing");
+    cut_path(endpoint);
     if (!endpoint->model)
         endpoint->model = copy(name);
     return add(endpoints, &endpoint, err);
@@ -254,6 +363,7 @@ static bool add_default(struct endpoints *endpoints,
 
     if (!set_url(endpoint, url, err))
         return false;
+    cut_path(endpoint);
     endpoint->key = copy(source->key);
     endpoint->model = copy(source->model ? source->model : "default");
     endpoint->unnamed = !source->model;
@@ -323,7 +433,8 @@ static bool check_fallbacks(const struct endpoints *endpoints, struct err *err)
 bool endpoints_load(struct endpoints *endpoints,
                     const struct endpoint_source *source, struct err *err)
 {
-    CLEANUP(endpoints_finish) struct endpoints loaded = { 0 };
+    CLEANUP(endpoints_finish)
+    struct endpoints loaded = { .file = source->file };
 
     if (source->file &&
         !json_file_read(source->file, "{name: {url, model, ...}}", add_entry,

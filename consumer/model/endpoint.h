@@ -17,6 +17,19 @@
  * "dialect" is chat (chat-completions, the default), anthropic (Messages) or
  * responses (OpenAI Responses).
  *
+ * "headers" go with each request, "query" behind its path: Azure's classic
+ * form, whose "url" may be that of the API or of the whole path, with a query
+ * or not.
+ * ${NAME} in a header is of the environment, and told to nobody.
+ *
+ *   {"azure": {"url": "https://x.openai.azure.com/openai/deployments/gpt-4o",
+ *              "query": {"api-version": "2024-10-21"},
+ *              "headers": {"api-key": "${AZURE_KEY}"}}}
+ *
+ * "job_parameters" says what jobs may ask for: see sampling.h.
+ *
+ * The path in key_file is relative to this file. ../MODELS.md has every member.
+ *
  * Endpoints are counted: a table may be loaded anew while calls still run on
  * an endpoint of the old one. Nothing here ever prints a key. */
 #ifndef CONSUMER_ENDPOINT_H
@@ -28,6 +41,7 @@
 #include "consumer/model/breaker.h"
 #include "consumer/model/dialect.h"
 #include "consumer/model/price.h"
+#include "consumer/tools/headers.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
@@ -43,8 +57,15 @@ enum endpoint_quirk {
     QUIRK_NO_CACHE = 1 << 7,         /* no cache_control */
     QUIRK_NO_ENCRYPTED = 1 << 8,     /* no reasoning to be sent back */
     QUIRK_BLIND = 1 << 9,            /* no pictures, whatever was said */
+    /* Of what a job says: */
+    QUIRK_NO_TEMPERATURE = 1 << 10,
+    QUIRK_NO_TOP_P = 1 << 11,
+    QUIRK_NO_SEED = 1 << 12,
+    QUIRK_NO_STOP = 1 << 13,
+    QUIRK_NO_EFFORT = 1 << 14,
+    QUIRK_NO_SAMPLING = 1 << 15, /* any other parameter */
 };
-enum { QUIRKS = 10 };
+enum { QUIRKS = 16 };
 
 /* Of the quirk 1 << bit, as consumers of a fleet tell each other. */
 const char *endpoint_quirk_name(size_t bit);
@@ -61,12 +82,15 @@ struct endpoint_shared {
 struct model_endpoint {
     char *name; /* what a job says */
     const struct dialect *dialect;
-    char *url;              /* of the API, without the slash at its end */
+    char *url;   /* of the API, without query and the slash at its end */
+    char *query; /* behind each path, without its ?; NULL: none */
+    struct headers headers; /* with each request */
     char *key;              /* NULL: none is shown */
     char *model;            /* what the endpoint calls it */
     char *fallback;         /* asked in its place when it fails; NULL: none */
     bool unnamed;           /* nobody has said: it is asked for "default" */
     json_t *parameters;     /* put into every request; may be NULL */
+    json_t *job_parameters; /* what jobs may say of them, see sampling.h */
     bool sees;              /* pictures may be shown to it */
     uint64_t window;        /* tokens of a request and its reply; 0: unknown */
     struct price price;     /* of its tokens */
@@ -84,6 +108,7 @@ enum { MAX_ENDPOINTS = 64 };
 struct endpoints {
     struct model_endpoint *items[MAX_ENDPOINTS]; /* the default comes first */
     size_t count;
+    const char *file; /* that is being loaded */
 };
 
 /* Where the table comes from; each member may be NULL. base_url falls back to
@@ -108,6 +133,9 @@ struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err);
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);
 bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks);
+/* Its key and the secrets of its headers, starred out: endpoints repeat them.
+ */
+void endpoint_hide(const struct model_endpoint *endpoint, char *text);
 void endpoint_free(struct model_endpoint *endpoint);
 
 #endif

@@ -1,6 +1,7 @@
 /* json_file.c - what an operator sets up in a JSON file, an entry a name. */
 #include "consumer/model/json_file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool complain(struct err *err, const char *path, json_error_t *error)
@@ -36,4 +37,18 @@ bool json_file_read(const char *path, const char *form, json_entry *take,
     }
     json_decref(file);
     return good;
+}
+
+char *json_file_beside(const char *file, const char *path)
+{
+    const char *slash = strrchr(file, '/');
+    size_t folder = *path == '/' || !slash ? 0 : (size_t)(slash - file) + 1;
+    size_t len = strlen(path);
+    char *joined = malloc(folder + len + 1);
+
+    if (!joined)
+        abort();
+    memcpy(joined, file, folder);
+    memcpy(joined + folder, path, len + 1);
+    return joined;
 }

@@ -16,4 +16,8 @@ typedef bool json_entry(void *owner, const char *name, const json_t *entry,
 bool json_file_read(const char *path, const char *form, json_entry *take,
                     void *owner, struct err *err);
 
+/* A path in that file: relative to its folder, unless it is absolute. On the
+ * heap. */
+char *json_file_beside(const char *file, const char *path);
+
 #endif

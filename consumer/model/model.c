@@ -10,7 +10,6 @@
 #include "consumer/model/model_head.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/retrieval.h"
-#include "consumer/model/secret.h"
 
 enum { MAX_ANSWER = 64 << 20 };
 
@@ -58,6 +57,7 @@ static void call_destroy(struct model_call *call)
     endpoint_free(call->endpoint);
     json_decref(call->request.messages);
     json_decref(call->request.tools);
+    json_decref(call->request.parameters);
     buf_finish(&call->body);
     buf_finish(&call->error_body);
     free(call);
@@ -219,6 +219,7 @@ static void send_body(struct model_call *call)
                                     .body = buf_view(&call->body),
                                     .on_sent = on_sent,
                                     .on_headers = on_headers,
+                                    .keep = "content-encoding",
                                     .first_byte_ms = endpoint->first_byte_ms,
                                     .idle_ms = endpoint->idle_ms,
                                     .total_ms = endpoint->total_ms,
@@ -251,6 +252,8 @@ static bool judge_error(struct model_call *call)
     struct reply_error error;
 
     reply_error_parse(&error, buf_view(&call->error_body));
+    reply_error_name(&error, status, call->response->location,
+                     call->response->kept);
     bool pictures = call->request.pictures;
     bool blind = pictures && model_body_learn_blind(endpoint, &error, status);
     bool news = !blind && (status == 400 || status == 422) &&
@@ -310,17 +313,28 @@ static void learn_use(struct model_call *call)
 
 static void judge_answer(struct model_call *call)
 {
-    if (reply_end(reply_of(call), true, &call->result, &call->failure.why))
+    const char *encoding = call->response->kept;
+    struct err *why = &call->failure.why;
+    struct reply_error error = { 0 };
+
+    if (reply_end(reply_of(call), true, &call->result, why)) {
         learn_use(call);
-    else
-        call->failure.unknown = true;
+        return;
+    }
+    call->failure.unknown = true;
+    reply_error_name(&error, call->response->status, "", encoding);
+    if (*error.message)
+        err_set(why, ERR_RETRY, "model_garbage", "%s", error.message);
 }
 
-static void name_endpoint(struct model_call *call)
+/* With what was counted of the reply, if it was whole. */
+static void finish_failure(struct model_call *call)
 {
     struct err *why = &call->failure.why;
 
-    secret_hide(why->text, call->endpoint->key);
+    call->failure.usage = call->result.usage;
+    call->failure.has_cost = call->result.has_cost;
+    endpoint_hide(call->endpoint, why->text);
     err_prefix(why, "model %s", call->endpoint->name);
 }
 
@@ -347,7 +361,7 @@ static enum turn step_judging(struct model_call *call)
         judge_break(call);
     }
     if (call->failure.why.kind != ERR_NONE)
-        name_endpoint(call);
+        finish_failure(call);
     enter(call, DONE);
     return AGAIN;
 }
@@ -385,6 +399,7 @@ struct model_call *model_call_new(struct http *http,
     call->endpoint = endpoint_take(endpoint);
     call->request = *request;
     json_incref(request->tools);
+    json_incref(request->parameters);
     call->events = events;
     call->owner = owner;
     buf_init(&call->error_body, REPLY_MAX_ERROR);
@@ -401,6 +416,11 @@ struct model_call *model_call_new(struct http *http,
 const char *model_call_hash(const struct model_call *call)
 {
     return call->hash;
+}
+
+struct view model_call_text(const struct model_call *call)
+{
+    return call && call->reply ? reply_text(call->reply) : VIEW("");
 }
 
 void model_call_start(struct model_call *call)

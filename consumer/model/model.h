@@ -30,6 +30,7 @@ struct model_request {
     json_t *messages;    /* of chat-completions, whatever the dialect; must stay
                           * as it is while the call lives */
     json_t *tools;       /* array of {type, function}; NULL or empty: none */
+    json_t *parameters;  /* of the job, see sampling.h; NULL: none */
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
     bool last;           /* the tools are shown, and must not be called */
     bool pictures;       /* messages hold some: many bytes, which are not kept
@@ -40,10 +41,13 @@ struct model_failure {
     struct err why;
     unsigned http_status;    /* 0: there was no answer */
     uint64_t retry_after_ms; /* what the endpoint asked for; 0: nothing */
-    uint64_t counted; /* tokens of a request that was too long; 0: unknown */
-    bool blind;       /* it does not take the pictures of the request */
-    bool anew;        /* worth another request at once, which is the owner's to
-                         make: that one's bytes are gone */
+    uint64_t counted;   /* tokens of a request that was too long; 0: unknown */
+    struct usage usage; /* of a reply that was whole, and refused or no use;
+                           zeroed: nothing was counted */
+    bool has_cost;      /* the endpoint has said what that cost */
+    bool blind;         /* it does not take the pictures of the request */
+    bool anew;    /* worth another request at once, which is the owner's to
+                     make: that one's bytes are gone */
     bool unknown; /* it was sent: it may have been carried out, and charged */
 };
 
@@ -81,6 +85,9 @@ struct model_call *model_call_new(struct http *http,
 const char *model_call_hash(const struct model_call *call);
 
 void model_call_start(struct model_call *call);
+
+/* The text that has come so far, borrowed; empty: none, or call is NULL. */
+struct view model_call_text(const struct model_call *call);
 
 /* At any time, also from its own callbacks; a running call is cancelled, and
  * nothing is reported after. Accepts NULL. */

@@ -7,10 +7,11 @@
 struct model_head {
     char *url;
     char *key; /* NULL: there is none */
-    const char *lines[5];
+    const char *lines[5 + MAX_TOOL_HEADERS];
 };
 
-/* path: behind the endpoint's URL. Borrows of the endpoint's dialect. */
+/* path: behind the endpoint's URL, and before its query. Borrows of the
+ * endpoint's dialect. */
 void model_head_make(struct model_head *head,
                      const struct model_endpoint *endpoint, const char *path);
 void model_head_finish(struct model_head *head);

@@ -2,6 +2,7 @@
 #include "consumer/model/price.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_PRICE = 1000000 };
@@ -28,26 +29,35 @@ static bool read_part(double *part, const char *name, const json_t *value,
     return true;
 }
 
+static double *part_of(struct price *price, const char *name)
+{
+    if (strcmp(name, "input") == 0)
+        return &price->input;
+    if (strcmp(name, "cached") == 0)
+        return &price->cached;
+    if (strcmp(name, "cache_write") == 0)
+        return &price->written;
+    return strcmp(name, "output") == 0 ? &price->output : NULL;
+}
+
 bool price_read(struct price *price, const json_t *json, struct err *err)
 {
     struct price read = {
-        .known = true, .input = -1, .cached = -1, .output = -1
+        .known = true, .input = -1, .cached = -1, .written = -1, .output = -1
     };
     const char *name;
     json_t *value;
 
     if (!json_is_object(json))
-        return bad_price(err, "must be an object: input, cached, output");
+        return bad_price(err, "must be an object: input, cached, cache_write, "
+                              "output");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)json, name, value) {
-        double *part = strcmp(name, "input") == 0    ? &read.input
-                       : strcmp(name, "cached") == 0 ? &read.cached
-                       : strcmp(name, "output") == 0 ? &read.output
-                                                     : NULL;
+        double *part = part_of(&read, name);
         if (!part)
             return err_set(err, ERR_REJECT, "bad_setting",
                            "price: there is no \"%.40s\": input, cached, "
-                           "output",
+                           "cache_write, output",
                            name);
         if (!read_part(part, name, value, err))
             return false;
@@ -56,14 +66,20 @@ bool price_read(struct price *price, const json_t *json, struct err *err)
         return bad_price(err, "input and output are needed");
     if (read.cached < 0)
         read.cached = read.input;
+    if (read.written < 0)
+        read.written = read.input;
     *price = read;
     return true;
 }
 
 json_t *price_write(const struct price *price)
 {
-    return json_pack("{s:f, s:f, s:f}", "input", price->input, "cached",
-                     price->cached, "output", price->output);
+    json_t *json = json_pack("{s:f, s:f, s:f}", "input", price->input, "cached",
+                             price->cached, "output", price->output);
+
+    if (price->written > price->input || price->written < price->input)
+        json_object_set_new(json, "cache_write", json_real(price->written));
+    return json;
 }
 
 /* Up, but for what only counting in twos has made of it. */
@@ -76,14 +92,30 @@ static uint64_t whole(double micro)
     return up < most ? (uint64_t)up : (uint64_t)most;
 }
 
-uint64_t price_of(const struct price *price, uint64_t input, uint64_t cached,
-                  uint64_t output)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-    uint64_t again = cached < input ? cached : input;
+    return a < b ? a : b;
+}
 
-    return whole((double)(input - again) * price->input +
-                 (double)again * price->cached +
-                 (double)output * price->output);
+uint64_t price_of(const struct price *price, struct price_tokens tokens)
+{
+    uint64_t cached = least(tokens.cached, tokens.input);
+    uint64_t written = least(tokens.written, tokens.input - cached);
+
+    return whole((double)(tokens.input - cached - written) * price->input +
+                 (double)cached * price->cached +
+                 (double)written * price->written +
+                 (double)tokens.output * price->output);
+}
+
+uint64_t price_at_most(const struct price *price, uint64_t input,
+                       uint64_t output)
+{
+    bool dearer = price->written > price->input;
+    const struct price_tokens tokens = { .input = input,
+                                         .written = dearer ? input : 0,
+                                         .output = output };
+    return price_of(price, tokens);
 }
 
 uint64_t price_buys(const struct price *price, uint64_t cost)
@@ -96,4 +128,16 @@ uint64_t price_buys(const struct price *price, uint64_t cost)
 uint64_t price_micro(double dollars)
 {
     return whole(dollars * 1e6);
+}
+
+struct price_text price_dollars(uint64_t micro)
+{
+    struct price_text said;
+    int len = snprintf(said.text, sizeof(said.text), "$%llu.%06llu",
+                       (unsigned long long)(micro / 1000000),
+                       (unsigned long long)(micro % 1000000));
+
+    for (int zeros = 0; zeros < 4 && said.text[len - 1] == '0'; zeros++)
+        said.text[--len] = '\0';
+    return said;
 }

@@ -12,23 +12,37 @@
 
 struct price {
     bool known;
-    double input, cached, output; /* micro-dollars a token */
+    double input, cached, written, output; /* micro-dollars a token */
 };
 
-/* {"input": 2.5, "cached": 1.25, "output": 10}; without cached: as input.
- * Error: bad_setting. */
+/* cached, written: of the input, what was read from the endpoint's cache and
+ * what was written to it. */
+struct price_tokens {
+    uint64_t input, cached, written, output;
+};
+
+/* {"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}; without
+ * cached or cache_write: as input. Error: bad_setting. */
 bool price_read(struct price *price, const json_t *json, struct err *err);
 
 /* The other way round. */
 json_t *price_write(const struct price *price);
 
-/* Micro-dollars; cached: of the input. */
-uint64_t price_of(const struct price *price, uint64_t input, uint64_t cached,
-                  uint64_t output);
+/* Micro-dollars. */
+uint64_t price_of(const struct price *price, struct price_tokens tokens);
+/* The same, when all of the input may have to be written to the cache. */
+uint64_t price_at_most(const struct price *price, uint64_t input,
+                       uint64_t output);
 /* How many output tokens so many micro-dollars buy. */
 uint64_t price_buys(const struct price *price, uint64_t cost);
 
 /* Dollars, as an endpoint says them, in micro-dollars. */
 uint64_t price_micro(double dollars);
+
+/* "$0.0123", for people: at least two places, at most six. */
+struct price_text {
+    char text[32];
+};
+struct price_text price_dollars(uint64_t micro);
 
 #endif

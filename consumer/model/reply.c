@@ -8,8 +8,10 @@
 #include "consumer/model/reply_draft.h"
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/model/strange_body.h"
 
-enum { MAX_REASON = 64, HEAD_BYTES = 160 };
+/* HEAD_BYTES: enough for the title of a page; SHOWN_BYTES: of all else. */
+enum { MAX_REASON = 64, HEAD_BYTES = 2048, SHOWN_BYTES = 160 };
 
 static sse_event take_event;
 
@@ -24,6 +26,7 @@ struct reply *reply_new(const struct dialect *dialect,
     reply->events = events;
     reply->owner = owner;
     sse_init(&reply->sse, take_event, reply);
+    reply->sse.errors = true;
     buf_init(&reply->plain, REPLY_MAX_PLAIN);
     buf_init(&reply->head, HEAD_BYTES);
     buf_init(&reply->content, REPLY_MAX_TEXT);
@@ -68,7 +71,7 @@ static bool has_fault(const struct reply *reply)
 
 static void set_garbage(struct reply *reply, const char *what, struct view text)
 {
-    text = view_head(text, HEAD_BYTES);
+    text = view_head(text, SHOWN_BYTES);
     if (!has_fault(reply))
         err_set(&reply->fault, ERR_RETRY, "model_garbage", "%s%.*s", what,
                 VIEW_ARG(text));
@@ -186,11 +189,9 @@ static void tell_calls(struct reply *reply)
 /* An event of a stream, or a plain body. False: it is no payload. */
 static bool take_json(struct reply *reply, struct view name, const json_t *json)
 {
-    const json_t *error = json_object_get(json, "error");
     bool payload = true;
 
-    if (json_is_object(error) || json_is_string(error) || json_is_array(json) ||
-        view_is(name, "error"))
+    if (view_is(name, "error") || reply_error_is(json))
         reply_set_error(reply, json);
     else
         payload = reply->dialect->take(reply, name, json);
@@ -212,6 +213,8 @@ static bool take_event(void *owner, struct view name, struct view data)
         return false;
     }
     json = reply_json_parse(data);
+    if (!json && view_is(name, "error"))
+        json = json_stringn(data.data, data.len);
     if (json)
         payload = take_json(reply, name, json);
     else if (!reply->at_end)
@@ -252,6 +255,11 @@ bool reply_feed(struct reply *reply, struct view bytes)
     return reply->payload;
 }
 
+struct view reply_text(const struct reply *reply)
+{
+    return buf_view(&reply->content);
+}
+
 bool reply_is_over(const struct reply *reply)
 {
     return reply->done || has_fault(reply);
@@ -287,6 +295,23 @@ static bool is_finished(const struct reply *reply)
                                  reply->finish_reason.len > 0);
 }
 
+/* What it is instead. */
+static bool not_a_reply(const struct reply *reply, struct err *err)
+{
+    struct view head = buf_view(&reply->head);
+    char text[SHOWN_BYTES];
+
+    if (head.len == 0)
+        return err_set(err, ERR_RETRY, "model_garbage", "not %s: it is empty",
+                       reply->dialect->what);
+    if (strange_body(head, text, sizeof(text)))
+        return err_set(err, ERR_RETRY, "model_garbage", "not %s, but %s",
+                       reply->dialect->what, text);
+    head = view_head(head, SHOWN_BYTES);
+    return err_set(err, ERR_RETRY, "model_garbage", "not %s: %.*s",
+                   reply->dialect->what, VIEW_ARG(head));
+}
+
 static bool judge(struct reply *reply, bool whole, struct err *err)
 {
     struct view refusal = view_head(buf_view(&reply->refusal), 256);
@@ -307,10 +332,7 @@ static bool judge(struct reply *reply, bool whole, struct err *err)
                        "text",
                        reply->content.len);
     if (!is_finished(reply))
-        return err_set(err, ERR_RETRY, "model_garbage", "not %s: %.*s",
-                       reply->dialect->what,
-                       reply->head.len > 0 ? (int)reply->head.len : 11,
-                       reply->head.len > 0 ? reply->head.data : "it is empty");
+        return not_a_reply(reply, err);
     if (refusal.len > 0)
         return err_set(err, ERR_REJECT, "model_refused", "%.*s",
                        VIEW_ARG(refusal));
@@ -367,6 +389,16 @@ static bool is_truncated(const struct reply *reply)
            (unsaid && !reply_calls_are_closed(&reply->calls));
 }
 
+/* Of a reply that has come to its end: a count before that is not all of it. */
+static void set_usage(const struct reply *reply, struct model_reply *result)
+{
+    if (has_fault(reply) || !is_finished(reply))
+        return;
+    result->usage = reply->usage;
+    result->usage.model_calls = 1;
+    result->has_cost = reply->has_cost;
+}
+
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
                struct err *err)
 {
@@ -374,8 +406,11 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
 
     if (!reply->at_end)
         drain(reply);
-    if (!judge(reply, whole, err))
+    *result = (struct model_reply){ 0 };
+    if (!judge(reply, whole, err)) {
+        set_usage(reply, result);
         return false;
+    }
     truncated = is_truncated(reply);
     json_decref(reply->message);
     reply->message = make_message(reply, reply->calls.count > 0 && !truncated);
@@ -383,12 +418,10 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
         .message = reply->message,
         .text = buf_view(&reply->content),
         .finish_reason = buf_view(&reply->finish_reason),
-        .usage = reply->usage,
-        .has_cost = reply->has_cost,
         .truncated = truncated,
         .dropped_calls = truncated ? reply->calls.count : 0,
     };
-    result->usage.model_calls = 1;
+    set_usage(reply, result);
     if (json_dumpb(reply->message, NULL, 0, JSON_COMPACT) <= REPLY_MAX_MESSAGE)
         return true;
     set_too_long(reply);

@@ -72,11 +72,15 @@ void reply_limit(struct reply *reply, uint64_t max_tokens);
  * payload shows that the model still works on it. */
 bool reply_feed(struct reply *reply, struct view bytes);
 
+/* The text that has come so far, borrowed. */
+struct view reply_text(const struct reply *reply);
+
 /* Nothing more to come: [DONE], or a fault after which reading on is idle. */
 bool reply_is_over(const struct reply *reply);
 
 /* At the end of the body; whole: the transport says that nothing is missing.
- * Fills result, which borrows from the reply. Errors: model_cut,
+ * Fills result, which borrows from the reply; on an error with its usage alone,
+ * where the reply was whole: it may be charged for. Errors: model_cut,
  * model_garbage, model_too_long, model_refused, and for an error that came
  * inside a 200 what reply_error_judge() says. */
 bool reply_end(struct reply *reply, bool whole, struct model_reply *result,

@@ -7,6 +7,8 @@
 #include <strings.h>
 
 #include "consumer/model/reply_json.h"
+#include "consumer/model/strange_body.h"
+#include "schemas/message/buf.h"
 
 static void copy_text(char *to, size_t size, struct view text)
 {
@@ -47,15 +49,67 @@ static struct view sentence_of(const json_t *object)
     return (struct view){ "", 0 };
 }
 
+bool reply_error_is(const json_t *json)
+{
+    const json_t *error = json_object_get(json, "error");
+
+    if (json_is_array(json) || json_is_object(error) || json_is_string(error))
+        return true;
+    if (json_object_get(json, "choices"))
+        return false;
+    return view_is(reply_json_text(json, "object"), "error") ||
+           view_is(reply_json_text(json, "type"), "error") ||
+           json_array_size(json_object_get(json, "errors")) > 0 ||
+           (json_object_get(json, "detail") && !json_object_get(json, "type"));
+}
+
+/* Google wraps the error in a list; FastAPI says "detail", a text, an object or
+ * a list of what is wrong; Cloudflare says "errors". */
+static const json_t *inside(const json_t *json)
+{
+    static const char *const names[] = { "error", "detail", "errors" };
+
+    if (json_is_array(json))
+        return json_array_get(json, 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const json_t *inner = json_object_get(json, names[i]);
+
+        if (json_object_size(inner) > 0 || json_array_size(inner) > 0)
+            return inner;
+    }
+    return NULL;
+}
+
+/* FastAPI's: where in the request something is wrong, before what is wrong;
+ * the last part is the name of a parameter. */
+static void read_place(struct reply_error *error, const json_t *json)
+{
+    const json_t *part, *place = json_object_get(json, "loc");
+    CLEANUP(buf_finish) struct buf text;
+    size_t i;
+
+    buf_init(&text, sizeof(error->message) - 1);
+    json_array_foreach(place, i, part) {
+        if (!json_is_string(part))
+            continue;
+        buf_printf(&text, "%s%s", text.len > 0 ? "." : "",
+                   json_string_value(part));
+        copy_text(error->param, sizeof(error->param),
+                  view_of(json_string_value(part)));
+    }
+    if (text.len == 0)
+        return;
+    buf_printf(&text, ": %s", error->message);
+    if (buf_ok(&text))
+        copy_text(error->message, sizeof(error->message), buf_view(&text));
+}
+
 void reply_error_read(struct reply_error *error, const json_t *json)
 {
     const json_t *inner;
 
     *error = (struct reply_error){ 0 };
-    if (json_is_array(json)) /* Google wraps it in a list */
-        json = json_array_get(json, 0);
-    inner = json_object_get(json, "error");
-    if (json_is_object(inner))
+    for (int depth = 0; depth < 3 && (inner = inside(json)); depth++)
         json = inner;
     copy_text(error->message, sizeof(error->message),
               json_is_string(json) ? (struct view){ json_string_value(json),
@@ -64,6 +118,7 @@ void reply_error_read(struct reply_error *error, const json_t *json)
     copy_word(error->type, sizeof(error->type), json, "type");
     copy_word(error->code, sizeof(error->code), json, "code");
     copy_word(error->param, sizeof(error->param), json, "param");
+    read_place(error, json);
     error->size.request = tokens_of(json, "n_prompt_tokens"); /* llama.cpp */
     error->size.window = tokens_of(json, "n_ctx");
 }
@@ -74,8 +129,25 @@ void reply_error_parse(struct reply_error *error, struct view body)
 
     reply_error_read(error, json);
     json_decref(json);
-    if (!*error->message)
+    if (!*error->message &&
+        !strange_body(body, error->message, sizeof(error->message)))
         copy_text(error->message, sizeof(error->message), body);
+}
+
+/* Not what stands behind a ?: it may be secret. */
+void reply_error_name(struct reply_error *error, unsigned status,
+                      const char *location, const char *encoding)
+{
+    char *text = error->message;
+    size_t size = sizeof(error->message);
+
+    if (status / 100 == 3)
+        snprintf(text, size, "a redirect%s%.*s, which is not followed",
+                 *location ? " to " : "", (int)strcspn(location, "?#"),
+                 location);
+    else if (*encoding && strcasecmp(encoding, "identity") != 0)
+        snprintf(text, size,
+                 "a compressed body (%.32s), which nobody asked for", encoding);
 }
 
 static bool says(const struct reply_error *error, const char *words)
@@ -164,12 +236,8 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
                        int should_retry, struct err *err)
 {
     const struct rule *rule = find_rule(error);
-    const char *message = error->message;
+    const char *message = *error->message ? error->message : "no reason given";
     bool again;
-
-    if (!*message)
-        message = status / 100 == 3 ? "a redirect, which is not followed"
-                                    : "no reason given";
 
     status = status_of(error, status);
     if (rule)

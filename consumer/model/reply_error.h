@@ -19,11 +19,21 @@ struct reply_error {
     struct reply_size size; /* as far as members say; else it is in message */
 };
 
+/* Whether JSON inside an answer is an error, and no reply of any dialect. */
+bool reply_error_is(const json_t *json);
+
 /* An error object, or a string, or what is around one. */
 void reply_error_read(struct reply_error *error, const json_t *json);
 
-/* A whole body: JSON in any of the known forms, or any other bytes. */
+/* A whole body: JSON in any of the known forms, or any other bytes; a page and
+ * compressed bytes are named as that. */
 void reply_error_parse(struct reply_error *error, struct view body);
+
+/* What the headers say of an answer that holds no error of the endpoint's: that
+ * it is a redirect (location: "" when it does not say where to), or compressed
+ * (encoding: "": it is not). */
+void reply_error_name(struct reply_error *error, unsigned status,
+                      const char *location, const char *encoding);
 
 /* Sorts it: model_unavailable, model_rejected, model_refused, model_garbage, or
  * model_context, the request is longer than the model's window.

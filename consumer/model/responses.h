@@ -5,5 +5,6 @@
 #include "consumer/model/dialect.h"
 
 bool responses_take(struct reply *reply, struct view event, const json_t *json);
+void responses_end(struct reply *reply);
 
 #endif

@@ -8,6 +8,7 @@
 #include "consumer/model/reply_block.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/model/responses.h"
+#include "consumer/model/sampling.h"
 
 /* ------------------------------------------------------------- content
  */
@@ -160,13 +161,15 @@ static json_t *write_body(const struct model_endpoint *endpoint,
                           const struct model_request *request)
 {
     uint64_t max_tokens = max_tokens_of(endpoint, request);
-    json_t *input = json_array(), *message, *body;
+    json_t *input = json_array(), *message, *body, *parameters;
     size_t i;
 
     json_array_foreach(request->messages, i, message)
         write_message(input, endpoint, message);
     body = json_pack("{s:s, s:o}", "model", endpoint->model, "input", input);
-    json_object_update_missing(body, endpoint->parameters);
+    parameters = sampling_of(endpoint, request->parameters);
+    json_object_update_missing(body, parameters);
+    json_decref(parameters);
     if (!json_object_get(body, "store"))
         json_object_set_new(body, "store", json_false());
     if (!json_object_get(body, "include") &&
@@ -208,7 +211,31 @@ static const char *kept_query(const struct model_endpoint *endpoint)
     return wanted ? "?include%5B%5D=reasoning.encrypted_content" : "";
 }
 
+/* Beside what the operator says of the same: "reasoning": {"summary": ...}. */
+static void set_inside(json_t *parameters, const char *object, const char *name,
+                       json_t *value)
+{
+    if (!json_is_object(json_object_get(parameters, object)))
+        json_object_set_new(parameters, object, json_object());
+    json_object_set(json_object_get(parameters, object), name, value);
+}
+
+/* The others it does not have. */
+static void set_parameter(json_t *parameters, const char *name, json_t *value)
+{
+    if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0)
+        json_object_set(parameters, name, value);
+    else if (strcmp(name, "reasoning_effort") == 0)
+        set_inside(parameters, "reasoning", "effort", value);
+    else if (strcmp(name, "verbosity") == 0)
+        set_inside(parameters, "text", "verbosity", value);
+}
+
 static const struct dialect_lesson lessons[] = {
+    { "temperature", QUIRK_NO_TEMPERATURE },
+    { "top_p", QUIRK_NO_TOP_P },
+    { "reasoning.effort", QUIRK_NO_EFFORT },
+    { "text.verbosity", QUIRK_NO_SAMPLING },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },
     { "max_output_tokens", QUIRK_NO_MAX_TOKENS },
@@ -224,9 +251,11 @@ const struct dialect dialect_responses = {
     .key_header = "Authorization: Bearer %s",
     .lessons = lessons,
     .write = write_body,
+    .set_parameter = set_parameter,
     .max_tokens = max_tokens_of,
     .keeping = keeping,
     .kept_path = "/responses/%s",
     .kept_query = kept_query,
     .take = responses_take,
+    .end = responses_end,
 };

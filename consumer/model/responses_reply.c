@@ -178,12 +178,16 @@ static void item_done(struct reply *reply, const json_t *json)
 
 static void take_usage(struct reply *reply, const json_t *usage)
 {
+    const json_t *details;
+
     if (!json_is_object(usage))
         return;
     reply->usage.input_tokens = reply_tokens(usage, "input_tokens");
     reply->usage.output_tokens = reply_tokens(usage, "output_tokens");
-    reply->usage.cached_tokens = reply_tokens(
-        json_object_get(usage, "input_tokens_details"), "cached_tokens");
+    details = json_object_get(usage, "input_tokens_details");
+    reply->usage.cached_tokens = reply_tokens(details, "cached_tokens");
+    reply->usage.cache_write_tokens =
+        reply_tokens(details, "cache_write_tokens");
 }
 
 static struct view reason_of(const struct reply *reply, const json_t *response)
@@ -225,6 +229,22 @@ static void response_over(struct reply *reply, const json_t *json)
 {
     take_response(reply, json_object_get(json, "response"));
     reply->done = true;
+}
+
+/* [DONE] without the event that says why it ended: what came decides. Nothing
+ * is no reply. */
+void responses_end(struct reply *reply)
+{
+    bool empty = reply->items == 0 && reply->content.len == 0 &&
+                 reply->refusal.len == 0 && reply->calls.count == 0;
+
+    if (!reply->done || reply->finish_reason.len > 0)
+        return;
+    if (empty)
+        reply->done = false;
+    else
+        reply_set_finish(reply, reply->calls.count > 0 ? VIEW("tool_calls")
+                                                       : VIEW("stop"));
 }
 
 /* Whether it is kept under its id, the request has said. */

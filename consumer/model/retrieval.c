@@ -8,7 +8,6 @@
 #include "consumer/model/model_head.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/reply_error.h"
-#include "consumer/model/secret.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -130,6 +129,7 @@ static enum retrieved judge_error(const struct retrieval *retrieval,
     struct reply_error error;
 
     reply_error_parse(&error, buf_view(&retrieval->error_body));
+    reply_error_name(&error, response->status, response->location, "");
     reply_error_judge(&error, response->status, response->should_retry, why);
     err_prefix(why, "HTTP %u", response->status);
     return why->kind == ERR_RETRY ? RETRIEVED_AWAY : RETRIEVED_NONE;
@@ -173,7 +173,7 @@ static void on_done(void *owner, const struct http_response *response)
         .unknown = true, /* of the request that was made */
     };
     struct err *why = &failure.why;
-    struct model_reply result;
+    struct model_reply result = { 0 };
 
     retrieval->running = NULL;
     retrieval->held = true;
@@ -181,7 +181,9 @@ static void on_done(void *owner, const struct http_response *response)
     if (what == RETRIEVED_REPLY) {
         opaque_sign(result.message, endpoint->name);
     } else {
-        secret_hide(why->text, endpoint->key);
+        failure.usage = result.usage;
+        failure.has_cost = result.has_cost;
+        endpoint_hide(endpoint, why->text);
         err_prefix(why, "model %s: fetching its reply", endpoint->name);
     }
     if (!retrieval->freed)

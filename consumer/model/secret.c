@@ -1,7 +1,11 @@
 /* secret.c - what must not be told. */
 #include "consumer/model/secret.h"
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "schemas/message/buf.h"
 
 void secret_hide(char *text, const char *secret)
 {
@@ -14,4 +18,124 @@ void secret_hide(char *text, const char *secret)
     for (size_t part = len < end ? len : end; part > 3; part--)
         if (strncmp(text + end - part, secret, part) == 0)
             memset(text + end - part, '*', part);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* The next place of a secret, NULL: there is none. len: of that secret. */
+static const char *find(const char *data, size_t size, char *const *secrets,
+                        size_t *len)
+{
+    const char *first = NULL;
+    for (; size > 0 && *secrets != NULL; secrets++) {
+        size_t one = strlen(*secrets);
+        const char *at =
+            one < SECRET_LEAST ? NULL : memmem(data, size, *secrets, one);
+        if (at != NULL && (first == NULL || at < first)) {
+            first = at;
+            *len = one;
+        }
+    }
+    return first;
+}
+
+static bool tells(const char *data, size_t size, char *const *secrets)
+{
+    size_t len;
+    return find(data, size, secrets, &len) != NULL;
+}
+
+/* A copy; free() it. */
+static char *starred(const char *data, size_t size, char *const *secrets)
+{
+    char *copy = view_dup((struct view){ data, size });
+    size_t start = 0, len;
+    const char *at;
+    while ((at = find(copy + start, size - start, secrets, &len)) != NULL) {
+        start = (size_t)(at - copy);
+        memset(copy + start, '*', len);
+        start += len;
+    }
+    return copy;
+}
+
+static bool value_tells(const json_t *value, char *const *secrets)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    const char *name;
+    const json_t *member;
+    size_t i;
+    if (json_is_string(value))
+        return tells(json_string_value(value), json_string_length(value),
+                     secrets);
+    json_array_foreach(value, i, member)
+        if (value_tells(member, secrets))
+            return true;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_object_foreach((json_t *)(uintptr_t)value, name, member)
+        if (tells(name, strlen(name), secrets) || value_tells(member, secrets))
+            return true;
+    if (!json_is_number(value))
+        return false;
+    text = json_dumps(value, JSON_ENCODE_ANY);
+    return text != NULL && tells(text, strlen(text), secrets);
+}
+
+static json_t *masked(const json_t *value, char *const *secrets);
+
+static json_t *masked_text(const char *data, size_t size, char *const *secrets)
+{
+    CLEANUP(cleanup_free) char *text = starred(data, size, secrets);
+    return json_stringn_nocheck(text, size);
+}
+
+static json_t *masked_object(json_t *value, char *const *secrets)
+{
+    json_t *object = json_object(), *member;
+    const char *name;
+    json_object_foreach(value, name, member) {
+        CLEANUP(cleanup_free)
+        char *shown = starred(name, strlen(name), secrets);
+        json_object_set_new_nocheck(object, shown, masked(member, secrets));
+    }
+    return object;
+}
+
+static json_t *masked_array(const json_t *value, char *const *secrets)
+{
+    json_t *array = json_array();
+    const json_t *member;
+    size_t i;
+    json_array_foreach(value, i, member)
+        json_array_append_new(array, masked(member, secrets));
+    return array;
+}
+
+static json_t *masked(const json_t *value, char *const *secrets)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_t *mine = (json_t *)(uintptr_t)value;
+    if (json_is_object(value))
+        return masked_object(mine, secrets);
+    if (json_is_array(value))
+        return masked_array(value, secrets);
+    if (json_is_string(value))
+        return masked_text(json_string_value(value), json_string_length(value),
+                           secrets);
+    if (!json_is_number(value) || !value_tells(value, secrets))
+        return json_incref(mine);
+    text = json_dumps(value, JSON_ENCODE_ANY);
+    return masked_text(text, strlen(text), secrets);
+}
+
+json_t *secret_mask_json(json_t *value, struct view body, char *const *secrets)
+{
+    json_t *copy;
+    if (value == NULL || secrets == NULL ||
+        (!tells(body.data, body.len, secrets) && !value_tells(value, secrets)))
+        return value;
+    copy = masked(value, secrets);
+    json_decref(value);
+    return copy;
 }

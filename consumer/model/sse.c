@@ -36,17 +36,39 @@ static void dispatch(struct sse *sse)
     buf_clear(&sse->data);
 }
 
+static void take_data(struct sse *sse, struct view value)
+{
+    if (sse->has_data)
+        buf_append(&sse->data, "\n", 1);
+    buf_add(&sse->data, value);
+    sse->has_data = true;
+}
+
+static void set_name(struct sse *sse, struct view name)
+{
+    buf_clear(&sse->name);
+    buf_add(&sse->name, view_head(name, SSE_MAX_NAME));
+}
+
+/* An event of its own, without a blank line before it or behind it. */
+static void take_error(struct sse *sse, struct view value)
+{
+    dispatch(sse);
+    if (sse->stopped)
+        return;
+    set_name(sse, VIEW("error"));
+    take_data(sse, value);
+    dispatch(sse);
+}
+
 static void take_field(struct sse *sse, struct view name, struct view value)
 {
-    if (view_is(name, "data")) {
-        if (sse->has_data)
-            buf_append(&sse->data, "\n", 1);
-        buf_add(&sse->data, value);
-        sse->has_data = true;
-    } else if (view_is(name, "event")) {
-        buf_clear(&sse->name);
-        buf_add(&sse->name, view_head(value, SSE_MAX_NAME));
-    }
+    if (view_is(name, "data"))
+        take_data(sse, value);
+    else if (view_is(name, "event"))
+        set_name(sse, value);
+    else if (sse->errors && view_is(name, "error"))
+        take_error(sse, value);
 }
 
 static struct view rest_of(struct view view, size_t from)

@@ -25,6 +25,8 @@ struct sse {
     struct buf data;
     struct buf name;
     bool has_data;
+    bool errors;   /* "error: ..." lines are events of that name: some servers
+                      write them so, and the standard ignores them */
     bool after_cr; /* a LF that comes next belongs to that CR */
     bool stopped;
 };

@@ -65,9 +65,9 @@ struct intake {
     size_t arrival_count;
 };
 
-static bool is_serving(const struct intake *intake)
+static bool may_claim(const struct intake *intake)
 {
-    return intake->consumer->mode == MODE_SERVING;
+    return consumer_claims(intake->consumer);
 }
 
 /* What was offered has been used; or nothing was, and others may need some.
@@ -227,7 +227,7 @@ static void send_take(struct intake *intake)
         .claims = claims,
         .claim_count = asking->arrivals,
         .queues = intake->queues,
-        .queue_count = is_serving(intake) ? intake->queue_count : 0,
+        .queue_count = may_claim(intake) ? intake->queue_count : 0,
     };
     struct command command;
     transition_take(&command, &consumer->names, intake->partition->number,
@@ -242,7 +242,7 @@ static size_t ask_for_jobs(struct intake *intake, size_t room)
 {
     struct asking *asking = &intake->asking;
     size_t arrivals = intake->arrival_count;
-    size_t most = is_serving(intake) ? MOST : arrivals;
+    size_t most = may_claim(intake) ? MOST : arrivals;
     asking->ticket = ++intake->tickets;
     asking->count = room < most ? room : most;
     asking->arrivals = arrivals < asking->count ? arrivals : asking->count;
@@ -335,7 +335,8 @@ static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
 bool intake_is_hungry(const struct intake *intake)
 {
     return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
-           (is_serving(intake) || intake->arrival_count > 0) &&
+           (may_claim(intake) || intake->arrival_count > 0) &&
+           upkeep_has_reported(intake->partition->upkeep) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
 }

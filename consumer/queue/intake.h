@@ -2,7 +2,8 @@
  *
  *   OFF --> TAKING --> BLOCKING --> TAKING ...       HEALING: the groups are
  *    ^        +------------+--> HEALING --> TAKING   made, at the beginning
- *    +------ link lost, quiet, no free slot          of the streams
+ *    +------ link lost, quiet, no free slot,         of the streams
+ *            the executor is away
  *
  * TAKING asks Redis to start what stands in the streams, many jobs in one step,
  * the oldest of all queues first; when that was all, BLOCKING waits on every

@@ -160,6 +160,21 @@ void partitions_stop(struct partitions *partitions)
         intake_stop(partitions->list[i].intake);
 }
 
+void partitions_report(struct partitions *partitions)
+{
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+        upkeep_report(partitions->list[i].upkeep);
+}
+
+size_t partitions_depart(struct partitions *partitions,
+                         void (*done)(void *owner), void *owner)
+{
+    size_t count = 0;
+    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+        count += upkeep_depart(partitions->list[i].upkeep, done, owner);
+    return count;
+}
+
 bool partitions_are_over(const struct partitions *partitions)
 {
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++)

@@ -44,6 +44,12 @@ void partitions_switch(struct partitions *partitions,
 void partitions_wake(struct partitions *partitions);
 /* The mode does not let them take any more: reads that wait are ended. */
 void partitions_stop(struct partitions *partitions);
+/* What the consumer says of itself has changed: it is told at once. */
+void partitions_report(struct partitions *partitions);
+/* The consumer leaves: it is listed no more. Answers how often done will be
+ * called. */
+size_t partitions_depart(struct partitions *partitions,
+                         void (*done)(void *owner), void *owner);
 /* Redis gives them nothing any more that they would have to hand back. */
 bool partitions_are_over(const struct partitions *partitions);
 /* For a watchdog: since the last time, every loop of claiming has turned, or

@@ -51,5 +51,9 @@ void profile_tell(struct profile *profile, struct model_endpoint *endpoint);
 void profile_count(struct profile *profile,
                    const struct model_endpoint *endpoint,
                    enum endpoint_count what);
+/* What has come of a request; why NULL: a reply. */
+void profile_ended(struct profile *profile,
+                   const struct model_endpoint *endpoint,
+                   const struct err *why);
 
 #endif

@@ -19,6 +19,7 @@ enum {
 struct tally {
     struct endpoint_id id;
     uint64_t counts[ENDPOINT_COUNTS];
+    char notes[ENDPOINT_NOTES][256]; /* "": nothing new */
 };
 
 struct profile {

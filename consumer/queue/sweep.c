@@ -73,7 +73,6 @@ static void take_step(struct sweep *sweep)
     struct reclaim reclaim = {
         .stream = key_view(&sweep->streams[sweep->at]),
         .lease_ms = consumer->settings.lease_ms,
-        .max_crashes = consumer->settings.max_crashes,
         .count = STEP_ENTRIES,
         .cursor = view_of(sweep->cursor),
     };

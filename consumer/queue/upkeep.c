@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
+#include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
@@ -56,6 +57,11 @@ struct upkeep {
     size_t firing_count, firing_at;
     uint64_t now; /* of Redis's clock, when these were asked for */
     char cursor[32];
+    bool reported; /* and answered, at least once */
+    bool changed;  /* since the report that is on its way */
+    bool departed; /* nothing is reported any more */
+    void (*on_departed)(void *owner);
+    void *departed_owner;
 };
 
 /* --- chores --------------------------------------------------------------- */
@@ -107,16 +113,81 @@ static void refused(struct chore *chore, const struct err *err)
 
 static void on_reported(struct chore *chore, const redisReply *reply)
 {
-    struct consumer *consumer = chore->upkeep->consumer;
-    bool draining = false;
-    struct err err;
-    if (!transition_reported(reply, &draining, &err)) {
+    struct upkeep *upkeep = chore->upkeep;
+    struct consumer *consumer = upkeep->consumer;
+    bool draining = false, first = !upkeep->reported;
+    struct err err = { 0 };
+    bool answered = transition_reported(reply, &draining, &err);
+    upkeep->reported = true; /* who may not report is not held up for it */
+    if (!answered)
         refused(chore, &err);
-        return;
+    else if (upkeep->changed)
+        alarm_set(chore->alarm, 0);
+    else
+        rest(chore, chore->rest_ms);
+    upkeep->changed = false;
+    if (answered)
+        service_wish(consumer->service, draining);
+    if (first)
+        partitions_wake(consumer->partitions);
+}
+
+enum { MOST_JOBS = 100 }; /* that are named; all are counted */
+
+/* Of this partition: the ids of those that run, a space between. */
+static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
+{
+    const struct consumer *consumer = upkeep->consumer;
+    size_t count = 0;
+    buf_init(ids, (size_t)MOST_JOBS * (ID_LEN + 1));
+    for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
+        const struct attempt *attempt = consumer->slots[i];
+        if (attempt != NULL && attempt->partition == upkeep->partition)
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", attempt->id);
     }
-    rest(chore, chore->rest_ms);
-    if (draining)
-        service_drain(consumer->service);
+}
+
+struct executor_report {
+    struct view path, word, text;
+    char since[24]; /* "0": it is there, or there is none */
+};
+
+static void tell_executor(const struct consumer *consumer,
+                          struct executor_report *told)
+{
+    struct executor_absence absence = { .word = "", .text = "" };
+    executor_is_away(consumer->executor, &absence);
+    told->path = view_of(consumer->settings.executor);
+    told->word = view_of(absence.word);
+    told->text = view_of(absence.text);
+    snprintf(told->since, sizeof(told->since), "%" PRIu64, absence.since_ms);
+}
+
+static void on_departed(struct chore *chore, const redisReply *reply)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    (void)reply;
+    upkeep->on_departed(upkeep->departed_owner);
+}
+
+/* A report that is on its way has left before it, and is answered before. */
+bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
+                   void *owner)
+{
+    struct chore *chore = &upkeep->chores[REPORT];
+    struct command command;
+    if (chore->step != NULL)
+        chore->step->chore = NULL;
+    chore->step = NULL;
+    upkeep->departed = true;
+    upkeep->on_departed = done;
+    upkeep->departed_owner = owner;
+    transition_depart(&command, &upkeep->consumer->names,
+                      upkeep->partition->number,
+                      view_of(upkeep->consumer->name));
+    send_step(chore, &command, on_departed);
+    alarm_stop(chore->alarm);
+    return chore->step != NULL;
 }
 
 static void report(struct chore *chore)
@@ -130,6 +201,10 @@ static void report(struct chore *chore)
                                 consumer->running, upkeep->started_at };
     for (int i = 0; i < 4; i++)
         snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, values[i]);
+    struct executor_report executor;
+    CLEANUP(buf_finish) struct buf jobs;
+    tell_executor(consumer, &executor);
+    list_jobs(upkeep, &jobs);
     gethostname(host, sizeof(host) - 1);
     const struct about about[] = {
         { "host", view_of(host) },
@@ -140,6 +215,11 @@ static void report(struct chore *chore)
         { "version", view_of(QUERN_VERSION) },
         { "mode", view_of(modes[consumer->mode]) },
         { "queues", view_of(settings->queues) },
+        { "jobs", buf_view(&jobs) },
+        { "executor", executor.path },
+        { "executor_away_since", view_of(executor.since) },
+        { "executor_away", executor.word },
+        { "executor_reason", executor.text },
     };
     struct command command;
     transition_report(&command, &consumer->names, upkeep->partition->number,
@@ -395,6 +475,20 @@ struct upkeep *upkeep_new(struct partition *partition)
     return upkeep;
 }
 
+/* A report that is on its way has left before the change: another follows. */
+void upkeep_report(struct upkeep *upkeep)
+{
+    struct chore *chore = &upkeep->chores[REPORT];
+    upkeep->changed = chore->step != NULL;
+    if (chore->step == NULL && upkeep->reported)
+        alarm_set(chore->alarm, 0);
+}
+
+bool upkeep_has_reported(const struct upkeep *upkeep)
+{
+    return upkeep->reported;
+}
+
 /* Each as if it had just been done, but the report, and leases: those who were
  * away as we were have one more to beat in. */
 void upkeep_wake(struct upkeep *upkeep)
@@ -403,7 +497,7 @@ void upkeep_wake(struct upkeep *upkeep)
     const uint64_t first[] = {
         [REPORT] = 0, [PROMOTE] = PROMOTE_MS, [LAPSE] = lease_ms
     };
-    for (int i = 0; i < MEND; i++)
+    for (int i = upkeep->departed ? PROMOTE : REPORT; i < MEND; i++)
         if (upkeep->chores[i].step == NULL)
             alarm_set(upkeep->chores[i].alarm, first[i]);
 }

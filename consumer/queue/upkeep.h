@@ -21,6 +21,15 @@
 struct upkeep *upkeep_new(struct partition *partition);
 /* Redis is there, for the first time or again. */
 void upkeep_wake(struct upkeep *upkeep);
+/* Operators' wishes are known: before that nothing is claimed, for the consumer
+ * may have to drain. */
+bool upkeep_has_reported(const struct upkeep *upkeep);
+/* What is reported has changed: it is told at once. */
+void upkeep_report(struct upkeep *upkeep);
+/* The consumer leaves: the fleet's list loses it, then done is called, also
+ * when that has failed. False: Redis is away, done is not called. */
+bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
+                   void *owner);
 /* Something is not there that was: walks from the beginning, at once. */
 void upkeep_mend(struct upkeep *upkeep);
 void upkeep_free(struct upkeep *upkeep);

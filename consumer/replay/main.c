@@ -13,6 +13,7 @@
 
 #include "consumer/replay/replay.h"
 #include "consumer/replay/show.h"
+#include "schemas/message/glyph.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 
@@ -88,8 +89,9 @@ static void tell_json(const char *job, const struct outcome *outcome)
 static void tell_people(const char *job, const struct outcome *outcome)
 {
     if (!outcome->differs) {
-        printf("%s: equal in %zu steps, %zu requests to a model among them",
-               job, outcome->steps, outcome->requests);
+        printf("%s: equal in %zu step%s, %zu request%s to a model among them",
+               job, outcome->steps, outcome->steps == 1 ? "" : "s",
+               outcome->requests, outcome->requests == 1 ? "" : "s");
         if (outcome->hidden > 0)
             printf("; of %zu the bytes cannot be compared: a parameter is "
                    "secret",
@@ -113,7 +115,11 @@ static void tell_failure(const struct asked *asked, const char *path,
                          const struct err *err)
 {
     if (!asked->json) {
-        fprintf(stderr, "quern-replay: %s: %s\n", path, err->text);
+        CLEANUP(buf_finish) struct buf text;
+        buf_init(&text, MAX_SHOWN_BYTES);
+        glyph_add(&text, view_of(err->text), READ_CODE);
+        fprintf(stderr, "quern-replay: %s: %.*s\n", path, (int)text.len,
+                text.data);
         return;
     }
     json_t *json =

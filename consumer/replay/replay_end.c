@@ -153,6 +153,8 @@ bool replay_check_end(struct replay *replay, struct err *err)
                                    &ending.why);
     ending.answer =
         decide_answer(&replay->conversation, &replay->today.terms, &arena);
+    if (outside) /* what was streamed until then is in no journal */
+        ending.answer = recorded.answer;
     bool same = is_of_redis(&recorded) ||
                 check_result(replay, &recorded, &ending, &arena, err);
     replay->outcome->steps += same;

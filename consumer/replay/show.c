@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schemas/message/glyph.h"
+
 enum {
     MAX_DEPTH = 64, /* deeper stands on one line */
     CONTEXT = 3,    /* lines around a difference */
@@ -20,29 +22,28 @@ static void indent(struct buf *out, int depth)
         buf_add(out, VIEW("  "));
 }
 
-static int write_piece(const char *data, size_t len, void *owner)
-{
-    return buf_append(owner, data, len) ? 0 : -1;
-}
-
 static void show_inline(struct buf *out, const json_t *json)
 {
+    CLEANUP(cleanup_free)
+    char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
     buf_add(out, VIEW(" "));
-    json_dump_callback(json, write_piece, out, JSON_COMPACT | JSON_ENCODE_ANY);
+    glyph_add_json(out, view_of(text));
     buf_add(out, VIEW("\n"));
 }
 
-/* What a terminal would act on stays JSON. */
+static void show_name(struct buf *out, const char *name)
+{
+    glyph_add(out, view_of(name), READ_NAME);
+    buf_add(out, VIEW(":"));
+}
+
+/* What a terminal would act on, or not show, stays JSON. */
 static bool is_passage(const json_t *json)
 {
-    const char *text = json_string_value(json);
-    size_t len = json_string_length(json);
-    if (text == NULL || memchr(text, '\n', len) == NULL)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t')
-            return false;
-    return true;
+    struct view text = { json_string_value(json), json_string_length(json) };
+    uint32_t before = 0;
+    return text.data != NULL && memchr(text.data, '\n', text.len) != NULL &&
+           glyph_run(text, READ_CODE, &before) == text.len;
 }
 
 static void show_passage(struct buf *out, struct view text, int depth)
@@ -86,7 +87,7 @@ static void show_value(struct buf *out, const json_t *json, int depth)
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)json, name, value) {
         indent(out, depth);
-        buf_printf(out, "%s:", name);
+        show_name(out, name);
         show_value(out, value, depth + 1);
     }
 }
@@ -97,7 +98,7 @@ void show_json(struct buf *out, const json_t *json)
     json_t *value;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)json, name, value) {
-        buf_printf(out, "%s:", name);
+        show_name(out, name);
         show_value(out, value, 1);
     }
 }

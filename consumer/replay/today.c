@@ -70,6 +70,32 @@ static json_t *tools_recorded(const struct today *today)
     return tools;
 }
 
+/* It was not offered where the consumer was meant to have no executor. */
+static bool offered_python(const struct today *today)
+{
+    const json_t *functions = json_object_get(today->json, "tools");
+    size_t i;
+    json_t *function;
+    json_array_foreach(functions, i, function) {
+        const char *name = json_string_value(json_object_get(function, "name"));
+        if (name != NULL && strcmp(name, TOOL_PYTHON) == 0)
+            return true;
+    }
+    return functions == NULL;
+}
+
+static json_t *tools_today(const struct today *today, const struct job *job,
+                           struct err *err)
+{
+    json_t *tools = tools_offer(&today->catalog, &job->tools, err);
+    json_t *others;
+    if (tools == NULL || offered_python(today))
+        return tools;
+    others = tools_without_python(tools);
+    json_decref(tools);
+    return others;
+}
+
 static void load_approved(struct today *today)
 {
     size_t i;
@@ -95,7 +121,7 @@ static bool load_tools(struct today *today, const struct job *job,
     else if (when == WHEN_RECORDED)
         today->terms.tools = tools_recorded(today);
     else
-        today->terms.tools = tools_offer(&today->catalog, &job->tools, err);
+        today->terms.tools = tools_today(today, job, err);
     return job->mode == MODE_CODEACT || today->terms.tools != NULL;
 }
 
@@ -151,6 +177,7 @@ static bool load_endpoint(struct today *today, struct err *err)
         .name = view_dup(view_of(text_of(today, "model"))),
         .model = view_dup(view_of(text_of(today, "asked_as"))),
         .parameters = json_object_get(today->json, "parameters"),
+        .job_parameters = json_object_get(today->json, "job_parameters"),
         .window = number_of(today, "window"),
         .quirks = (unsigned)number_of(today, "quirks"),
         .dialect = dialect,
@@ -176,6 +203,7 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.prompts = &today->prompts;
     today->terms.catalog = &today->catalog;
     today->terms.functions = buf_view(&today->functions);
+    today->terms.libraries = view_of(text_of(today, "libraries"));
     today->terms.endpoint = &today->endpoint;
     today->terms.max_turns = number_of(today, "max_turns");
     today->terms.max_tokens = number_of(today, "max_tokens");

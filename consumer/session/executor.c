@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
@@ -11,7 +12,7 @@
 
 enum {
     BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 2000,
+    BACKOFF_MAX_MS = 500, /* who comes back is used within a second */
     GREETING_MS = 5000,
     READ_BYTES = 64 << 10,
 };
@@ -55,7 +56,15 @@ struct executor {
     size_t room;
     struct executor_watch *watches;
     char isolation[512];
+    char libraries[MAX_LIBRARIES_BYTES + 1];
     uint64_t backoff_ms;
+    bool off;                      /* by the settings: there is none */
+    const char *word;              /* why it is away; NULL: it is ready */
+    char reason[128];              /* the same as a sentence */
+    uint64_t away_ms;              /* of the loop's clock: since when */
+    uint64_t away_since;           /* the same, ms since 1970 */
+    void (*on_state)(void *owner); /* NULL: nobody asks */
+    void *state_owner;
 };
 
 static void try_connect(struct executor *executor);
@@ -106,11 +115,71 @@ static void answer_all(struct executor *executor)
     }
 }
 
-static void lose(struct executor *executor, const char *why)
+static uint64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What the operator has to do differs: the word says it in short. */
+static const char *word_of(int status)
+{
+    switch (status) {
+    case UV_ENOENT:
+        return "absent";
+    case UV_ECONNREFUSED:
+        return "refused";
+    case UV_EACCES:
+    case UV_EPERM:
+        return "not permitted";
+    default:
+        return "unreachable";
+    }
+}
+
+static const char *sentence_of(int status)
+{
+    switch (status) {
+    case UV_ENOENT:
+        return "there is no such socket: no executor has been started here";
+    case UV_ECONNREFUSED:
+        return "nobody listens at the socket: the executor has ended";
+    case UV_EACCES:
+    case UV_EPERM:
+        return "this user may not open the socket, or a folder above it";
+    default:
+        return uv_strerror(status);
+    }
+}
+
+static void tell_state(const struct executor *executor)
+{
+    if (executor->on_state != NULL)
+        executor->on_state(executor->state_owner);
+}
+
+/* Whether that is news. */
+static bool note_away(struct executor *executor, const char *word,
+                      const char *why)
+{
+    bool news = executor->word == NULL || strcmp(executor->word, word) != 0;
+    if (executor->word == NULL) {
+        executor->away_ms = uv_now(executor->loop);
+        executor->away_since = wall_ms();
+    }
+    executor->word = word;
+    snprintf(executor->reason, sizeof(executor->reason), "%s", why);
+    return news;
+}
+
+static void lose(struct executor *executor, const char *word, const char *why)
 {
     bool was_ready = executor->state == READY;
-    if (was_ready || executor->backoff_ms == BACKOFF_MIN_MS)
-        log_line("executor.lost", "{s:s}", "why", why);
+    bool news = note_away(executor, word, why);
+    if (news)
+        log_line("executor.lost", "{s:s, s:s, s:s}", "path", executor->path,
+                 "reason", word, "why", why);
     drop_pipe(executor);
     buf_clear(&executor->input);
     enter(executor, BACKOFF);
@@ -118,10 +187,12 @@ static void lose(struct executor *executor, const char *why)
     executor->backoff_ms *= 2;
     if (executor->backoff_ms > BACKOFF_MAX_MS)
         executor->backoff_ms = BACKOFF_MAX_MS;
-    if (!was_ready)
-        return;
-    answer_all(executor);
-    tell_watches(executor, false);
+    if (was_ready) {
+        answer_all(executor);
+        tell_watches(executor, false);
+    }
+    if (news)
+        tell_state(executor);
 }
 
 /* -------------------------------------------------------------- sending */
@@ -238,10 +309,14 @@ static void on_welcome(struct executor *executor, const struct frame *frame)
 {
     snprintf(executor->isolation, sizeof(executor->isolation), "%.*s",
              VIEW_ARG(frame->isolation));
+    snprintf(executor->libraries, sizeof(executor->libraries), "%.*s",
+             VIEW_ARG(frame->libraries));
     alarm_stop(executor->alarm);
     executor->backoff_ms = BACKOFF_MIN_MS;
+    executor->word = NULL;
     enter(executor, READY);
     tell_watches(executor, true);
+    tell_state(executor);
 }
 
 static bool take_frame(struct executor *executor, struct view bytes,
@@ -307,13 +382,15 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
     if (executor == NULL || got == 0)
         return;
     if (got < 0) {
-        lose(executor, uv_strerror((int)got));
+        lose(executor, "lost",
+             got == UV_EOF ? "it has closed the connection"
+                           : uv_strerror((int)got));
         return;
     }
     executor->input.len += (size_t)got;
     struct err err = { 0 };
     if (!take_frames(executor, &err))
-        lose(executor, err.text);
+        lose(executor, "unreachable", err.text);
 }
 
 /* ----------------------------------------------------------- connecting */
@@ -325,14 +402,14 @@ static void on_connect(uv_connect_t *connect, int status)
     if (executor == NULL)
         return;
     if (status < 0) {
-        lose(executor, uv_strerror(status));
+        lose(executor, word_of(status), sentence_of(status));
         return;
     }
     enter(executor, GREETING);
     struct frame hello = { .type = FRAME_HELLO };
     uv_read_start((uv_stream_t *)&pipe->handle, on_room, on_read);
     if (!send_frame(executor, &hello))
-        lose(executor, "the greeting could not be sent");
+        lose(executor, "unreachable", "the greeting could not be sent");
 }
 
 static void try_connect(struct executor *executor)
@@ -355,7 +432,7 @@ static void on_alarm(void *owner)
     if (executor->state == BACKOFF)
         try_connect(executor);
     else
-        lose(executor, "no greeting within 5 seconds");
+        lose(executor, "silent", "it has not answered within 5 seconds");
 }
 
 struct executor *executor_new(uv_loop_t *loop, const char *path)
@@ -365,6 +442,7 @@ struct executor *executor_new(uv_loop_t *loop, const char *path)
         abort();
     executor->loop = loop;
     executor->path = view_dup(view_of(path));
+    executor->off = strcmp(path, EXECUTOR_NONE) == 0;
     executor->backoff_ms = BACKOFF_MIN_MS;
     buf_init(&executor->input, MAX_FRAME_BYTES + 2 * READ_BYTES);
     executor->alarm = alarm_new(loop, on_alarm, executor);
@@ -373,12 +451,44 @@ struct executor *executor_new(uv_loop_t *loop, const char *path)
 
 void executor_open(struct executor *executor)
 {
-    try_connect(executor);
+    if (!executor->off)
+        try_connect(executor);
+}
+
+bool executor_is_off(const struct executor *executor)
+{
+    return executor->off;
+}
+
+bool executor_is_away(const struct executor *executor,
+                      struct executor_absence *absence)
+{
+    if (executor->off || executor->word == NULL)
+        return false;
+    *absence = (struct executor_absence){
+        .word = executor->word,
+        .text = executor->reason,
+        .since_ms = executor->away_since,
+        .ms = uv_now(executor->loop) - executor->away_ms,
+    };
+    return true;
+}
+
+void executor_notify(struct executor *executor, void (*on_state)(void *owner),
+                     void *owner)
+{
+    executor->on_state = on_state;
+    executor->state_owner = owner;
 }
 
 bool executor_is_ready(const struct executor *executor)
 {
     return executor->state == READY;
+}
+
+const char *executor_libraries(const struct executor *executor)
+{
+    return executor->libraries;
 }
 
 const char *executor_isolation(const struct executor *executor)

@@ -27,11 +27,32 @@ struct executor_watch {
     void *owner;
 };
 
+/* path "none": there is no executor, and none is looked for. */
+#define EXECUTOR_NONE "none"
 struct executor *executor_new(uv_loop_t *loop, const char *path);
 void executor_open(struct executor *executor);
 bool executor_is_ready(const struct executor *executor);
+/* The settings say that there is none. */
+bool executor_is_off(const struct executor *executor);
+
+/* Why it is away, and since when. */
+struct executor_absence {
+    const char *word;  /* "refused", "not permitted", "absent", "lost", ... */
+    const char *text;  /* the same as a sentence, which names the cause */
+    uint64_t since_ms; /* since 1970 */
+    uint64_t ms;       /* how long */
+};
+/* False: it is ready, or there is none. Borrowed until the loop turns. */
+bool executor_is_away(const struct executor *executor,
+                      struct executor_absence *absence);
+/* Called when it becomes ready, is lost, and when it is away for another
+ * reason than before. */
+void executor_notify(struct executor *executor, void (*on_state)(void *owner),
+                     void *owner);
 /* What the executor said of its walls; "" before the first contact. */
 const char *executor_isolation(const struct executor *executor);
+/* What code may import there, with commas, as it last said; "" before that. */
+const char *executor_libraries(const struct executor *executor);
 /* Answers nobody any more. */
 void executor_free(struct executor *executor);
 

@@ -32,11 +32,22 @@ static bool waits_for_redis(enum session_state state)
            state == SESSION_NOTING || state == SESSION_WRITING;
 }
 
+/* What is left of it: an executor that has been away for long is not waited
+ * for anew by everybody who needs it. */
+static uint64_t patience_ms(const struct session *session)
+{
+    struct executor_absence absence;
+    uint64_t most = session->setup.away_ms;
+    if (!executor_is_away(session->setup.executor, &absence))
+        return most;
+    return absence.ms < most ? most - absence.ms : 1;
+}
+
 static uint64_t limit_ms(const struct session *session,
                          enum session_state state)
 {
     if (state == SESSION_AWAY)
-        return session->setup.away_ms;
+        return patience_ms(session);
     if (state == SESSION_OPENING)
         return OPEN_MS;
     if (waits_for_redis(state))
@@ -155,6 +166,13 @@ static enum turn session_away(struct session *session)
     if (session_is_named(session) && !session->claimed) {
         session_enter(session, SESSION_CLAIMING);
         return AGAIN;
+    }
+    if (executor_is_off(session->setup.executor)) {
+        struct err why;
+        err_set(&why, ERR_REJECT, "executor_unavailable",
+                "the consumer that took the job has no executor "
+                "(QUERN_EXECUTOR is " EXECUTOR_NONE ")");
+        return session_fail(session, &why);
     }
     if (!executor_is_ready(session->setup.executor))
         return WAIT;
@@ -349,6 +367,7 @@ static void on_overdue(void *owner)
 {
     struct session *session = owner;
     bool redis = waits_for_redis(session->state);
+    struct executor_absence absence;
     struct err why;
     if (session->state == SESSION_CLAIMING && session->waiting) {
         session_enter(session, SESSION_CLAIMING);
@@ -360,6 +379,10 @@ static void on_overdue(void *owner)
             "%s did not get past \"%s\" within %llu ms",
             redis ? "Redis" : "the executor", table[session->state].name,
             (unsigned long long)limit_ms(session, session->state));
+    if (executor_is_away(session->setup.executor, &absence) && !redis)
+        err_set(&why, ERR_RETRY, "executor_unavailable",
+                "the executor has been away for %llu ms: %s",
+                (unsigned long long)absence.ms, absence.text);
     session_fail(session, &why);
 }
 
@@ -467,10 +490,11 @@ void session_name(char name[80], const struct job *job)
         snprintf(name, 80, "job-%.*s", VIEW_ARG(job->id));
         return;
     }
-    char whole[2 * MAX_NAME_BYTES + 2];
-    struct view tenant = job->tenant.len > 0 ? job->tenant : VIEW("default");
-    int len = snprintf(whole, sizeof(whole), "%.*s/%.*s", VIEW_ARG(tenant),
-                       VIEW_ARG(job->session));
+    struct encoded tenant =
+        names_encode(job->tenant.len > 0 ? job->tenant : VIEW("default"));
+    struct encoded own = names_encode(job->session);
+    char whole[2 * sizeof(struct encoded)];
+    int len = snprintf(whole, sizeof(whole), "%s/%s", tenant.text, own.text);
     unsigned char hash[EVP_MAX_MD_SIZE];
     EVP_Digest(whole, (size_t)len, hash, NULL, EVP_sha256(), NULL);
     int at = snprintf(name, 80, "session-");

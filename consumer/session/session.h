@@ -103,6 +103,7 @@ struct session_setup {
     struct list files; /* of struct file_ref: the job's */
     uint64_t away_ms, cell_ms;
     struct view tools; /* JSON: what code may call */
+    struct list env;   /* of struct pair: environment of the job's cells */
 
     /* Of a session that outlives jobs; key.name is empty: the job's own. */
     struct session_key key;
@@ -132,8 +133,9 @@ struct said {
 struct wish {
     enum wish_kind kind;
     struct view call, code;
-    bool last;     /* no call will follow it in this session */
-    bool intended; /* the call may have been sent before, by somebody else */
+    uint64_t number; /* of the cell in its job, from 1 */
+    bool last;       /* no call will follow it in this session */
+    bool intended;   /* the call may have been sent before, by somebody else */
     struct view name;
     struct past past;
     bool files_there;
@@ -211,7 +213,8 @@ void session_answer(struct session *session, struct view call, uint64_t number,
 
 /* Has an open session compile the code of a call that may come next; nothing is
  * run, and nobody told. false: it is not open, or busy. */
-bool session_compile(struct session *session, struct view code);
+bool session_compile(struct session *session, struct view code,
+                     uint64_t number);
 void session_forget(struct session *session, struct view call);
 void session_interrupt(struct session *session);
 void session_close(struct session *session); /* ends it at the executor */

@@ -18,6 +18,14 @@ struct call_name session_call_name(const struct session *session,
     return name;
 }
 
+/* In its session: behind those of the jobs before. */
+static uint64_t number_in_session(const struct session *session,
+                                  uint64_t number)
+{
+    const struct session_record *record = &session->known.record;
+    return session_is_named(session) ? record->cells + number : number;
+}
+
 /* It does not end well this time: the call has no variables of before. */
 static void lose_past(struct session *session, bool emptied)
 {
@@ -61,7 +69,10 @@ enum turn session_replaying(struct session *session)
         struct frame again = { .type = FRAME_RUN,
                                .call = view_of(name.text),
                                .code = cell->code,
+                               .number =
+                                   number_in_session(session, cell->number),
                                .tools = session->setup.tools,
+                               .env = session->setup.env,
                                .cell_ms = session->setup.cell_ms };
         session->events.on_past(session->owner, cell->call);
         return session_ask(session, &again, on_replayed);
@@ -76,14 +87,16 @@ enum turn session_replaying(struct session *session)
     return session_settle(session);
 }
 
-/* How the session came to be what it is, as only we know it. */
+/* How the session came to be what it is, as only we know it: behind the cause
+ * of what has become of the cell. */
 static void say_history(const struct session *session, struct buf *reason)
 {
     const struct past *past = &session->wish.past;
-    buf_add(reason, buf_view(&session->told.text));
+    const struct buf *told = &session->told.text;
+    buf_add(reason, buf_view(told));
     if (!session->restored && !session->unrestored)
         return;
-    if (reason->len > 0)
+    if (told->len > 0)
         buf_printf(reason, "; ");
     if (session->unrestored) {
         buf_printf(reason, "the executor went away and the earlier cells did "
@@ -109,9 +122,9 @@ static void add_history(const struct session *session, struct cell *cell,
     if (!session->restored && !session->unrestored &&
         session->told.text.len == 0)
         return;
-    say_history(session, reason);
     if (cell->reason.len > 0)
-        buf_printf(reason, "; %.*s", VIEW_ARG(view_head(cell->reason, 500)));
+        buf_printf(reason, "%.*s; ", VIEW_ARG(view_head(cell->reason, 500)));
+    say_history(session, reason);
     if (session->unrestored || session->told.state == CELL_LOST)
         cell->state = CELL_LOST;
     else if (cell->state == CELL_KEPT)
@@ -123,6 +136,7 @@ static void report(struct session *session, const struct frame *frame)
 {
     CLEANUP(buf_finish) struct buf reason;
     struct cell cell = frame->cell;
+    cell.number = number_in_session(session, session->wish.number);
     bool emptied = frame->emptied || session->unrestored;
     buf_init(&reason, MAX_OBSERVATION_BYTES);
     add_history(session, &cell, &reason);
@@ -169,7 +183,10 @@ enum turn session_running(struct session *session)
     struct frame frame = { .type = FRAME_RUN,
                            .call = view_of(name.text),
                            .code = session->wish.code,
+                           .number =
+                               number_in_session(session, session->wish.number),
                            .tools = session->setup.tools,
+                           .env = session->setup.env,
                            .cell_ms = session->setup.cell_ms,
                            .last = session->wish.last };
     if (!session->begun) {
@@ -184,7 +201,7 @@ enum turn session_running(struct session *session)
     return session_done(session);
 }
 
-bool session_compile(struct session *session, struct view code)
+bool session_compile(struct session *session, struct view code, uint64_t number)
 {
     char call[64];
     if (!session->opened || session->state != SESSION_IDLE)
@@ -197,6 +214,7 @@ bool session_compile(struct session *session, struct view code)
                            .call = view_of(name.text),
                            .task = TASK_COMPILE,
                            .code = code,
+                           .number = number_in_session(session, number),
                            .cell_ms = COMPILE_MS };
     return executor_ask(session->setup.executor, &frame, NULL, NULL) != 0;
 }
@@ -204,6 +222,7 @@ bool session_compile(struct session *session, struct view code)
 enum turn session_give_up(struct session *session)
 {
     struct cell cell = {
+        .number = number_in_session(session, session->wish.number),
         .status = CELL_UNKNOWN,
         .state = CELL_LOST,
         .reason = VIEW("the executor went away twice while this cell ran; "

@@ -1,4 +1,5 @@
 /* session_file.c - a session's files: the job's put in, those of cells got. */
+#include "consumer/blob.h"
 #include "consumer/session/session_step.h"
 #include "consumer/text.h"
 
@@ -66,20 +67,38 @@ static void put_file(struct session *session, struct view bytes)
     } while (bytes.len > 0);
 }
 
+/* NULL, or why its bytes cannot be put in: the error tells a job. */
+static const char *blob_flaw(const struct session_file *file,
+                             const redisReply *reply, struct err *err)
+{
+    if (reply->type != REDIS_REPLY_STRING) {
+        err_set(err, ERR_REJECT, "missing_blob",
+                "the blob %.*s of the file \"%.*s\" is not there any more",
+                VIEW_ARG(file->blob), VIEW_ARG(view_head(file->name, 64)));
+        return "its bytes are not there any more";
+    }
+    if (!blob_is_sound(file->blob, (struct view){ reply->str, reply->len })) {
+        err_set(err, ERR_REJECT, "bad_blob",
+                "the blob of the file \"%.*s\" holds other bytes than its "
+                "name %.*s says",
+                VIEW_ARG(view_head(file->name, 64)), VIEW_ARG(file->blob));
+        return "somebody has replaced its bytes";
+    }
+    return NULL;
+}
+
 static void on_blob(void *owner, const redisReply *reply, const struct err *why)
 {
     struct session *session = owner;
     if (!session_heard(session, SESSION_FETCHING))
         return; /* asked before the link broke */
     struct session_file file = current_file(session);
+    const char *flaw = NULL;
     session->landed = true;
     if (reply == NULL) {
         session->answer = *why;
-    } else if (reply->type != REDIS_REPLY_STRING) {
-        err_set(&session->answer, ERR_REJECT, "missing_blob",
-                "the blob %.*s of the file \"%.*s\" is not there any more",
-                VIEW_ARG(file.blob), VIEW_ARG(view_head(file.name, 64)));
-        if (do_without(session, VIEW("its bytes are not there any more"))) {
+    } else if ((flaw = blob_flaw(&file, reply, &session->answer)) != NULL) {
+        if (do_without(session, view_of(flaw))) {
             session->file_at++;
             session_enter(session, SESSION_FETCHING);
         }
@@ -131,7 +150,7 @@ static void on_chunk(void *owner, const struct frame *frame)
             return;
         if (!buf_ok(&session->file))
             err_set(&session->answer, ERR_REJECT, "too_large",
-                    "the file is larger than %d bytes", MAX_BLOB_BYTES);
+                    "the file is larger than " MAX_FILE_WORDS);
         session->landed = true;
         session_run(session);
         return;
@@ -143,7 +162,7 @@ enum turn session_fetch(struct session *session, struct view name)
 {
     struct frame get = { .type = FRAME_GET, .name = name };
     buf_finish(&session->file);
-    buf_init(&session->file, MAX_BLOB_BYTES);
+    buf_init(&session->file, MAX_FILE_BYTES);
     return session_ask(session, &get, on_chunk);
 }
 

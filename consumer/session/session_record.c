@@ -240,22 +240,36 @@ static void forget_picture(struct session *session, const char *why)
                    record->unsaved);
 }
 
+/* Why they cannot be brought back of it, or NULL. */
+static const char *picture_flaw(const struct session *session,
+                                const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_STRING)
+        return "what was saved of them is gone";
+    if (reply->len > MAX_PICTURE_BYTES)
+        return "what was saved of them is too large";
+    if (!blob_is_sound(session->known.record.picture,
+                       (struct view){ reply->str, reply->len }))
+        return "somebody has replaced what was saved of them";
+    return NULL;
+}
+
 static void on_picture(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct session *session = owner;
     if (!session_heard(session, SESSION_PICTURING))
         return;
-    bool there = reply != NULL && reply->type == REDIS_REPLY_STRING;
-    if (there && reply->len <= MAX_PICTURE_BYTES) {
-        restore_from(session, (struct view){ reply->str, reply->len });
-        return;
-    }
-    if (reply == NULL)
+    if (reply == NULL) {
         session->answer = *why;
-    else
-        forget_picture(session, there ? "what was saved of them is too large"
-                                      : "what was saved of them is gone");
+    } else {
+        const char *flaw = picture_flaw(session, reply);
+        if (flaw == NULL) {
+            restore_from(session, (struct view){ reply->str, reply->len });
+            return;
+        }
+        forget_picture(session, flaw);
+    }
     session->landed = true;
     session_run(session);
 }

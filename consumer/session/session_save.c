@@ -227,8 +227,8 @@ static void take_file(struct session *session, struct session_file *file)
 static const char *refusal(const struct saving *saving,
                            const struct session_file *file)
 {
-    if (file->bytes > MAX_BLOB_BYTES)
-        return "not saved, it is larger than 32 MiB";
+    if (file->bytes > MAX_FILE_BYTES)
+        return "not saved, it is larger than " MAX_FILE_WORDS;
     if (file->bytes > saving->bytes_left)
         return "not saved, the files of the session are too large together";
     return NULL;

@@ -8,6 +8,7 @@
 
 #include "consumer/model/secret.h"
 #include "consumer/tools/entry.h"
+#include "consumer/tools/identity.h"
 #include "schemas/message/buf.h"
 
 enum { MOST_HEADER_BYTES = 16 << 10 };
@@ -16,29 +17,41 @@ void headers_finish(struct headers *headers)
 {
     for (size_t i = 0; headers->lines[i] != NULL; i++)
         free(headers->lines[i]);
-    for (size_t i = 0; headers->secrets[i] != NULL; i++)
+    for (size_t i = 0; headers->of_job[i] != NULL; i++)
+        free(headers->of_job[i]);
+    for (size_t i = 0; i < headers->secret_count; i++)
         free(headers->secrets[i]);
+    free(headers->secrets);
     *headers = (struct headers){ 0 };
 }
 
-bool headers_have(const struct headers *headers, const char *name)
+static bool has_line(char *const *lines, const char *name)
 {
     size_t len = strlen(name);
-    for (size_t i = 0; headers->lines[i] != NULL; i++)
-        if (strncasecmp(headers->lines[i], name, len) == 0 &&
-            headers->lines[i][len] == ':')
+    for (; *lines != NULL; lines++)
+        if (strncasecmp(*lines, name, len) == 0 && (*lines)[len] == ':')
             return true;
     return false;
 }
 
-void headers_hide(const struct headers *headers, char *text)
+bool headers_have(const struct headers *headers, const char *name)
 {
-    for (char *const *secret = headers->secrets; *secret; secret++)
-        secret_hide(text, *secret);
+    return has_line(headers->lines, name) || has_line(headers->of_job, name);
 }
 
-/* ${NAME} becomes what the environment says. */
-static bool add_secrets(struct buf *line, const char *text, struct err *err)
+void headers_hide(const struct headers *headers, char *text)
+{
+    for (size_t i = 0; i < headers->secret_count; i++)
+        secret_hide(text, headers->secrets[i]);
+}
+
+json_t *headers_mask(const struct headers *headers, json_t *value,
+                     struct view body)
+{
+    return secret_mask_json(value, body, headers->secrets);
+}
+
+bool headers_expand(const char *text, struct buf *line, struct err *err)
 {
     for (const char *open; (open = strstr(text, "${")) != NULL;) {
         const char *close = strchr(open, '}');
@@ -80,19 +93,62 @@ static bool line_is_good(struct view line)
     return true;
 }
 
-/* "Authorization: Bearer KEY": what a server would repeat of it. */
-static void add_secret(struct headers *headers, struct view line)
+static void add_secret(struct headers *headers, struct view secret)
 {
-    size_t start = line.len, count = 0;
-    while (start > 0 && line.data[start - 1] != ' ')
-        start--;
-    while (headers->secrets[count] != NULL)
-        count++;
-    headers->secrets[count] =
-        view_dup((struct view){ line.data + start, line.len - start });
+    size_t count = headers->secret_count;
+    if (secret.len == 0)
+        return;
+    headers->secrets =
+        realloc(headers->secrets, (count + 2) * sizeof(*headers->secrets));
+    if (headers->secrets == NULL)
+        abort();
+    headers->secrets[count] = view_dup(secret);
+    headers->secrets[count + 1] = NULL;
+    headers->secret_count++;
 }
 
-static bool add_header(struct headers *headers, size_t at, const char *name,
+/* What the environment has for each ${NAME} of the text. */
+static void keep_values(struct headers *headers, const char *text)
+{
+    for (; (text = strstr(text, "${")) != NULL; text++) {
+        CLEANUP(cleanup_free)
+        char *name =
+            view_dup((struct view){ text + 2, strcspn(text + 2, "}") });
+        const char *value = getenv(name);
+        if (value != NULL)
+            add_secret(headers, view_of(value));
+    }
+}
+
+/* "Authorization: Bearer KEY": KEY is what a server would repeat of it. */
+static struct view last_word(struct view line)
+{
+    size_t start = line.len;
+    while (start > 0 && line.data[start - 1] != ' ')
+        start--;
+    return (struct view){ line.data + start, line.len - start };
+}
+
+/* A header of that name carries a key. */
+static bool is_for_keys(const char *name)
+{
+    static const char *const parts[] = { "auth",     "cookie", "key",
+                                         "token",    "secret", "password",
+                                         "signature" };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcasestr(name, parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+static char **next_place(char **lines)
+{
+    while (*lines != NULL)
+        lines++;
+    return lines;
+}
+
+static bool add_header(struct headers *headers, const char *name,
                        const json_t *text, struct err *err)
 {
     CLEANUP(buf_finish) struct buf line;
@@ -102,16 +158,20 @@ static bool add_header(struct headers *headers, size_t at, const char *name,
     if (!json_is_string(text))
         return entry_bad(err, "must be a text");
     buf_printf(&line, "%s: ", name);
-    if (!add_secrets(&line, json_string_value(text), err))
+    if (!identity_check(json_string_value(text), err) ||
+        !headers_expand(json_string_value(text), &line, err))
         return false;
     if (!buf_ok(&line))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "is longer than %d bytes", MOST_HEADER_BYTES);
     if (!line_is_good(buf_view(&line)))
         return entry_bad(err, "has a byte in it that no header may have");
-    headers->lines[at] = view_dup(buf_view(&line));
-    if (strstr(json_string_value(text), "${") != NULL)
-        add_secret(headers, buf_view(&line));
+    bool of_job = strstr(json_string_value(text), "{{") != NULL;
+    *next_place(of_job ? headers->of_job : headers->lines) =
+        view_dup(buf_view(&line));
+    keep_values(headers, json_string_value(text));
+    if (is_for_keys(name) || strstr(json_string_value(text), "${") != NULL)
+        add_secret(headers, last_word(buf_view(&line)));
     return true;
 }
 
@@ -120,13 +180,12 @@ bool headers_read(struct headers *headers, json_t *value, struct err *err)
 {
     const char *name;
     json_t *text;
-    size_t count = 0;
     if (!json_is_object(value) || json_object_size(value) > MAX_TOOL_HEADERS)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "headers: must be an object of at most %d",
                        MAX_TOOL_HEADERS);
     json_object_foreach(value, name, text)
-        if (!add_header(headers, count++, name, text, err))
+        if (!add_header(headers, name, text, err))
             return err_prefix(err, "headers: %.64s", name);
     return true;
 }

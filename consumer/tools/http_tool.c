@@ -21,6 +21,7 @@ void http_tool_finish(struct http_tool *tool)
     tool_finish(&tool->tool);
     free(tool->url);
     headers_finish(&tool->headers);
+    signing_finish(&tool->signing);
     *tool = (struct http_tool){ 0 };
 }
 
@@ -106,6 +107,9 @@ static bool set_member(struct http_tool *tool, const char *name, json_t *value,
         return set_url(tool, value, err);
     if (strcmp(name, "headers") == 0)
         return headers_read(&tool->headers, value, err);
+    if (strcmp(name, "sign") == 0)
+        return signing_read(&tool->signing, value, err) ||
+               err_prefix(err, "sign");
     if (strcmp(name, "method") == 0)
         return set_method(tool, value, err);
     if (strcmp(name, "total_ms") == 0)
@@ -126,7 +130,8 @@ static bool set_member(struct http_tool *tool, const char *name, json_t *value,
         return parameters_check(value, err);
     return err_set(err, ERR_REJECT, "bad_setting",
                    "%.64s: unknown; there are description, parameters, url, "
-                   "method, headers, repeat, approve, total_ms, max_bytes",
+                   "method, headers, sign, repeat, approve, total_ms, "
+                   "max_bytes",
                    name);
 }
 

@@ -19,19 +19,21 @@
  * environment, and told to nobody. repeat: a call whose outcome is not known
  * may be made again; true for GET, false for POST unless it says so. approve: a
  * person must, before a call is made that a model wants. total_ms
- * (30000) and max_bytes (262144) bound an answer. */
+ * (30000) and max_bytes (262144) bound an answer. Headers may name the job, and
+ * sign requests: identity.h. ../TOOLS.md has all of it. */
 #ifndef CONSUMER_HTTP_TOOL_H
 #define CONSUMER_HTTP_TOOL_H
 
 #include <stdint.h>
 
-#include "consumer/tools/headers.h"
+#include "consumer/tools/identity.h"
 #include "consumer/tools/tool.h"
 
 struct http_tool {
     struct tool tool;
     char *url;              /* with {argument} */
     struct headers headers; /* of a POST with the type of its body */
+    struct signing signing;
     bool post;
     uint64_t total_ms;
     size_t max_bytes;

@@ -1,4 +1,6 @@
 /* http_tool_call.c - one call of a tool that is an HTTP request. */
+#include <time.h>
+
 #include "consumer/model/http.h"
 #include "consumer/text.h"
 #include "consumer/tools/http_tool.h"
@@ -14,7 +16,8 @@ enum {
 struct asking {
     struct http_call *http;
     struct buf url, body;
-    struct buf answer; /* as it comes */
+    struct buf answer;         /* as it comes */
+    struct mcp_lines identity; /* headers that name the job */
 };
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
@@ -24,7 +27,9 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     buf_init(&asking->url, MAX_URL);
     buf_init(&asking->body, MAX_TOOL_BYTES);
     buf_init(&asking->answer, tool->max_bytes);
-    return request_write(tool, arguments, &asking->url, &asking->body, err);
+    return request_write(tool, arguments, &asking->url, &asking->body, err) &&
+           identity_write(&tool->headers, tool_call_caller(call),
+                          &asking->identity, err);
 }
 
 static void finish(struct tool_call *call)
@@ -34,6 +39,7 @@ static void finish(struct tool_call *call)
     buf_finish(&asking->url);
     buf_finish(&asking->body);
     buf_finish(&asking->answer);
+    mcp_lines_finish(&asking->identity);
 }
 
 static enum http_verdict on_body(void *owner, unsigned status,
@@ -61,21 +67,41 @@ static void on_done(void *owner, const struct http_response *response)
     struct tool_call *call = owner;
     struct asking *asking = tool_call_state(call);
     struct view body = buf_view(&asking->answer);
+    const struct http_tool *tool = http_tool_of(tool_call_tool(call));
     struct err why = { .kind = ERR_NONE };
     asking->http = NULL;
     if (response->end != HTTP_ANSWERED)
         err_set(&why, ERR_RETRY, "tool_failed", "%s", response->text);
     else if (response->status < 200 || response->status > 299)
-        refusal(http_tool_of(tool_call_tool(call)), response->status, body,
-                &why);
+        refusal(tool, response->status, body, &why);
     if (why.kind != ERR_NONE) {
         tool_call_fail(call, &why);
         return;
     }
     CLEANUP(buf_finish) struct buf data;
     buf_init(&data, (size_t)8 * MAX_RECORD_BYTES);
-    answer_write(body, &data);
+    answer_write(&tool->headers, body, &data);
     tool_call_give(call, buf_view(&data));
+}
+
+/* The operator's, those that name the job, and the signature over these. */
+static void write_headers(const struct http_tool *tool,
+                          const struct asking *asking, struct mcp_lines *lines)
+{
+    struct signed_request request = {
+        .method = tool->post ? "POST" : "GET",
+        .url = asking->url.data,
+        .body = buf_view(&asking->body),
+        .identity = &asking->identity,
+        .created = (int64_t)time(NULL),
+    };
+    for (size_t i = 0; tool->headers.lines[i] != NULL; i++)
+        lines->items[lines->count++] =
+            view_dup(view_of(tool->headers.lines[i]));
+    for (size_t i = 0; i < asking->identity.count; i++)
+        lines->items[lines->count++] =
+            view_dup(view_of(asking->identity.items[i]));
+    signing_write(&tool->signing, &request, lines);
 }
 
 static void start(struct tool_call *call)
@@ -83,9 +109,11 @@ static void start(struct tool_call *call)
     static const struct http_events events = { on_body, on_done };
     struct asking *asking = tool_call_state(call);
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
+    struct mcp_lines lines = { .count = 0 };
+    write_headers(tool, asking, &lines);
     struct http_request request = {
         .url = asking->url.data,
-        .headers = (const char *const *)tool->headers.lines,
+        .headers = (const char *const *)lines.items,
         .body = buf_view(&asking->body),
         .first_byte_ms = tool->total_ms,
         .idle_ms = tool->total_ms,
@@ -94,6 +122,7 @@ static void start(struct tool_call *call)
     };
     asking->http =
         http_start(tool_call_host(call)->http, &request, events, call);
+    mcp_lines_finish(&lines);
 }
 
 const struct tool_kind http_tool_kind = {

@@ -8,6 +8,7 @@ struct calling {
     struct tool_call *call;
     const struct mcp_tool *tool;
     json_t *arguments;
+    struct mcp_lines identity; /* headers that name the job */
     struct mcp_waiter waiter;
     struct mcp_exchange *exchange;
     uint64_t serial; /* of the link that it was made by */
@@ -28,13 +29,13 @@ static void on_joined(void *owner, const struct err *why)
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
     struct calling *calling = tool_call_state(call);
-    (void)err;
     calling->call = call;
     calling->tool = (const struct mcp_tool *)tool_call_tool(call);
     calling->arguments = json_incref(arguments);
     calling->waiter.joined = on_joined;
     calling->waiter.owner = calling;
-    return true;
+    return identity_write(&calling->tool->link->server->headers,
+                          tool_call_caller(call), &calling->identity, err);
 }
 
 static void finish(struct tool_call *call)
@@ -43,6 +44,7 @@ static void finish(struct tool_call *call)
     mcp_exchange_cancel(calling->exchange);
     mcp_link_leave(&calling->waiter);
     json_decref(calling->arguments);
+    mcp_lines_finish(&calling->identity);
 }
 
 static void give(struct calling *calling, const json_t *result)
@@ -103,6 +105,7 @@ static void ask(struct calling *calling)
                             calling->arguments),
         .name = tool->remote,
         .more = &more,
+        .identity = &calling->identity,
         .total_ms = server->total_ms,
     };
     calling->serial = tool->link->serial;

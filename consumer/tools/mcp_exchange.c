@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "consumer/log.h"
 #include "consumer/text.h"
@@ -65,6 +66,20 @@ static void add_headers(struct mcp_lines *lines,
         mcp_lines_add(lines, "", "Mcp-Session-Id", view_of(server->session));
 }
 
+/* Last of all. */
+static void sign(const struct mcp_server *server, struct view body,
+                 const struct mcp_lines *identity, struct mcp_lines *lines)
+{
+    struct signed_request request = { .method = "POST",
+                                      .url = server->url,
+                                      .body = body,
+                                      .identity = identity,
+                                      .created = (int64_t)time(NULL) };
+    for (size_t i = 0; identity != NULL && i < identity->count; i++)
+        lines->items[lines->count++] = view_dup(view_of(identity->items[i]));
+    signing_write(&server->signing, &request, lines);
+}
+
 static void compose(struct mcp_exchange *exchange,
                     const struct mcp_request *request, struct mcp_lines *lines)
 {
@@ -90,6 +105,7 @@ static void compose(struct mcp_exchange *exchange,
     for (size_t i = 0; modern && request->more && i < request->more->count; i++)
         lines->items[lines->count++] =
             view_dup(view_of(request->more->items[i]));
+    sign(server, buf_view(&exchange->body), request->identity, lines);
 }
 
 /* ----------------------------------------------------------------- notices */
@@ -137,6 +153,7 @@ static void post_notice(struct mcp_notice *notice)
     const struct mcp_server *server = notice->server;
     struct mcp_lines lines = { .count = 0 };
     add_headers(&lines, server, server->era, server->version);
+    sign(server, view_of(notice->body), NULL, &lines);
     struct http_request request = {
         .url = server->url,
         .headers = (const char *const *)lines.items,
@@ -278,6 +295,8 @@ static void on_done(void *owner, const struct http_response *response)
                                  .session = response->kept };
     exchange->http = NULL;
     judge(exchange, response, &answer);
+    exchange->reply.result = headers_mask(
+        &exchange->server->headers, exchange->reply.result, (struct view){ 0 });
     answer.result = exchange->reply.result;
     answer.error = exchange->reply.error;
     if (answer.end != MCP_RESULT)

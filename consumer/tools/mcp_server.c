@@ -20,6 +20,7 @@ void mcp_server_finish(struct mcp_server *server)
     free(server->name);
     free(server->url);
     headers_finish(&server->headers);
+    signing_finish(&server->signing);
     json_decref(server->tools);
     json_decref(server->repeat);
     json_decref(server->approve);
@@ -113,6 +114,9 @@ static bool set_member(struct mcp_server *server, const char *name,
     if (strcmp(name, "headers") == 0)
         return headers_read(&server->headers, value, err) &&
                check_headers(&server->headers, err);
+    if (strcmp(name, "sign") == 0)
+        return signing_read(&server->signing, value, err) ||
+               err_prefix(err, "sign");
     if (strcmp(name, "total_ms") == 0)
         return entry_number(&server->total_ms, value, MOST_MS, name, err);
     if (strcmp(name, "max_bytes") == 0)
@@ -135,7 +139,7 @@ static bool set_member(struct mcp_server *server, const char *name,
     if (strcmp(name, "command") == 0 || strcmp(name, "args") == 0)
         return refuse_process(name, err);
     return err_set(err, ERR_REJECT, "bad_setting",
-                   "%.64s: unknown; there are url, type, headers, tools, "
+                   "%.64s: unknown; there are url, type, headers, sign, tools, "
                    "repeat, approve, trust_annotations, total_ms, max_bytes",
                    name);
 }

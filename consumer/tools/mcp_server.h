@@ -13,7 +13,8 @@
  * approve: those that a model calls only when a person says so, or true.
  * trust_annotations: what the server says of that itself counts as well
  * (readOnlyHint, idempotentHint). total_ms (30000) and max_bytes (262144) bound
- * an answer.
+ * an answer. headers and sign are as of an HTTP tool; headers that name the job
+ * are in requests that call a tool, the signature is in all. ../TOOLS.md
  *
  * There are two generations of the protocol. Which of them a server speaks is
  * found out by mcp_link.h. */
@@ -23,7 +24,7 @@
 #include <uv.h>
 
 #include "consumer/model/http.h"
-#include "consumer/tools/headers.h"
+#include "consumer/tools/identity.h"
 
 #define MCP_MODERN_VERSION "2026-07-28"
 #define MCP_LEGACY_VERSION "2025-11-25"
@@ -45,6 +46,7 @@ enum mcp_era {
 struct mcp_server {
     char *name, *url;
     struct headers headers;
+    struct signing signing;
     json_t *tools;  /* a list of names, or NULL */
     json_t *repeat; /* the same, or true */
     json_t *approve;

@@ -102,21 +102,30 @@ bool request_write(const struct http_tool *tool, json_t *arguments,
                    "the arguments are more than the tool takes");
 }
 
-void answer_write(struct view body, struct buf *out)
+static json_t *text_of(struct view body)
 {
-    json_t *value = json_loadb(body.data == NULL ? "" : body.data, body.len,
-                               JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    if (value != NULL) {
-        buf_add(out, body);
-        json_decref(value);
-        return;
-    }
     CLEANUP(buf_finish) struct buf clean;
     buf_init(&clean, body.len * 3 + 1);
     text_add_clean(&clean, body);
-    value = json_stringn(clean.data == NULL ? "" : clean.data, clean.len);
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    buf_add(out, view_of(text == NULL ? "\"\"" : text));
-    free(text);
+    return json_stringn(clean.data == NULL ? "" : clean.data, clean.len);
+}
+
+void answer_write(const struct headers *headers, struct view body,
+                  struct buf *out)
+{
+    json_t *value = json_loadb(body.data == NULL ? "" : body.data, body.len,
+                               JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    bool is_json = value != NULL;
+    if (!is_json)
+        value = text_of(body);
+    json_t *masked = headers_mask(headers, json_incref(value), body);
+    if (is_json && masked == value) {
+        buf_add(out, body); /* numbers as the server has written them */
+    } else {
+        CLEANUP(cleanup_free)
+        char *text = json_dumps(masked, JSON_COMPACT | JSON_ENCODE_ANY);
+        buf_add(out, view_of(text == NULL ? "\"\"" : text));
+    }
+    json_decref(masked);
     json_decref(value);
 }

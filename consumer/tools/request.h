@@ -14,7 +14,9 @@
 bool request_write(const struct http_tool *tool, json_t *arguments,
                    struct buf *url, struct buf *body, struct err *err);
 
-/* The body of an answer as JSON: itself when it is JSON, else as a text. */
-void answer_write(struct view body, struct buf *out);
+/* The body of an answer as JSON: itself when it is JSON, else as a text. The
+ * secrets of the headers that it repeats are starred out. */
+void answer_write(const struct headers *headers, struct view body,
+                  struct buf *out);
 
 #endif

@@ -169,6 +169,8 @@ static void give(struct search_flight *flight, json_t *results, json_t *answer)
                   flight->source->provider->name, "results", results);
     if (answer != NULL)
         json_object_set(object, "answer", answer);
+    char *const secrets[] = { flight->source->key, NULL };
+    object = secret_mask_json(object, (struct view){ 0 }, secrets);
     char *text = json_dumps(object, JSON_COMPACT);
     buf_add(&json, view_of(text));
     free(text);

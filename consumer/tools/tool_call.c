@@ -11,6 +11,7 @@
 struct tool_call {
     struct tool_host *host;
     const struct tool *tool;
+    struct caller caller;
     tool_done *done;
     void *owner;
     struct alarm *later;
@@ -19,6 +20,7 @@ struct tool_call {
 };
 
 struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,
+                                const struct caller *caller,
                                 struct view arguments, tool_done *done,
                                 void *owner, struct err *err)
 {
@@ -30,6 +32,7 @@ struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,
         abort();
     call->host = host;
     call->tool = tool;
+    call->caller = *caller;
     call->done = done;
     call->owner = owner;
     bool good = tool->kind->prepare(call, given, err);
@@ -62,6 +65,11 @@ struct tool_host *tool_call_host(const struct tool_call *call)
 const struct tool *tool_call_tool(const struct tool_call *call)
 {
     return call->tool;
+}
+
+const struct caller *tool_call_caller(const struct tool_call *call)
+{
+    return &call->caller;
 }
 
 void *tool_call_state(struct tool_call *call)

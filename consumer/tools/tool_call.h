@@ -7,6 +7,7 @@
 #ifndef CONSUMER_TOOL_CALL_H
 #define CONSUMER_TOOL_CALL_H
 
+#include "consumer/tools/identity.h"
 #include "consumer/tools/tool.h"
 #include "schemas/message/limits.h"
 
@@ -19,9 +20,10 @@ enum { MAX_TOOL_DATA = MAX_RECORD_BYTES - (4 << 10) };
 typedef void tool_done(void *owner, struct view data, const struct err *why);
 
 /* Checks the arguments, starts nothing. NULL: they are not what the tool takes.
- * Error: bad_field, too_large, a sentence for whoever calls. Borrows host and
- * tool. */
+ * Error: bad_field, too_large, a sentence for whoever calls. Borrows host, tool
+ * and what the caller has. */
 struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,
+                                const struct caller *caller,
                                 struct view arguments, tool_done *done,
                                 void *owner, struct err *err);
 
@@ -36,6 +38,7 @@ void tool_call_free(struct tool_call *call);
 
 struct tool_host *tool_call_host(const struct tool_call *call);
 const struct tool *tool_call_tool(const struct tool_call *call);
+const struct caller *tool_call_caller(const struct tool_call *call);
 void *tool_call_state(struct tool_call *call);
 
 /* From the loop, as soon as it comes round; once for a call. */

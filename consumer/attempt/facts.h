@@ -1,0 +1,27 @@
+/* facts.h - what Redis knows of a job, held against what the job says.
+ *
+ * By its facts a job was counted, ordered and limited; by its body it will run.
+ * A producer that submits with "pairs all" gives the facts itself, and Redis
+ * does not read the body: so an attempt compares them before it touches a
+ * session, a model or the executor. */
+#ifndef CONSUMER_FACTS_H
+#define CONSUMER_FACTS_H
+
+#include "schemas/message/job.h"
+#include "schemas/redis/transition.h"
+
+struct facts {
+    struct view queue, priority, tenant, session;
+    uint64_t deadline_ms; /* from submit; zero: none */
+    uint64_t now;         /* when it was started, ms since 1970 */
+};
+
+/* Copies the texts into the arena. */
+struct facts facts_of(const struct started *started, struct arena *arena);
+
+/* Errors: tenant_mismatch, queue_mismatch, priority_mismatch, session_mismatch,
+ * deadline_mismatch; not_before_mismatch when it was started too early. */
+bool facts_match(const struct facts *facts, const struct job *job,
+                 struct err *err);
+
+#endif

@@ -1,0 +1,295 @@
+/* identity.c - a tool is told for whom it is called. */
+#include "consumer/tools/identity.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/tools/entry.h"
+
+enum {
+    LEAST_SECRET = 16,
+    MOST_SECRET = 256,
+    MOST_LINE = 8 << 10, /* what servers take, by default */
+    SHA256_LEN = 32,
+};
+
+#define METADATA "job.metadata."
+
+/* ------------------------------------------------------------- what is set */
+
+static bool read_secret(struct signing *signing, const json_t *value,
+                        struct err *err)
+{
+    CLEANUP(buf_finish) struct buf secret;
+    buf_init(&secret, MOST_SECRET + 1);
+    if (!json_is_string(value))
+        return entry_bad(err, "secret: must be a text");
+    if (!headers_expand(json_string_value(value), &secret, err))
+        return err_prefix(err, "secret");
+    if (secret.len < LEAST_SECRET || !buf_ok(&secret) ||
+        secret.len > MOST_SECRET)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "secret: must have %d to %d bytes", LEAST_SECRET,
+                       MOST_SECRET);
+    signing->secret = view_dup(buf_view(&secret));
+    return true;
+}
+
+/* It stands in quotes. */
+static bool read_key_id(struct signing *signing, const json_t *value,
+                        struct err *err)
+{
+    const char *text = json_string_value(value);
+    if (text == NULL || !entry_name_is_good(text))
+        return entry_bad_value(err, "key_id", value,
+                               "1 to 64 of A-Z a-z 0-9 _ -");
+    signing->key_id = view_dup(view_of(text));
+    return true;
+}
+
+bool signing_read(struct signing *signing, const json_t *value, struct err *err)
+{
+    const char *member;
+    json_t *item;
+    if (!json_is_object(value))
+        return entry_bad(err, "must be an object {secret, key_id}");
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
+    json_object_foreach((json_t *)(uintptr_t)value, member, item) {
+        bool is_secret = strcmp(member, "secret") == 0;
+        if (!is_secret && strcmp(member, "key_id") != 0)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "%.64s: unknown; there are secret, key_id", member);
+        if (!(is_secret ? read_secret : read_key_id)(signing, item, err))
+            return false;
+    }
+    if (signing->secret == NULL)
+        return entry_bad(err, "secret is missing");
+    if (signing->key_id == NULL)
+        signing->key_id = view_dup(VIEW("quern"));
+    return true;
+}
+
+void signing_finish(struct signing *signing)
+{
+    if (signing->secret != NULL)
+        explicit_bzero(signing->secret, strlen(signing->secret));
+    free(signing->secret);
+    free(signing->key_id);
+    *signing = (struct signing){ 0 };
+}
+
+/* ------------------------------------------------------------ for whom it is
+ */
+
+static bool is_fact(struct view name)
+{
+    return view_is(name, "job.id") || view_is(name, "job.tenant") ||
+           view_is(name, "job.session") ||
+           (view_starts(name, METADATA) && name.len > strlen(METADATA));
+}
+
+/* Of {{name}}; false: the text does not begin so. */
+static bool cut_name(const char *text, struct view *name, const char **end)
+{
+    const char *close = strstr(text, "}}");
+    if (strncmp(text, "{{", 2) != 0 || close == NULL)
+        return false;
+    *name = (struct view){ text + 2, (size_t)(close - text) - 2 };
+    *end = close + 2;
+    return true;
+}
+
+bool identity_check(const char *text, struct err *err)
+{
+    for (const char *open; (open = strstr(text, "{{")) != NULL;) {
+        struct view name;
+        if (!cut_name(open, &name, &text))
+            return entry_bad(err, "{{ without its }}");
+        if (!is_fact(name))
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "there is no {{%.*s}}, but job.id, job.tenant, "
+                           "job.session and job.metadata.NAME",
+                           VIEW_ARG(view_head(name, 64)));
+    }
+    return true;
+}
+
+static struct view fact(const struct caller *caller, struct view name)
+{
+    const struct pair *pairs = caller->metadata.items;
+    if (view_is(name, "job.id"))
+        return caller->job;
+    if (view_is(name, "job.tenant"))
+        return caller->tenant;
+    if (view_is(name, "job.session"))
+        return caller->session;
+    name.data += strlen(METADATA);
+    name.len -= strlen(METADATA);
+    for (size_t i = 0; i < caller->metadata.count; i++)
+        if (view_equal(pairs[i].key, name))
+            return pairs[i].value;
+    return (struct view){ 0 };
+}
+
+static void add_value(struct buf *line, struct view value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if (isalnum(c) || (c != 0 && strchr("-._~@:/+", c) != NULL))
+            buf_append(line, value.data + i, 1);
+        else
+            buf_printf(line, "%%%02X", c);
+    }
+}
+
+/* False: the job does not have all of it. */
+static bool fill(const char *text, const struct caller *caller,
+                 struct buf *line)
+{
+    for (const char *open; (open = strstr(text, "{{")) != NULL;) {
+        struct view name;
+        buf_append(line, text, (size_t)(open - text));
+        if (!cut_name(open, &name, &text))
+            break;
+        struct view value = fact(caller, name);
+        if (value.len == 0)
+            return false;
+        add_value(line, value);
+    }
+    buf_add(line, view_of(text));
+    return true;
+}
+
+static void push(struct mcp_lines *lines, const struct buf *line)
+{
+    lines->items[lines->count++] = view_dup(buf_view(line));
+}
+
+bool identity_write(const struct headers *headers, const struct caller *caller,
+                    struct mcp_lines *lines, struct err *err)
+{
+    for (size_t i = 0; headers->of_job[i] != NULL; i++) {
+        const char *text = headers->of_job[i];
+        CLEANUP(buf_finish) struct buf line;
+        buf_init(&line, MOST_LINE);
+        if (!fill(text, caller, &line))
+            continue;
+        if (!buf_ok(&line))
+            return err_set(err, ERR_REJECT, "too_large",
+                           "the header %.*s would have more than %d bytes: it "
+                           "names a value of the job that is too long",
+                           (int)strcspn(text, ":"), text, MOST_LINE);
+        push(lines, &line);
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------- signature */
+
+static void add_base64(struct buf *out, const unsigned char hash[SHA256_LEN])
+{
+    unsigned char text[4 * ((SHA256_LEN + 2) / 3) + 1];
+    int len = EVP_EncodeBlock(text, hash, SHA256_LEN);
+    buf_append(out, (const char *)text, (size_t)len);
+}
+
+static void add_digest(struct mcp_lines *lines, struct view body)
+{
+    unsigned char hash[SHA256_LEN];
+    CLEANUP(buf_finish) struct buf line;
+    if (!EVP_Digest(body.data, body.len, hash, NULL, EVP_sha256(), NULL))
+        abort();
+    buf_init(&line, 128);
+    buf_printf(&line, "Content-Digest: sha-256=:");
+    add_base64(&line, hash);
+    buf_add(&line, VIEW(":"));
+    push(lines, &line);
+}
+
+/* What is signed, and the list of it. */
+struct covering {
+    struct buf base, list;
+};
+
+static void cover(struct covering *covering, struct view name,
+                  struct view value)
+{
+    buf_printf(&covering->base, "\"%.*s\": %.*s\n", VIEW_ARG(name),
+               VIEW_ARG(value));
+    buf_printf(&covering->list, "%s\"%.*s\"", covering->list.len > 0 ? " " : "",
+               VIEW_ARG(name));
+}
+
+/* "/" and "?" stand for a path and a query that are not there. */
+static void cover_url(struct covering *covering, const char *url)
+{
+    const char *path = strstr(url, "//") + 2;
+    path += strcspn(path, "/?");
+    size_t len = strcspn(path, "?");
+    const char *query = path[len] == '?' ? path + len : "?";
+    cover(covering, VIEW("@path"),
+          len > 0 ? (struct view){ path, len } : VIEW("/"));
+    cover(covering, VIEW("@query"), view_of(query));
+}
+
+/* "Name: value" */
+static void cover_line(struct covering *covering, const char *line)
+{
+    size_t len = strcspn(line, ":");
+    char *name = view_dup((struct view){ line, len });
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    cover(covering, view_of(name), view_of(line + len + 2));
+    free(name);
+}
+
+static void sign(const struct signing *signing, struct covering *covering,
+                 int64_t created, struct mcp_lines *lines)
+{
+    unsigned char mac[SHA256_LEN];
+    CLEANUP(buf_finish) struct buf params, line;
+    buf_init(&params, MOST_LINE);
+    buf_init(&line, MOST_LINE);
+    buf_printf(&params, "(%.*s);created=%lld;keyid=\"%s\";alg=\"hmac-sha256\"",
+               VIEW_ARG(buf_view(&covering->list)), (long long)created,
+               signing->key_id);
+    buf_printf(&covering->base, "\"@signature-params\": %.*s",
+               VIEW_ARG(buf_view(&params)));
+    if (HMAC(EVP_sha256(), signing->secret, (int)strlen(signing->secret),
+             (const unsigned char *)covering->base.data, covering->base.len,
+             mac, NULL) == NULL)
+        abort();
+    buf_printf(&line, "Signature-Input: quern=%.*s",
+               VIEW_ARG(buf_view(&params)));
+    push(lines, &line);
+    buf_truncate(&line, 0);
+    buf_printf(&line, "Signature: quern=:");
+    add_base64(&line, mac);
+    buf_add(&line, VIEW(":"));
+    push(lines, &line);
+}
+
+void signing_write(const struct signing *signing,
+                   const struct signed_request *request,
+                   struct mcp_lines *lines)
+{
+    struct covering covering;
+    if (signing->secret == NULL)
+        return;
+    buf_init(&covering.base, SIZE_MAX);
+    buf_init(&covering.list, SIZE_MAX);
+    cover(&covering, VIEW("@method"), view_of(request->method));
+    cover_url(&covering, request->url);
+    if (request->body.len > 0) {
+        add_digest(lines, request->body);
+        cover_line(&covering, lines->items[lines->count - 1]);
+    }
+    for (size_t i = 0; request->identity && i < request->identity->count; i++)
+        cover_line(&covering, request->identity->items[i]);
+    sign(signing, &covering, request->created, lines);
+    buf_finish(&covering.base);
+    buf_finish(&covering.list);
+}
