@@ -1,6 +1,7 @@
 /* app.c - what the verbs share. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ static const struct {
 } exits[] = {
     { "redis_unavailable", EXIT_UNAVAILABLE },
     { "redis_refused", EXIT_UNAVAILABLE },
+    { "redis_full", EXIT_UNAVAILABLE },
     { "unknown_outcome", EXIT_UNAVAILABLE },
     { "bad_setting", EXIT_USAGE },
     { "not_saved", EXIT_OUTPUT },
@@ -40,9 +42,10 @@ int app_fail(struct app *app, const struct quern_error *error)
                       "code", error->code, "message", error->text, "retryable",
                       error->kind == QUERN_RETRY);
 
-        json_dumpf(object, stderr, JSON_COMPACT);
-        fputc('\n', stderr);
+        CLEANUP(cleanup_free) char *text = json_dumps(object, JSON_COMPACT);
+
         json_decref(object);
+        term_json(stderr, text ? text : "{}");
         return app_exit_of(error);
     }
     err = term_notice(&app->term);
@@ -50,6 +53,11 @@ int app_fail(struct app *app, const struct quern_error *error)
                 app->verb ? app->verb->name : "");
     pane_text(err, PLAIN, view_of(error->text));
     pane_printf(err, PLAIN, "\n");
+    if (strcmp(error->code, "redis_unavailable") == 0 &&
+        !app->options.redis_url && !getenv("REDIS_URL"))
+        pane_printf(err, DIM,
+                    "Neither --redis-url nor REDIS_URL says where Redis is: "
+                    "this is the default\n");
     return app_exit_of(error);
 }
 
@@ -117,6 +125,39 @@ static bool read_schema(const char *path, struct asked *asked, struct err *err)
     return asked->schema != NULL;
 }
 
+/* A value is JSON where it can be, else a text: low, 0.2, ["a", "b"]. */
+static bool add_parameter(json_t *parameters, const char *text, struct err *err)
+{
+    const char *equals = strchr(text, '=');
+    json_t *value;
+
+    if (!equals || equals == text)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--set: \"%.64s\" is not NAME=VALUE", text);
+    value = json_loads(equals + 1, JSON_DECODE_ANY, NULL);
+    if (!value)
+        value = json_string(equals + 1);
+    if (json_object_setn_new(parameters, text, (size_t)(equals - text), value))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--set: \"%.64s\" is not UTF-8", text);
+    return true;
+}
+
+static bool list_parameters(const struct texts *texts, struct asked *asked,
+                            struct err *err)
+{
+    json_t *parameters = json_object();
+    bool good = true;
+
+    for (size_t i = 0; i < texts->count && good; i++)
+        good = add_parameter(parameters, texts->items[i], err);
+    if (good && texts->count > 0)
+        asked->parameters = json_dumps(parameters, JSON_COMPACT);
+    asked->job.parameters = asked->parameters;
+    json_decref(parameters);
+    return good;
+}
+
 /* KEY=VALUE, cut in two. */
 static bool list_metadata(const struct options *options, struct asked *asked,
                           struct err *err)
@@ -130,7 +171,33 @@ static bool list_metadata(const struct options *options, struct asked *asked,
                            "--metadata: \"%.64s\" is not KEY=VALUE", text);
         asked->keys[i] =
             view_dup((struct view){ text, (size_t)(equals - text) });
-        asked->pairs[i] = (struct quern_pair){ asked->keys[i], equals + 1 };
+        asked->metadata[i] = (struct quern_pair){ asked->keys[i], equals + 1 };
+    }
+    return true;
+}
+
+/* NAME alone takes the value from our own environment: what stands in a command
+ * can be seen by others. A wrong NAME=VALUE may be a secret, and is not shown.
+ */
+static bool list_env(const struct options *options, struct asked *asked,
+                     struct err *err)
+{
+    for (size_t i = 0; i < options->env.count; i++) {
+        const char *text = options->env.items[i];
+        size_t len = strcspn(text, "=");
+        const char *value = text[len] ? text + len + 1 : getenv(text);
+
+        if (len == 0)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--env: there is no name before \"=\"");
+        if (!value)
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "--env: \"%.64s\" is not NAME=VALUE, and quern's own "
+                "environment has no variable of that name",
+                text);
+        asked->names[i] = view_dup((struct view){ text, len });
+        asked->env[i] = (struct quern_pair){ asked->names[i], value };
     }
     return true;
 }
@@ -171,8 +238,10 @@ bool app_ask(const struct app *app, const char *question,
         .memory_bytes = options->memory_bytes,
         .unique_key = options->unique,
         .idempotency_key = options->key,
-        .metadata = asked->pairs,
+        .metadata = asked->metadata,
         .metadata_count = options->metadata.count,
+        .env = asked->env,
+        .env_count = options->env.count,
     };
     asked->beside = (struct quern_beside){
         .files = asked->files,
@@ -183,19 +252,40 @@ bool app_ask(const struct app *app, const char *question,
         .idempotency_key = options->key,
         .unique_key = options->unique,
         .delay_ms = options->delay_ms,
+        .note = asked->note,
     };
     return read_schema(options->output_schema, asked, err) &&
-           list_metadata(options, asked, err);
+           list_parameters(&options->parameters, asked, err) &&
+           list_metadata(options, asked, err) && list_env(options, asked, err);
 }
 
 void asked_finish(struct asked *asked)
 {
-    for (size_t i = 0; i < MAX_TEXTS; i++)
+    for (size_t i = 0; i < MAX_TEXTS; i++) {
         free(asked->keys[i]);
+        free(asked->names[i]);
+    }
     free(asked->schema);
+    free(asked->parameters);
 }
 
-static bool submit_file(struct app *app, const struct asked *asked,
+/* A job stands that may not be what was meant. */
+static void tell_note(struct app *app, const char *note)
+{
+    if (note[0] == '\0')
+        return;
+    if (!app->term.json) {
+        pane_printf(&app->term.err, PLAIN, "note: %s\n", note);
+        return;
+    }
+    json_t *object = json_pack("{s:s, s:s}", "type", "note", "message", note);
+
+    json_dumpf(object, stderr, JSON_COMPACT);
+    fputc('\n', stderr);
+    json_decref(object);
+}
+
+static bool submit_file(struct app *app, struct asked *asked,
                         struct quern_id *id, bool *existed,
                         struct quern_error *error)
 {
@@ -206,8 +296,11 @@ static bool submit_file(struct app *app, const struct asked *asked,
 
     if (!text)
         return error_of(error, &err);
-    return quern_submit_json(app->quern, text, &asked->beside, id, existed,
-                             error);
+    if (!quern_submit_json(app->quern, text, &asked->beside, id, existed,
+                           error))
+        return false;
+    tell_note(app, asked->note);
+    return true;
 }
 
 bool app_submit(struct app *app, const char *question,
@@ -272,6 +365,36 @@ static int show_ended(struct app *app, const struct quern_status *status)
     return status_exit(status);
 }
 
+/* Where a job that has not ended stands, and why: what can be had of it. */
+static json_t *json_of_waiting(struct app *app, const char *id,
+                               const struct quern_status *status)
+{
+    json_t *object = json_of_status(id, status);
+    struct quern_explanation job;
+
+    if (quern_state_is_terminal(status->state) ||
+        !quern_explain(app->quern, id, &job, NULL))
+        return object;
+
+    json_t *facts = json_of_explanation(&job);
+
+    json_object_update_missing(object, facts);
+    json_decref(facts);
+    free(job.items);
+    return object;
+}
+
+static void say_why(struct app *app, const char *id)
+{
+    struct quern_explanation job;
+
+    if (!quern_explain(app->quern, id, &job, NULL))
+        return;
+    pane_text(&app->term.err, DIM, view_of(job.why));
+    pane_line(&app->term.err);
+    free(job.items);
+}
+
 int app_show_status(struct app *app, const char *id,
                     const struct quern_status *status)
 {
@@ -281,13 +404,15 @@ int app_show_status(struct app *app, const char *id,
     if (status->result)
         code = show_ended(app, status);
     if (app->term.json)
-        json_line(json_of_status(id, status));
+        json_line(json_of_waiting(app, id, status));
     else if (status->expired)
         pane_printf(err, YELLOW,
                     "%s, but the result is no longer kept (job %s)\n",
                     quern_state_name(status->state), id);
-    else if (!status->result)
+    else if (!status->result) {
         pane_printf(&app->term.out, PLAIN, "%s\n",
                     quern_state_name(status->state));
+        say_why(app, id);
+    }
     return code;
 }

@@ -16,7 +16,6 @@
 enum {
     IN_STREAM = 1 << 0,
     IN_STREAM_TWICE = 1 << 1,
-    PENDING = 1 << 2, /* its entry: read by a consumer */
     IN_LANE = 1 << 3, /* perhaps where it stood before, ... */
     IN_LINE = 1 << 4, /* of a session ... */
     FIRST_IN_LINE = 1 << 5,

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "producer/cli/check.h"
+#include "schemas/redis/operate.h"
 
 /* What is asked for of each, and its place in the reply. */
-enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, FACTS };
+enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, ERROR_CODE, FACTS };
 
 struct facts {
     const char *key;
@@ -86,16 +87,12 @@ static void check_queued(struct check *check, const struct facts *facts)
         check_fault(check, facts->key, "it is queued, and has a lease");
 }
 
-/* It has an entry only at a consumer of build 10. */
 static void check_running(struct check *check, const struct facts *facts)
 {
     uint32_t where = facts->place->where;
 
-    if (is_set(facts, ENTRY))
-        check_entry(check, facts);
-    if (where & IN_STREAM && !(where & PENDING))
-        check_fault(check, facts->key,
-                    "it runs, but nobody has taken its entry");
+    if (is_set(facts, ENTRY) || where & IN_STREAM)
+        check_fault(check, facts->key, "it runs, and has an entry in a stream");
     if (!(where & LEASED))
         check_fault(check, facts->key, "it runs, but has no lease");
     if (where & READY)
@@ -189,7 +186,8 @@ static void check_ended(struct check *check, const struct facts *facts)
     if (facts->endless)
         check_fault(check, facts->key, "it is %s, but does not expire",
                     quern_state_name(facts->state));
-    if (facts->state == QUERN_FAILED && !(facts->place->where & DEAD))
+    if (facts->state == QUERN_FAILED && !(facts->place->where & DEAD) &&
+        !transition_is_own_fault(facts->values[ERROR_CODE]))
         check_fault(check, facts->key, "it failed, but is not listed as dead");
 }
 
@@ -222,7 +220,7 @@ static void judge(struct check *check, const struct facts *facts)
 
 #define READ_FACTS(ask, check, key)                                            \
     ask(check, "HMGET", key, "state", "entry", "place", "deadline_at",         \
-        "blobs", "session")
+        "blobs", "session", "error_code")
 
 void ahead_of_job(struct check *check, const char *key, const char *rest)
 {

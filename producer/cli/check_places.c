@@ -44,10 +44,10 @@ static struct view entry_job(const redisReply *entry)
     return VIEW("");
 }
 
-/* Both are in the order of the entries. */
-static bool is_pending(const redisReply *pending, size_t *at,
-                       struct check *check, const char *key,
-                       const struct view entry)
+/* What is pending up to that entry. Both are in the order of the entries. */
+static void pass_pending(const redisReply *pending, size_t *at,
+                         struct check *check, const char *key,
+                         const struct view entry)
 {
     for (; *at < pending->elements; ++*at) {
         const redisReply *row = pending->element[*at];
@@ -55,7 +55,7 @@ static bool is_pending(const redisReply *pending, size_t *at,
 
         if (view_equal(here, entry)) {
             ++*at;
-            return true;
+            return;
         }
         if (here.len < entry.len ||
             (here.len == entry.len &&
@@ -64,13 +64,12 @@ static bool is_pending(const redisReply *pending, size_t *at,
                         "entry %.*s is pending, but not in the stream",
                         VIEW_ARG(here));
         else
-            return false;
+            return;
     }
-    return false;
 }
 
 static void note_entry(struct check *check, const char *key,
-                       const redisReply *entry, bool pending)
+                       const redisReply *entry)
 {
     struct view name = text_of(entry->element[0]), id = entry_job(entry);
     struct place *place;
@@ -79,7 +78,7 @@ static void note_entry(struct check *check, const char *key,
         check_fault(check, key, "entry %.*s names no job", VIEW_ARG(name));
         return;
     }
-    place = note(check, key, id, pending ? IN_STREAM | PENDING : IN_STREAM);
+    place = note(check, key, id, IN_STREAM);
     if (!place)
         return;
     if (place->mark && place->mark != mark_of(name))
@@ -111,10 +110,11 @@ static void note_stream(struct check *check, const char *key)
 
         if (!pending)
             return;
-        for (size_t i = 0; i < page->elements; i++)
-            note_entry(check, key, page->element[i],
-                       is_pending(pending, &at, check, key,
-                                  text_of(page->element[i]->element[0])));
+        for (size_t i = 0; i < page->elements; i++) {
+            pass_pending(pending, &at, check, key,
+                         text_of(page->element[i]->element[0]));
+            note_entry(check, key, page->element[i]);
+        }
         for (; at < pending->elements; at++)
             check_fault(check, key,
                         "entry %s is pending, but not in the stream",
@@ -179,7 +179,7 @@ static bool split_lane(const char *name, struct view *queue,
 static void check_served(struct check *check, const char *key)
 {
     struct key root = names_root(&check->names, check->partition);
-    char lanes[NAMES_MAX_KEY + 160], name[NAMES_MAX_KEY];
+    char lanes[NAMES_MAX_KEY + 160], name[sizeof(struct encoded)];
     struct view queue, tenant;
 
     if (!split_lane(key + root.len + strlen("lane:"), &queue, &tenant))
@@ -187,7 +187,7 @@ static void check_served(struct check *check, const char *key)
     snprintf(lanes, sizeof(lanes), "%slanes:%.*s", root.text,
              VIEW_ARG(view_head(queue, MAX_NAME_BYTES)));
     snprintf(name, sizeof(name), "%.*s",
-             VIEW_ARG(view_head(tenant, MAX_NAME_BYTES)));
+             VIEW_ARG(view_head(tenant, sizeof(name) - 1)));
     CLEANUP(cleanup_asked)
     redisReply *served = CHECK_ASK(check, "HEXISTS", lanes, name);
 

@@ -65,6 +65,10 @@ int verb_session_close(struct app *app);
 int verb_session_fork(struct app *app);
 int verb_retry(struct app *app);
 int verb_approve(struct app *app);
+int verb_job_ls(struct app *app);
+int verb_job_show(struct app *app);
+int verb_job_rm(struct app *app);
+int verb_queue_history(struct app *app);
 int verb_queue_ls(struct app *app);
 int verb_queue_stats(struct app *app);
 int verb_queue_pause(struct app *app);
@@ -75,6 +79,7 @@ int verb_dead_ls(struct app *app);
 int verb_dead_show(struct app *app);
 int verb_dead_requeue(struct app *app);
 int verb_dead_rm(struct app *app);
+int verb_tenant_ls(struct app *app);
 int verb_endpoint_ls(struct app *app);
 int verb_worker_ls(struct app *app);
 int verb_worker_drain(struct app *app);
@@ -83,6 +88,9 @@ int verb_schedule_ls(struct app *app);
 int verb_schedule_add(struct app *app);
 int verb_schedule_show(struct app *app);
 int verb_schedule_rm(struct app *app);
+int verb_schedule_pause(struct app *app);
+int verb_schedule_resume(struct app *app);
+int verb_schedule_run(struct app *app);
 int verb_replay(struct app *app);
 int verb_doctor(struct app *app);
 int verb_check(struct app *app);
@@ -109,10 +117,12 @@ struct cells { /* of Python; more than MAX_CELLS are refused */
 struct asked {
     struct quern_job job;
     struct quern_file files[MAX_TEXTS];
-    struct quern_pair pairs[MAX_TEXTS];
-    char *keys[MAX_TEXTS];
-    char *schema;               /* of --output-schema */
+    struct quern_pair metadata[MAX_TEXTS], env[MAX_TEXTS];
+    char *keys[MAX_TEXTS], *names[MAX_TEXTS]; /* of these */
+    char *schema;                             /* of --output-schema */
+    char *parameters;                         /* of --set, as JSON */
     struct quern_beside beside; /* the same, for a job that is JSON */
+    char note[QUERN_NOTE];      /* on members of it that nobody knows */
 };
 /* question: the user's words, or NULL; cells instead, or NULL. */
 bool app_ask(const struct app *app, const char *question,

@@ -17,8 +17,10 @@ struct doctor {
     struct conn *conn;              /* to the server that is looked at */
     char where[NODE_MAX_HOST + 16]; /* that server's name, of a cluster's */
     unsigned int partitions;
+    unsigned int partition; /* that is looked at */
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
+    bool refuses; /* that server refuses writes, and that has been told */
     enum level worst;
 };
 
@@ -28,6 +30,9 @@ void find(struct doctor *doctor, enum level level, const char *check,
     __attribute__((format(printf, 5, 6)));
 
 enum { DOCTOR_CALL_MS = 3000 };
+
+/* What to do about an error that Redis, or the way to it, has given. */
+const char *remedy_of(const char *error);
 
 /* One command, a string a word. */
 redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
@@ -42,12 +47,15 @@ void cleanup_answer(redisReply **reply);
 /* Checks of one server; false: the others make no sense. */
 bool check_redis(struct doctor *doctor);
 void check_server(struct doctor *doctor);
+void check_writes(struct doctor *doctor);
 void check_clock(struct doctor *doctor);
 void check_library(struct doctor *doctor);
 
 /* Checks of the fleet, over all of its partitions. */
 void check_login(struct doctor *doctor);
 void check_consumers(struct doctor *doctor);
+void check_reports(struct doctor *doctor);
+void check_budgets(struct doctor *doctor, const char *queue);
 /* Makes the connection to that partition's server the one to ask. */
 void doctor_turn(struct doctor *doctor, unsigned int partition);
 

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <netdb.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +44,9 @@ static int executor_connect(void)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
+    int fault = errno;
     cleanup_fd(&fd);
+    errno = fault;
     return -1;
 }
 
@@ -67,9 +71,9 @@ static struct view receive_frame(int fd, char *bytes)
 }
 
 /* The executor that runs here says which walls it has, and which it lacks.
- * False: none answers. */
+ * False: none answers; *fault says why, if the system does. */
 static bool greet_executor(struct frame *welcome, char *bytes,
-                           struct arena *arena)
+                           struct arena *arena, int *fault)
 {
     CLEANUP(cleanup_fd) int fd = executor_connect();
     CLEANUP(buf_finish) struct buf out;
@@ -77,6 +81,7 @@ static bool greet_executor(struct frame *welcome, char *bytes,
     struct err err;
     struct view answer;
 
+    *fault = fd < 0 ? errno : 0;
     buf_init(&out, WELCOME_BYTES);
     if (fd < 0 || !frame_encode(&schema_frame, &hello, &out, &err) ||
         send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
@@ -97,13 +102,13 @@ static void find_lacks(struct doctor *doctor, const struct list *lacks)
     }
 }
 
-static bool ask_executor(struct doctor *doctor)
+static bool ask_executor(struct doctor *doctor, int *fault)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     char bytes[WELCOME_BYTES];
     struct frame welcome;
 
-    if (!greet_executor(&welcome, bytes, &arena))
+    if (!greet_executor(&welcome, bytes, &arena, fault))
         return false;
     find(doctor, FINE, "executor", NULL, "%.*s", VIEW_ARG(welcome.isolation));
     find_lacks(doctor, &welcome.lacks);
@@ -206,16 +211,34 @@ static char *take_remedies(char **rest)
     return end > remedies ? remedies : NULL;
 }
 
-/* An executor was not there, and was tried. */
-static void find_verdict(struct doctor *doctor, bool boxed, char *said)
+/* Why none answers at its socket, and what to do about it. */
+struct silence {
+    const char *why, *remedy;
+};
+
+static struct silence silence_of(int fault)
 {
+    if (fault == ECONNREFUSED)
+        return (struct silence){ "nobody listens", "start it again: "
+                                                   "quern-executor" };
+    if (fault == 0)
+        return (struct silence){ "somebody listens, who does not answer",
+                                 "restart it: quern-executor" };
+    return (struct silence){ "none answers", "start it: quern-executor" };
+}
+
+/* An executor was not there, and was tried. */
+static void find_verdict(struct doctor *doctor, bool boxed, int fault,
+                         char *said)
+{
+    struct silence silence = silence_of(fault);
     char *rest = verdict_in(said);
     char *verdict = next_line(&rest);
     char *remedies = take_remedies(&rest);
 
     if (boxed)
-        find(doctor, NOTE, "executor", "start it: quern-executor",
-             "none answers at %s; its walls would be %s", executor_socket(),
+        find(doctor, NOTE, "executor", silence.remedy,
+             "%s at %s; its walls would be %s", silence.why, executor_socket(),
              verdict);
     else
         find(doctor, FAULT, "executor",
@@ -232,10 +255,17 @@ void check_executor(struct doctor *doctor)
     char path[PATH_MAX + 32];
     char said[8192];
     CLEANUP(cleanup_fd) int fd = -1;
-    int status;
+    int status, fault;
 
-    if (ask_executor(doctor))
+    if (ask_executor(doctor, &fault))
         return;
+    if (fault == EACCES || fault == EPERM) {
+        find(doctor, WARNING, "executor",
+             "ask as root, or put this user into the socket's group (quern)",
+             "this user may not ask it: %s: %s", executor_socket(),
+             strerror(fault));
+        return;
+    }
     fd = memfd_create("check", MFD_CLOEXEC);
     executor_path(path, sizeof(path));
     status = run_check(path, fd);
@@ -244,14 +274,100 @@ void check_executor(struct doctor *doctor)
         find(doctor, NOTE, "executor", NULL, "none on this host");
     else
         find_verdict(doctor, WIFEXITED(status) && WEXITSTATUS(status) == 0,
-                     said);
+                     fault, said);
 }
 
+/* --- the model ------------------------------------------------------------ */
+
+/* "https://host:8443/v1" as host and port. False: that is none. */
+static bool split_url(const char *url, char *host, size_t size,
+                      const char **port, char *number, size_t number_size)
+{
+    const char *at = strstr(url, "://");
+    bool tls = strncmp(url, "https", 5) == 0;
+    const char *begin = at ? at + 3 : url;
+    size_t len = strcspn(begin, "/?#");
+    bool bracket = *begin == '[';
+    const char *end = bracket ? memchr(begin, ']', len) : begin;
+    const char *colon =
+        end ? memchr(end, ':', len - (size_t)(end - begin)) : NULL;
+    size_t name = colon ? (size_t)(colon - begin) : len;
+
+    *port = tls ? "443" : "80";
+    if (colon) {
+        snprintf(number, number_size, "%.*s", (int)(len - name - 1), colon + 1);
+        *port = number;
+    }
+    if (bracket && name >= 2)
+        snprintf(host, size, "%.*s", (int)(name - 2), begin + 1);
+    else
+        snprintf(host, size, "%.*s", (int)name, begin);
+    return at && *host;
+}
+
+/* 0: it takes connections; else why not. */
+static int try_address(const struct addrinfo *address)
+{
+    CLEANUP(cleanup_fd)
+    int fd = socket(address->ai_family,
+                    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+    int fault = 0;
+    socklen_t size = sizeof(fault);
+
+    if (fd < 0)
+        return errno;
+    if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return errno;
+    if (poll(&poll_fd, 1, GREETING_S * 1000) <= 0)
+        return ETIMEDOUT;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size) < 0 ? errno
+                                                                   : fault;
+}
+
+/* NULL: somebody takes connections there. */
+static const char *try_url(const char *url)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *all = NULL;
+    char host[256], number[8];
+    const char *port;
+    int fault;
+
+    if (!split_url(url, host, sizeof(host), &port, number, sizeof(number)))
+        return "that is no URL of an endpoint";
+    fault = getaddrinfo(host, port, &hints, &all);
+    if (fault)
+        return gai_strerror(fault);
+    fault = ETIMEDOUT;
+    for (const struct addrinfo *at = all; at && fault; at = at->ai_next)
+        fault = try_address(at);
+    freeaddrinfo(all);
+    return fault ? strerror(fault) : NULL;
+}
+
+static bool has_proxy(void)
+{
+    return getenv("https_proxy") || getenv("HTTPS_PROXY") ||
+           getenv("http_proxy") || getenv("all_proxy") || getenv("ALL_PROXY");
+}
+
+/* Only that somebody listens: a question would cost. Not what stands behind a
+ * proxy. */
 void check_model(struct doctor *doctor)
 {
     const char *url = getenv("OPENAI_BASE_URL");
+    const char *fault = url && *url && !has_proxy() ? try_url(url) : NULL;
     bool key = getenv("OPENAI_API_KEY") || getenv("OPENAI_API_KEY_FILE");
 
+    if (fault) {
+        find(doctor, WARNING, "model",
+             "start it, or mend OPENAI_BASE_URL; consumers read theirs",
+             "OPENAI_BASE_URL is %s, where nobody answers: %s", url, fault);
+        return;
+    }
     find(doctor, url && key ? FINE : NOTE, "model", NULL,
          "OPENAI_BASE_URL is %s%s, OPENAI_API_KEY is %s (consumers read "
          "theirs)",

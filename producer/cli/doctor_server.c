@@ -80,11 +80,11 @@ bool check_redis(struct doctor *doctor)
     address_print(&doctor->address, where, sizeof(where));
     /* The first one connected. */
     if (!pong || !time_pings(doctor, us, &err)) {
-        find(doctor, FAULT, "redis",
-             "start Redis, or say where it is and who you are: --redis-url, "
-             "REDIS_URL",
-             "%s: %s", where, err.text);
-        return false;
+        find(doctor, FAULT, "redis", remedy_of(err.text), "%s: %s", where,
+             err.text);
+        /* A server whose disk is full answers a PING so, and all else. */
+        doctor->refuses = view_starts(view_of(err.text), "MISCONF");
+        return doctor->refuses;
     }
     middle_ms = (double)us[MIDDLE] / 1e3;
     if (us[MIDDLE] > SLOW_US)
@@ -139,15 +139,36 @@ static void check_role(struct doctor *doctor, struct view info)
              replicas, replicas == 1 ? "" : "s");
 }
 
-/* How often it writes through; "": we may not ask. */
-static void read_fsync(struct doctor *doctor, char *value, size_t size)
+/* A call that is not allowed stands in the server's ACL LOG, as an attack
+ * would: so Redis is asked first whether it is. */
+static bool may_read_settings(struct doctor *doctor)
 {
     struct err err = { 0 };
     CLEANUP(cleanup_answer)
-    redisReply *reply = ASK(doctor, &err, "CONFIG", "GET", "appendfsync");
+    redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
+    CLEANUP(cleanup_answer) redisReply *answer = NULL;
 
-    snprintf(value, size, "%s",
-             reply && reply->elements == 2 ? reply->element[1]->str : "");
+    if (!user || user->type != REDIS_REPLY_STRING)
+        return false;
+    answer = ASK(doctor, &err, "ACL", "DRYRUN", user->str, "CONFIG", "GET",
+                 "appendfsync");
+    return answer && answer->type == REDIS_REPLY_STATUS &&
+           strcmp(answer->str, "OK") == 0;
+}
+
+/* How often it writes through; "": this login may not read settings, among
+ * which there are passwords. */
+static void read_fsync(struct doctor *doctor, char *value, size_t size)
+{
+    struct err err = { 0 };
+    CLEANUP(cleanup_answer) redisReply *reply = NULL;
+
+    *value = '\0';
+    if (!may_read_settings(doctor))
+        return;
+    reply = ASK(doctor, &err, "CONFIG", "GET", "appendfsync");
+    if (reply && reply->elements == 2)
+        snprintf(value, size, "%s", reply->element[1]->str);
 }
 
 /* What keeps a consumer from serving, too. */
@@ -163,7 +184,10 @@ static void check_trust(struct doctor *doctor, struct view info)
     info_judge(info, *fsync ? fsync : NULL, findings);
     for (size_t i = 0; i < INFO_CHECKS; i++)
         find(doctor, levels[findings[i].level], findings[i].check,
-             findings[i].remedy, "%s", findings[i].text);
+             findings[i].remedy, "%s%s", findings[i].text,
+             *fsync || strcmp(findings[i].check, "storage") != 0
+                 ? ""
+                 : "; appendfsync is a setting, which this login cannot read");
 }
 
 static void check_memory(struct doctor *doctor, struct view info)
@@ -248,10 +272,13 @@ static void check_disk(struct doctor *doctor, struct view info)
              "CONFIG SET appendfsync everysec, or always",
              "fsync, but the server leaves it to its system when the disk has "
              "what was written (appendfsync no)");
+    else if (*fsync == '\0')
+        find(doctor, NOTE, "durability",
+             "redis-cli CONFIG GET appendfsync, as admin: everysec or always",
+             "fsync; appendfsync is a setting, which this login cannot read");
     else
         find(doctor, FINE, "durability", NULL,
-             "fsync; the server writes through%s%s",
-             *fsync ? ": appendfsync " : "", fsync);
+             "fsync; the server writes through: appendfsync %s", fsync);
 }
 
 /* Of async there is nothing to say that "storage" does not. */
@@ -280,24 +307,50 @@ void check_server(struct doctor *doctor)
     check_memory(doctor, text);
 }
 
+/* --- writes --------------------------------------------------------------- */
+
+/* What consumers write before they ask who has it: it goes in a second. */
+void check_writes(struct doctor *doctor)
+{
+    struct key key = names_of_root(&doctor->names, doctor->partition, "mark");
+    struct err err = { 0 };
+
+    if (doctor->refuses)
+        return;
+    CLEANUP(cleanup_answer)
+    redisReply *reply = ASK(doctor, &err, "SET", key.text, "", "PX", "1000");
+    if (reply)
+        find(doctor, FINE, "writes", NULL, "are taken");
+    else if (view_starts(view_of(err.text), "NOPERM"))
+        find(doctor, NOTE, "writes", remedy_of(err.text),
+             "this login may not try: %s", err.text);
+    else
+        find(doctor, FAULT, "writes", remedy_of(err.text),
+             "are refused: no job is taken, none goes on: %s", err.text);
+}
+
 /* --- login and clock ------------------------------------------------------ */
 
+/* Whoever does not say who he is gets an answer. */
 static bool is_open(struct doctor *doctor)
 {
     struct err err = { 0 };
-    CLEANUP(cleanup_answer)
-    redisReply *user = ASK(doctor, &err, "ACL", "GETUSER", "default");
-    bool on = false, nopass = false;
+    struct command ping;
+    struct address address;
+    struct conn *conn;
+    redisReply *pong;
 
-    if (!user || user->type != REDIS_REPLY_ARRAY || user->elements < 2)
-        return false;
-    for (size_t i = 0; i < user->element[1]->elements; i++) {
-        const char *flag = user->element[1]->element[i]->str;
-
-        on = on || strcmp(flag, "on") == 0;
-        nopass = nopass || strcmp(flag, "nopass") == 0;
-    }
-    return on && nopass;
+    if (!doctor->address.user && !doctor->address.password)
+        return true;
+    address_without_login(&address, &doctor->address);
+    conn = conn_new(&address, names_slot(&doctor->names, 0), "doctor");
+    command_init(&ping, "PING");
+    pong = conn_call(conn, &ping, DOCTOR_CALL_MS, &err);
+    command_finish(&ping);
+    cleanup_answer(&pong);
+    conn_free(conn);
+    address_finish(&address);
+    return pong != NULL;
 }
 
 void check_login(struct doctor *doctor)
@@ -310,8 +363,7 @@ void check_login(struct doctor *doctor)
     if (is_open(doctor))
         find(doctor, WARNING, "login",
              "deploy/redis/users.acl has a user for each role",
-             "%s; whoever reaches this Redis may do everything, without a "
-             "password",
+             "%s; this Redis lets in whoever reaches it, without a password",
              name);
     else
         find(doctor, FINE, "login", NULL, "%s", name);

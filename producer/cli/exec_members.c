@@ -15,6 +15,8 @@ struct member {
 static const struct member members[] = {
     { 0, "job", "string", "id of the job, of all its cells" },
     { 0, "cell", "integer", "1, 2, ... as in FILE" },
+    { 0, "number", "integer",
+      "of the cell in its session, from 1, as tracebacks name it: <cell-3>" },
     { 0, "status", "string",
       "how it ended: ok, error (an exception), exit (sys.exit()), timeout, "
       "memory, crashed, interrupted, unknown (the executor went away; it was "
@@ -51,6 +53,8 @@ static const struct member members[] = {
     { 2, "bytes", "integer", "length" },
     { 2, "width", "integer", "pixels, of an image" },
     { 2, "height", "integer", "the same" },
+    { 2, "active", "boolean",
+      "shown in a page, it may run scripts or load from elsewhere" },
     { 2, "saved", "string or null", "path where it is now, with --out" },
     { 0, "files", "array", "what it did to its working directory" },
     { 1, "name", "string", "a file's name, unique in the job" },

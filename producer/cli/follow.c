@@ -97,7 +97,7 @@ static void on_delta(struct follow *follow, const struct event *event)
         return;
     if (follow->text.len == 0)
         pane_line(&term->err);
-    pane_text(&term->out, PLAIN, event->data.text);
+    pane_prose(&term->out, PLAIN, event->data.text);
     buf_add(&follow->text, event->data.text);
 }
 
@@ -110,7 +110,7 @@ static void on_message(struct follow *follow, const struct event *event)
 
 static void on_reasoning(struct follow *follow, const struct event *event)
 {
-    pane_text(&follow->app->term.err, DIM, event->data.text);
+    pane_prose(&follow->app->term.err, DIM, event->data.text);
 }
 
 /* A tool that a cell's code calls: a line between those of its cell. */
@@ -121,9 +121,9 @@ static void on_inner_tool(struct follow *follow, const struct event *event)
     if (follow->plain)
         return;
     pane_printf(err, DIM, "  ");
-    pane_text(err, DIM, event->data.tool);
+    pane_name(err, DIM, event->data.tool);
     pane_printf(err, DIM, " ");
-    pane_text(err, DIM, view_head(event->data.text, 60));
+    pane_name(err, DIM, view_head(event->data.text, 60));
     pane_line(err);
 }
 
@@ -146,9 +146,9 @@ static void on_tool(struct follow *follow, const struct event *event)
     if (follow->plain)
         return;
     pane_printf(err, CYAN, "> ");
-    pane_text(err, CYAN, event->data.tool);
+    pane_name(err, CYAN, event->data.tool);
     pane_line(err);
-    pane_quote(err, PLAIN, follow->app->term.bar, event->data.code);
+    pane_quote(err, PLAIN, follow->app->term.bar, READ_CODE, event->data.code);
     pane_line(err);
 }
 
@@ -159,9 +159,10 @@ static void on_output(struct follow *follow, const struct event *event)
 
     follow->output_shown = true;
     if (follow->plain)
-        pane_text(errors ? &term->err : &term->out, PLAIN, event->data.text);
+        pane_prose(errors ? &term->err : &term->out, PLAIN, event->data.text);
     else
-        pane_quote(&term->err, errors ? YELLOW : DIM, "  ", event->data.text);
+        pane_quote(&term->err, errors ? YELLOW : DIM, "  ", READ_PROSE,
+                   event->data.text);
 }
 
 static void on_tool_end(struct follow *follow, const struct event *event)
@@ -174,11 +175,11 @@ static void on_tool_end(struct follow *follow, const struct event *event)
         return;
     err = term_notice(&follow->app->term);
     pane_printf(err, YELLOW, "  ");
-    pane_text(err, YELLOW, data->status);
+    pane_name(err, YELLOW, data->status);
     pane_printf(err, DIM, " after %s", term_time(data->ms));
     if (!kept) {
         pane_printf(err, YELLOW, ", variables and files: ");
-        pane_text(err, YELLOW, data->state);
+        pane_name(err, YELLOW, data->state);
     }
     pane_line(err);
 }
@@ -209,7 +210,7 @@ static void on_pause(struct follow *follow, const struct event *event)
         approve_on_terminal(follow->app, follow->id, data);
         return;
     }
-    pane_text(err, YELLOW, event->type);
+    pane_name(err, YELLOW, event->type);
     pane_printf(err, YELLOW, ": ");
     pane_text(err, PLAIN,
               data->error.message.len > 0 ? data->error.message : data->reason);
@@ -291,8 +292,7 @@ static void show_event(struct follow *follow, const struct quern_event *given)
     if (follow->app->term.json) {
         char *text = quern_json(bytes.data, bytes.len, NULL);
 
-        printf("%s\n", text ? text : "{}");
-        fflush(stdout);
+        term_json(stdout, text ? text : "{}");
         free(text);
     }
     if (!event_decode(&event, bytes, &arena, NULL))
@@ -341,7 +341,7 @@ static int finish_unread(struct follow *follow)
 
     if (!follow->app->term.json && told.len > 0 &&
         !view_equal(trimmed(buf_view(&follow->text)), told)) {
-        pane_text(&follow->app->term.out, PLAIN, told);
+        pane_prose(&follow->app->term.out, PLAIN, told);
         pane_line(&follow->app->term.out);
     }
     return status_exit(&status);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
+#include "producer/cli/spell.h"
 #include "schemas/message/buf.h"
 
 /* Of "NAME FILE..." the one at that place, with its length. */
@@ -23,11 +24,12 @@ static bool too_much(const struct verb *verb, const char *word, bool asks,
         for (const char *at = verb->words; *at; at++)
             before += *at == ' ';
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "\"%.64s\" is too much: at most %d at once", word,
+                       "\"%.64s\" is one too many: at most %d at once", word,
                        verb->max_words - before);
     }
-    return err_set(err, ERR_REJECT, "bad_setting", "\"%.64s\" is too much%s",
-                   word, asks ? ": put the question in quotes" : "");
+    return err_set(err, ERR_REJECT, "bad_setting",
+                   "unexpected word \"%.64s\"%s", word,
+                   asks ? ": put the question in quotes" : "");
 }
 
 /* A job's words, --job and --jobs exclude each other; one of them must be
@@ -123,15 +125,45 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* The name of a verb that is spelled much alike; group: those within it, by
+ * their second word. NULL: there is none. */
+static const char *near_verb(const char *word, const char *group, size_t *len)
+{
+    unsigned int nearest = SPELL_FAR;
+    const char *found = NULL;
+
+    for (size_t i = 0; i < verb_count; i++) {
+        const char *name =
+            group ? verb_within(&verbs[i], group) : verbs[i].name;
+        char first[32];
+        unsigned int distance;
+
+        if (!name)
+            continue;
+        snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, " "), name);
+        distance = spell_distance(word, strlen(word), first);
+        if (distance < nearest) {
+            nearest = distance;
+            found = name;
+            *len = strlen(first);
+        }
+    }
+    return found;
+}
+
 static int no_verb(const char *first, const char *second)
 {
-    if (verb_is_group(first))
-        fprintf(stderr,
-                "quern %s: there is no verb \"%.64s\"; see quern help %s\n",
-                first, second, first);
-    else
-        fprintf(stderr, "quern: there is no verb \"%.64s\"; see quern help\n",
-                first);
+    const char *group = verb_is_group(first) ? first : NULL;
+    const char *word = group && second ? second : first;
+    size_t len = 0;
+    const char *near = near_verb(word, group, &len);
+
+    fprintf(stderr, "quern%s%s: there is no verb \"%.64s\"", group ? " " : "",
+            group ? group : "", word);
+    if (near)
+        fprintf(stderr, "; did you mean %.*s?", (int)len, near);
+    fprintf(stderr, "\nSee quern help%s%s\n", group ? " " : "",
+            group ? group : "");
     return EXIT_USAGE;
 }
 

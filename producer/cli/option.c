@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/cli/spell.h"
+
 static bool bad(struct err *err, const struct option *option, const char *value,
                 const char *what)
 {
@@ -90,7 +92,15 @@ static bool set_choice(int *choice, const struct option *option,
             *choice = i;
             return true;
         }
-    return bad(err, option, value, option->about);
+    err_set(err, ERR_REJECT, "bad_setting",
+            "--%s: \"%.64s\" is not one of:", option->name, value);
+    for (int i = 0; option->choices[i]; i++) {
+        size_t len = strlen(err->text);
+
+        snprintf(err->text + len, sizeof(err->text) - len, "%s %s",
+                 i > 0 ? "," : "", option->choices[i]);
+    }
+    return false;
 }
 
 static bool add_text(struct texts *texts, const struct option *option,
@@ -195,6 +205,29 @@ static const struct option *find_letter(const char *verb, char letter)
     return NULL;
 }
 
+/* What the word stands for that is no option of the verb. */
+static bool no_option(const char *verb, const char *word, struct err *err)
+{
+    const char *name = NULL;
+    unsigned int nearest = SPELL_FAR;
+
+    for (size_t i = 0; i < option_count && word[1] == '-'; i++) {
+        const struct option *option = &option_table[i];
+        unsigned int distance =
+            option_is_of(option, verb)
+                ? spell_distance(word + 2, strcspn(word + 2, "="), option->name)
+                : SPELL_FAR;
+
+        if (distance < nearest) {
+            nearest = distance;
+            name = option->name;
+        }
+    }
+    return err_set(
+        err, ERR_REJECT, "bad_setting", "there is no option %.64s%s%s%s", word,
+        name ? "; did you mean --" : "", name ? name : "", name ? "?" : "");
+}
+
 /* --name, --name=VALUE, --name VALUE, -n VALUE, -nVALUE; moves *at past what it
  * used. */
 static bool parse_option(struct options *options, const char *verb, int argc,
@@ -216,8 +249,7 @@ static bool parse_option(struct options *options, const char *verb, int argc,
             value = word + 2;
     }
     if (!option)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "there is no option %.64s", word);
+        return no_option(verb, word, err);
     if (option->type == OPTION_FLAG && value)
         return err_set(err, ERR_REJECT, "bad_setting", "--%s takes no value",
                        option->name);

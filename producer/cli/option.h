@@ -43,6 +43,7 @@ struct options {
     const char *tenant;
     const char *key;
     struct texts metadata;
+    struct texts env;
     uint64_t turns;
     uint64_t total_tokens;
     uint64_t cost;
@@ -54,6 +55,7 @@ struct options {
 
     uint64_t timeout_ms;
     uint64_t from;
+    const char *from_time;
     const char *reason;
     bool reject;
     const char *edit;
@@ -64,12 +66,20 @@ struct options {
     bool abort;
     struct texts approve;
     const char *output_schema;
+    struct texts parameters;
 
     const char *save;
     const char *prompts;
     const char *zone;
     uint64_t limit;
     uint64_t skip;
+    const char *state;
+    const char *worker;
+    const char *error_code;
+    int sort; /* enum quern_sort */
+    uint64_t newer_ms;
+    uint64_t older_ms;
+    bool create;
     bool all;
     bool anew;
     bool dry_run;

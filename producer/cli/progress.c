@@ -55,7 +55,8 @@ static void draw(const struct progress *progress, uint64_t spent_ms)
                  term_age(spent_ms * (progress->total - progress->done) /
                           progress->done));
     /* Never wider than the terminal: a line that wraps cannot be redrawn. */
-    pane_printf(progress->pane, DIM, "\r\033[K%.*s",
+    pane_redraw(progress->pane);
+    pane_printf(progress->pane, DIM, "%.*s",
                 (int)pane_width(progress->pane) - 1, line);
 }
 
@@ -76,8 +77,7 @@ void progress_finish(struct progress *progress)
 {
     if (!progress->shown)
         return;
-    pane_printf(progress->pane, PLAIN, "\r\033[K");
-    progress->pane->mid_line = false;
+    pane_redraw(progress->pane);
     progress->shown = false;
 }
 
@@ -102,8 +102,8 @@ bool app_confirm(struct app *app, int *code, const char *format, ...)
         return true;
     if (!pane->tty || !isatty(STDIN_FILENO)) {
         err_set(&err, ERR_REJECT, "bad_setting",
-                "nobody is here to be asked: say --yes, or --dry-run to see "
-                "what it would do");
+                "there is no terminal to ask you on: say --yes, or --dry-run "
+                "to see what it would do");
         *code = app_fail_err(app, &err);
         return false;
     }

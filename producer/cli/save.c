@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schemas/message/glyph.h"
 #include "schemas/message/job.h"
 
 enum { MAX_COPIES = 999 };
@@ -150,10 +151,13 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
     CLEANUP(cleanup_fd) int dir = -1;
     CLEANUP(cleanup_free) char *blob = view_dup(sha256);
     CLEANUP(cleanup_free) void *data = NULL;
+    CLEANUP(buf_finish) struct buf safe;
     char written[MAX_FILE_NAME_BYTES + 8];
     struct quern_error error;
     size_t size;
 
+    buf_init(&safe, MAX_FILE_NAME_BYTES);
+    glyph_add_name(&safe, name);
     if (!saver->dir || is_saved(saver, name, sha256))
         return true;
     if (!file_name_is_valid(name))
@@ -163,8 +167,9 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
         return err_set(err, error.kind == QUERN_RETRY ? ERR_RETRY : ERR_REJECT,
                        error.code, "%s", error.text);
     dir = open_dir(saver->dir, err);
-    if (dir < 0 || !write_file(dir, name, (struct view){ data, size }, written,
-                               sizeof(written), err))
+    if (dir < 0 ||
+        !write_file(dir, buf_view(&safe), (struct view){ data, size }, written,
+                    sizeof(written), err))
         return false;
     remember(saver, name, sha256);
     return buf_printf(path, "%s/%s", saver->dir, written);

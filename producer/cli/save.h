@@ -1,8 +1,9 @@
 /* save.h - images and files of a job, saved into a folder of the user's.
  *
  * Their names come from hostile code: only base names are taken, nothing that
- * stands there is written over, no link is followed. A file with the same bytes
- * is left as it is; with other bytes, the new one becomes name~2.ext. */
+ * stands there is written over, no link is followed. Hidden characters and a
+ * dash at the beginning become "_". A file with the same bytes is left as it
+ * is; with other bytes, the new one becomes name~2.ext. */
 #ifndef PRODUCER_CLI_SAVE_H
 #define PRODUCER_CLI_SAVE_H
 

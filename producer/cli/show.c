@@ -9,10 +9,11 @@
 
 void json_line(json_t *object)
 {
-    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
-    fputc('\n', stdout);
-    fflush(stdout);
+    CLEANUP(cleanup_free)
+    char *text = json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY);
+
     json_decref(object);
+    term_json(stdout, text ? text : "null");
 }
 
 json_t *json_of_result(const struct quern_status *status)
@@ -45,7 +46,7 @@ static void show_bytes(struct app *app, const char *stream, struct view text,
     struct term *term = &app->term;
     bool errors = strcmp(stream, "stderr") == 0;
 
-    pane_text(errors ? &term->err : &term->out, PLAIN, text);
+    pane_prose(errors ? &term->err : &term->out, PLAIN, text);
     if (all > text.len)
         pane_printf(&term->err, DIM, "(%s of %s are kept of %s)\n",
                     term_size(text.len), term_size(all), stream);
@@ -61,7 +62,7 @@ void show_display(struct app *app, const struct display *display)
         (display->parts.count > 0 && view_starts(parts->mime, "image/")))
         return;
     pane_line(out);
-    pane_text(out, PLAIN, display->text);
+    pane_prose(out, PLAIN, display->text);
     pane_line(out);
 }
 
@@ -95,7 +96,7 @@ static void show_cell(struct app *app, const struct cell *cell,
         show_displays(app, cell);
     if (cell->result.len > 0 && !is_displayed(cell)) {
         pane_line(&term->out);
-        pane_text(&term->out, PLAIN, cell->result);
+        pane_prose(&term->out, PLAIN, cell->result);
         pane_line(&term->out);
     }
     if (cell->error.traceback.len > 0) {
@@ -123,7 +124,7 @@ static void show_summary(struct app *app, const struct result *result)
         pane_printf(err, RED, "%s: ", job_state_names[result->status]);
         pane_text(err, PLAIN, result->error.message);
         pane_printf(err, DIM, " (");
-        pane_text(err, DIM, result->error.code);
+        pane_name(err, DIM, result->error.code);
         pane_printf(err, DIM, ")\n");
     } else if (result->status != STATE_COMPLETED) {
         pane_printf(err, RED, "%s\n", job_state_names[result->status]);
@@ -142,9 +143,23 @@ static void show_summary(struct app *app, const struct result *result)
                     usage->input_tokens + usage->output_tokens +
                         usage->uncounted_tokens);
     if (usage->cost > 0)
-        pane_printf(err, DIM, ", $%" PRIu64 ".%06" PRIu64,
-                    usage->cost / 1000000, usage->cost % 1000000);
+        pane_printf(err, DIM, ", %s", term_cost(usage->cost));
     pane_printf(err, DIM, "\n");
+}
+
+/* Of a job with an output_schema what was asked for: the value alone, so that
+ * a program can read it, and not the words around it. */
+static void show_answer(struct app *app, const struct result *result)
+{
+    struct pane *out = &app->term.out;
+
+    pane_line(out);
+    if (result->output) {
+        json_line(json_from_value(result->output));
+        return;
+    }
+    pane_prose(out, PLAIN, result->answer);
+    pane_line(out);
 }
 
 void show_result(struct app *app, const struct result *result,
@@ -156,11 +171,8 @@ void show_result(struct app *app, const struct result *result,
     if (is_code)
         for (size_t i = 0; i < result->cells.count; i++)
             show_cell(app, &cells[i], what);
-    if (what & SHOW_ANSWER && result->answer.len > 0 && !is_code) {
-        pane_line(&app->term.out);
-        pane_text(&app->term.out, PLAIN, result->answer);
-        pane_line(&app->term.out);
-    }
+    if (what & SHOW_ANSWER && result->answer.len > 0 && !is_code)
+        show_answer(app, result);
     show_summary(app, result);
 }
 
@@ -176,6 +188,12 @@ bool app_save(struct app *app, struct saver *saver, struct view name,
     return false;
 }
 
+static bool ends_with(struct view path, struct view name)
+{
+    return path.len >= name.len &&
+           memcmp(path.data + path.len - name.len, name.data, name.len) == 0;
+}
+
 static void say_saved(struct app *app, const char *what, struct view name,
                       const char *facts, struct view path)
 {
@@ -188,7 +206,12 @@ static void say_saved(struct app *app, const char *what, struct view name,
     }
     pane = term_notice(&app->term);
     pane_printf(pane, CYAN, "%s ", what);
-    pane_text(pane, PLAIN, path);
+    pane_name(pane, PLAIN, path);
+    if (!ends_with(path, name)) { /* another file has that name already */
+        pane_printf(pane, DIM, ", called ");
+        pane_name(pane, DIM, name);
+        pane_printf(pane, DIM, " in the answer");
+    }
     pane_printf(pane, DIM, "  %s\n", facts);
 }
 

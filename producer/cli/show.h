@@ -6,6 +6,7 @@
 
 #include "producer/cli/cli.h"
 #include "producer/cli/save.h"
+#include "producer/client/quern_operate.h"
 #include "schemas/message/result.h"
 
 /* One line on stdout; takes the reference. */
@@ -14,6 +15,11 @@ void json_line(json_t *object);
 /* A status and its result, if any. A new reference. */
 json_t *json_of_status(const char *id, const struct quern_status *status);
 json_t *json_of_result(const struct quern_status *status);
+
+/* A job of a list, and the facts of one and why it is where it is. New
+ * references. */
+json_t *json_of_listed(const struct quern_listed *job);
+json_t *json_of_explanation(const struct quern_explanation *job);
 
 enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 }; /* what was not shown while it ran */
 

@@ -52,7 +52,7 @@ void show_missing(struct pane *out, const struct session_record *session)
     for (size_t i = 0; i < session->missing.count; i++) {
         pane_printf(out, BOLD, "%-10s ",
                     i == 0 && session->unsaved.len == 0 ? "not saved" : "");
-        pane_text(out, PLAIN, missing[i].key);
+        pane_name(out, PLAIN, missing[i].key);
         pane_printf(out, PLAIN, ": ");
         pane_text(out, DIM, missing[i].value);
         pane_line(out);
@@ -74,10 +74,10 @@ void show_workspace(struct pane *out, const struct list *list)
 
     for (size_t i = 0; i < list->count; i++) {
         pane_printf(out, PLAIN, "%10s  ", term_size(files[i].bytes));
-        pane_text(out, PLAIN, files[i].name);
+        pane_name(out, PLAIN, files[i].name);
         if (files[i].note.len > 0) {
             pane_printf(out, DIM, "  ");
-            pane_text(out, DIM, files[i].note);
+            pane_name(out, DIM, files[i].note);
         }
         pane_line(out);
     }

@@ -98,9 +98,10 @@ static void tell_json(uint64_t line, const struct quern_submitted *submitted)
     const struct quern_error *error = &submitted->error;
 
     if (error->kind == 0)
-        json_line(json_pack("{s:I, s:s, s:b}", "line", (json_int_t)line, "id",
-                            submitted->id.text, "existed",
-                            (int)submitted->existed));
+        json_line(json_pack("{s:I, s:s, s:b, s:s*}", "line", (json_int_t)line,
+                            "id", submitted->id.text, "existed",
+                            (int)submitted->existed, "note",
+                            submitted->note[0] ? submitted->note : NULL));
     else
         json_line(json_pack("{s:I, s:{s:s, s:s, s:b}}", "line",
                             (json_int_t)line, "error", "code", error->code,
@@ -117,6 +118,9 @@ static void tell(struct app *app, uint64_t line,
         tell_json(line, submitted);
     } else if (error.kind == 0) {
         printf("%s\n", submitted->id.text);
+        if (submitted->note[0] != '\0')
+            pane_printf(&app->term.err, PLAIN, "note: line %llu: %s\n",
+                        (unsigned long long)line, submitted->note);
     } else {
         snprintf(error.text, sizeof(error.text), "line %llu: %.280s",
                  (unsigned long long)line, submitted->error.text);
@@ -127,9 +131,10 @@ static void tell(struct app *app, uint64_t line,
 /* Nothing else can be seen when the ids go into a file. */
 static void tell_progress(struct app *app, uint64_t jobs)
 {
-    if (app->term.err.tty && !app->term.out.tty)
-        pane_printf(&app->term.err, DIM, "\r%llu jobs",
-                    (unsigned long long)jobs);
+    if (!app->term.err.tty || app->term.out.tty)
+        return;
+    pane_redraw(&app->term.err);
+    pane_printf(&app->term.err, DIM, "%llu jobs", (unsigned long long)jobs);
 }
 
 /* Goes on after a refusal, not without Redis, nor when nobody hears of the ids:

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 enum {
     MAX_COLUMNS = 12,
@@ -13,7 +14,6 @@ enum {
 struct table {
     const struct column *columns;
     size_t count;
-    size_t widths[MAX_COLUMNS];
     char **texts; /* row by row */
     size_t used, room;
 };
@@ -26,8 +26,6 @@ struct table *table_new(const struct column *columns, size_t count)
         abort();
     table->columns = columns;
     table->count = count;
-    for (size_t i = 0; i < count; i++)
-        table->widths[i] = strlen(columns[i].title);
     return table;
 }
 
@@ -50,13 +48,71 @@ void table_add(struct table *table, const char *const *texts)
         if (!table->texts)
             abort();
     }
-    for (size_t i = 0; i < table->count; i++) {
-        size_t len = strlen(texts[i]);
-
+    for (size_t i = 0; i < table->count; i++)
         table->texts[table->used++] = view_dup(view_of(texts[i]));
-        if (len > table->widths[i])
-            table->widths[i] = len;
+}
+
+/* Columns of the terminal that the character at the head takes, and its
+ * length. */
+static size_t character_width(struct view text, size_t *len)
+{
+    uint32_t code = glyph_at(text, len);
+    int width = code == GLYPH_BAD ? 1 : wcwidth((wchar_t)code);
+
+    return width < 0 ? 1 : (size_t)width;
+}
+
+static size_t text_width(const char *text)
+{
+    struct view rest = view_of(text);
+    size_t width = 0, len;
+
+    for (; rest.len > 0; rest.data += len, rest.len -= len)
+        width += character_width(rest, &len);
+    return width;
+}
+
+/* How many bytes of the text fit into a width. */
+static size_t fitting(const char *text, size_t width)
+{
+    struct view rest = view_of(text);
+    size_t len;
+
+    for (; rest.len > 0; rest.data += len, rest.len -= len) {
+        size_t one = character_width(rest, &len);
+
+        if (one > width)
+            break;
+        width -= one;
     }
+    return (size_t)(rest.data - text);
+}
+
+/* A terminal is shown numbers for what is hidden, before widths are counted. */
+static void show_all(struct table *table, const struct pane *out)
+{
+    for (size_t i = 0; out->tty && i < table->used; i++) {
+        struct view text = view_of(table->texts[i]);
+        struct buf shown;
+
+        buf_init(&shown, GLYPH_BYTES * text.len + 1);
+        glyph_add(&shown, text, READ_NAME);
+        buf_append(&shown, "", 1);
+        free(table->texts[i]);
+        table->texts[i] = shown.data;
+    }
+}
+
+static void measure(const struct table *table, size_t *widths)
+{
+    for (size_t i = 0; i < table->count; i++)
+        widths[i] = strlen(table->columns[i].title);
+    for (size_t row = 0; row < table->used; row += table->count)
+        for (size_t i = 0; i < table->count; i++) {
+            size_t width = text_width(table->texts[row + i]);
+
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
 }
 
 /* The widest of the columns that may be cut, count when there is none. */
@@ -75,10 +131,9 @@ static void fit(const struct table *table, size_t room, size_t *widths)
 {
     size_t total = GAP * (table->count - 1);
 
-    for (size_t i = 0; i < table->count; i++) {
-        widths[i] = table->widths[i];
+    measure(table, widths);
+    for (size_t i = 0; i < table->count; i++)
         total += widths[i];
-    }
     for (; total > room; total--) {
         size_t column = widest(table, widths);
 
@@ -92,14 +147,14 @@ static void fit(const struct table *table, size_t room, size_t *widths)
 static void print_text(struct pane *out, enum style style, const char *text,
                        const struct column *column, size_t width, bool last)
 {
-    size_t len = strlen(text);
-    bool cut = column->cut && len > width;
-    size_t shown = cut ? width - 2 : len;
-    int blanks = len < width ? (int)(width - len) : 0;
+    size_t all = text_width(text);
+    bool cut = column->cut && all > width;
+    size_t shown = cut ? fitting(text, width - 2) : strlen(text);
+    int blanks = all < width ? (int)(width - all) : 0;
 
     if (column->right)
         pane_printf(out, PLAIN, "%*s", blanks, "");
-    pane_text(out, style, (struct view){ text, shown });
+    pane_name(out, style, (struct view){ text, shown });
     if (cut)
         pane_printf(out, style, "..");
     if (last)
@@ -108,11 +163,12 @@ static void print_text(struct pane *out, enum style style, const char *text,
         pane_printf(out, PLAIN, "%*s", column->right ? GAP : blanks + GAP, "");
 }
 
-void table_print(const struct table *table, struct pane *out, size_t width)
+void table_print(struct table *table, struct pane *out, size_t width)
 {
     size_t widths[MAX_COLUMNS];
     size_t last = table->count - 1;
 
+    show_all(table, out);
     fit(table, width ? width : SIZE_MAX, widths);
     for (size_t i = 0; i < table->count; i++)
         print_text(out, BOLD, table->columns[i].title, &table->columns[i],

@@ -2,8 +2,8 @@
  *
  * Texts are copied. Columns are as wide as their widest text; where that is
  * more than there is room for, those that may be cut are, the widest first.
- * Widths are counted in bytes: names and numbers of ours. What others have
- * named goes into the last column, which is not padded and never cut. */
+ * A terminal is shown numbers for what is hidden in a text (term.h). Widths are
+ * counted in columns of the terminal. */
 #ifndef PRODUCER_CLI_TABLE_H
 #define PRODUCER_CLI_TABLE_H
 
@@ -25,6 +25,6 @@ void table_free(struct table *table);
 /* One more row: as many texts as there are columns. */
 void table_add(struct table *table, const char *const *texts);
 /* width: of the terminal; 0: there is no end of it. */
-void table_print(const struct table *table, struct pane *out, size_t width);
+void table_print(struct table *table, struct pane *out, size_t width);
 
 #endif

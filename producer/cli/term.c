@@ -48,70 +48,87 @@ static void end(struct pane *pane, enum style style)
     fflush(pane->file);
 }
 
-void pane_printf(struct pane *pane, enum style style, const char *format, ...)
+/* A number stands out, so that nobody takes it for text that says the same. */
+static void put_number(struct pane *pane, enum style style, const char *number)
 {
-    va_list args;
-    size_t len = strlen(format);
-
+    if (pane->colour && *number)
+        fputs("\033[7m", pane->file);
+    fputs(number, pane->file);
+    if (pane->colour && *number)
+        fputs("\033[0m", pane->file);
     begin(pane, style);
-    va_start(args, format);
-    vfprintf(pane->file, format, args);
-    va_end(args);
-    end(pane, style);
-    if (len > 0)
-        pane->mid_line = format[len - 1] != '\n';
 }
 
-/* How many bytes at the head may be printed as they are; 0: the first byte is,
- * or begins, a control character (C0 but for line feed and tab, DEL, C1). */
-static size_t harmless(struct view text)
-{
-    size_t i = 0;
-
-    for (; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-            break;
-        /* U+0080 to U+009F in UTF-8. */
-        if (c == 0xc2 && i + 1 < text.len &&
-            (unsigned char)text.data[i + 1] < 0xa0)
-            break;
-    }
-    return i;
-}
-
-static void put(struct pane *pane, struct view text)
+static void put(struct pane *pane, enum style style, enum reading reading,
+                struct view text)
 {
     if (text.len == 0)
         return;
     pane->mid_line = text.data[text.len - 1] != '\n';
     while (pane->tty && text.len > 0) {
-        size_t len = harmless(text);
+        size_t len = glyph_run(text, reading, &pane->before);
+        char number[GLYPH_BYTES];
 
         fwrite(text.data, 1, len, pane->file);
-        text.data += len;
-        text.len -= len;
-        if (text.len > 0) { /* a carriage return is common, and no news */
-            if (*text.data != '\r')
-                fputc('?', pane->file);
-            len = (unsigned char)*text.data == 0xc2 ? 2 : 1;
-            text.data += len;
-            text.len -= len;
-        }
+        text = (struct view){ text.data + len, text.len - len };
+        if (text.len == 0)
+            return;
+        len = glyph_show(text, reading, number);
+        put_number(pane, style, number);
+        text = (struct view){ text.data + len, text.len - len };
     }
     fwrite(text.data, 1, text.len, pane->file);
 }
 
-void pane_text(struct pane *pane, enum style style, struct view text)
+static void say(struct pane *pane, enum style style, enum reading reading,
+                struct view text)
 {
     begin(pane, style);
-    put(pane, text);
+    put(pane, style, reading, text);
     end(pane, style);
 }
 
+void pane_name(struct pane *pane, enum style style, struct view text)
+{
+    pane->before = 0;
+    say(pane, style, READ_NAME, text);
+}
+
+void pane_text(struct pane *pane, enum style style, struct view text)
+{
+    pane->before = 0;
+    say(pane, style, READ_CODE, text);
+}
+
+void pane_prose(struct pane *pane, enum style style, struct view text)
+{
+    say(pane, style, READ_PROSE, text);
+}
+
+/* Names of others stand in our own sentences, so these are shown alike. */
+void pane_printf(struct pane *pane, enum style style, const char *format, ...)
+{
+    CLEANUP(cleanup_free) char *text = NULL;
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        abort();
+    pane_text(pane, style, (struct view){ text, (size_t)len });
+}
+
+void pane_redraw(struct pane *pane)
+{
+    fputs("\r\033[K", pane->file);
+    fflush(pane->file);
+    pane->mid_line = false;
+}
+
 void pane_quote(struct pane *pane, enum style style, const char *bar,
-                struct view text)
+                enum reading reading, struct view text)
 {
     while (text.len > 0) {
         const char *newline = memchr(text.data, '\n', text.len);
@@ -122,7 +139,7 @@ void pane_quote(struct pane *pane, enum style style, const char *bar,
             fputs(bar, pane->file);
             end(pane, DIM);
         }
-        pane_text(pane, style, (struct view){ text.data, len });
+        say(pane, style, reading, (struct view){ text.data, len });
         text.data += len;
         text.len -= len;
     }
@@ -133,6 +150,7 @@ void pane_line(struct pane *pane)
     if (pane->mid_line)
         fputc('\n', pane->file);
     pane->mid_line = false;
+    pane->before = 0;
     fflush(pane->file);
 }
 
@@ -176,6 +194,19 @@ const char *term_time(uint64_t ms)
     else
         snprintf(text, 32, "%u min %u s", (unsigned int)(ms / 60000),
                  (unsigned int)(ms / 1000 % 60));
+    return text;
+}
+
+/* Two places at least, six at most. */
+const char *term_cost(uint64_t micro)
+{
+    char *text = scratch();
+    int len = snprintf(text, 32, "$%llu.%06llu",
+                       (unsigned long long)(micro / 1000000),
+                       (unsigned long long)(micro % 1000000));
+
+    for (int zeros = 0; zeros < 4 && text[len - 1] == '0'; zeros++)
+        text[--len] = '\0';
     return text;
 }
 
@@ -224,4 +255,18 @@ size_t pane_width(const struct pane *pane)
     return ioctl(fileno(pane->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0
                ? size.ws_col
                : 80;
+}
+
+void term_json(FILE *file, const char *json)
+{
+    CLEANUP(buf_finish) struct buf line;
+
+    buf_init(&line, 6 * strlen(json) + 1);
+    if (isatty(fileno(file)) == 1)
+        glyph_add_json(&line, view_of(json));
+    else
+        buf_add(&line, view_of(json));
+    buf_append(&line, "\n", 1);
+    fwrite(line.data, 1, line.len, file);
+    fflush(file);
 }

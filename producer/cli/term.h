@@ -2,9 +2,10 @@
  * terminal.
  *
  * stdout carries what was asked for, stderr how it is going. Text of models,
- * of code and of files is hostile: on a terminal its control characters are
- * replaced, or it could move the cursor, rename the window or fake a prompt.
- * Into a pipe it goes byte for byte. */
+ * of code and of files is hostile: it could move the cursor, rename the window,
+ * fake a prompt, or show a person other code than what runs. So a terminal gets
+ * control characters and hidden ones as numbers (schemas/message/glyph.h). A
+ * pipe gets every byte as it is. */
 #ifndef PRODUCER_CLI_TERM_H
 #define PRODUCER_CLI_TERM_H
 
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "schemas/message/view.h"
+#include "schemas/message/glyph.h"
 
 enum style { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };
 
@@ -21,7 +22,8 @@ struct pane {
     FILE *file;
     bool tty;
     bool colour;
-    bool mid_line; /* the cursor stands behind something */
+    bool mid_line;   /* the cursor stands behind something */
+    uint32_t before; /* the character before the next piece of prose */
 };
 
 struct term {
@@ -34,17 +36,24 @@ struct term {
 /* Asks isatty(), NO_COLOR, TERM and the locale. */
 void term_init(struct term *term, bool json);
 
-/* Our own words. */
+/* Our own words; shown as code is, for names of others stand among them. */
 void pane_printf(struct pane *pane, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Others' words, made harmless on a terminal. */
-void pane_text(struct pane *pane, enum style style, struct view text);
+/* Empties the line of a terminal on which the cursor is, for another one. */
+void pane_redraw(struct pane *pane);
 
-/* The same as a quotation: bar before every line. Pieces may follow each
+/* Others' words: a name, on one line; code, errors, and whatever a person
+ * decides by; an answer, or what code has written, whose pieces may follow each
+ * other. */
+void pane_name(struct pane *pane, enum style style, struct view text);
+void pane_text(struct pane *pane, enum style style, struct view text);
+void pane_prose(struct pane *pane, enum style style, struct view text);
+
+/* Code or prose as a quotation: bar before every line. Pieces may follow each
  * other. */
 void pane_quote(struct pane *pane, enum style style, const char *bar,
-                struct view text);
+                enum reading reading, struct view text);
 
 /* Ends a line that was begun. */
 void pane_line(struct pane *pane);
@@ -56,9 +65,13 @@ struct pane *term_notice(struct term *term);
 /* 18.2 KiB; 3.2 s; 5 days. Of the last few calls each; good for one printf. */
 const char *term_size(uint64_t bytes);
 const char *term_time(uint64_t ms);
+const char *term_cost(uint64_t micro); /* $0.0123, of micro-dollars */
 const char *term_age(uint64_t ms);
 /* 5 days: since that time, in ms since 1970. */
 const char *term_since(uint64_t ms);
+
+/* A line of JSON. On a terminal, what is hidden in it is written as \u202e. */
+void term_json(FILE *file, const char *json);
 
 /* Characters of a line; 0: it is no terminal. */
 size_t pane_width(const struct pane *pane);

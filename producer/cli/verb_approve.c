@@ -2,27 +2,29 @@
  * wants to make; beside the job that waits (approve ID), or while it is
  * followed on a terminal. */
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "producer/cli/approve.h"
 #include "producer/cli/show.h"
+#include "producer/cli/table.h"
 #include "producer/client/quern_operate.h"
 
 static const struct {
     char letter;
-    const char *hint; /* on a terminal */
-    const char *word; /* with --json */
+    const char *word;
     const char *sentence;
 } verdicts[] = {
-    [QUERN_YES] = { 'y', "yes", "approved", "approved: it goes on" },
-    [QUERN_NO] = { 'n', "no", "rejected", "rejected: it goes on, and is told" },
-    [QUERN_EDIT] = { 'e', "edit", "edited", "edited: it goes on with that" },
-    [QUERN_SKIP] = { 's', "skip", "skipped", "skipped: it goes on without" },
-    [QUERN_REGENERATE] = { 'r', "regenerate", "regenerated",
-                           "the model is asked for another reply" },
-    [QUERN_ASK] = { 'a', "ask", "asked", "the model is told" },
-    [QUERN_ABORT] = { 'q', "quit", "aborted", "it ends" },
+    [QUERN_VERDICT_APPROVE] = { 'y', "approve", "approved: it goes on" },
+    [QUERN_VERDICT_REJECT] = { 'n', "reject",
+                               "rejected: it goes on, and is told" },
+    [QUERN_VERDICT_EDIT] = { 'e', "edit", "edited: it goes on with that" },
+    [QUERN_VERDICT_SKIP] = { 's', "skip", "skipped: it goes on without" },
+    [QUERN_VERDICT_REGENERATE] = { 'r', "regenerate",
+                                   "the model is asked for another reply" },
+    [QUERN_VERDICT_ASK] = { 'a', "ask", "the model is told" },
+    [QUERN_VERDICT_ABORT] = { 'q', "abort", "it ends" },
 };
 enum { VERDICTS = sizeof(verdicts) / sizeof(verdicts[0]) };
 
@@ -36,13 +38,16 @@ static bool read_verdict(const struct options *options,
         bool given;
         enum quern_verdict verdict;
     } rows[] = {
-        { options->reject, QUERN_NO },    { options->edit, QUERN_EDIT },
-        { options->skip_it, QUERN_SKIP }, { options->again, QUERN_REGENERATE },
-        { options->ask, QUERN_ASK },      { options->abort, QUERN_ABORT },
+        { options->reject, QUERN_VERDICT_REJECT },
+        { options->edit, QUERN_VERDICT_EDIT },
+        { options->skip_it, QUERN_VERDICT_SKIP },
+        { options->again, QUERN_VERDICT_REGENERATE },
+        { options->ask, QUERN_VERDICT_ASK },
+        { options->abort, QUERN_VERDICT_ABORT },
     };
     unsigned int count = 0;
 
-    decision->verdict = QUERN_YES;
+    decision->verdict = QUERN_VERDICT_APPROVE;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (rows[i].given) {
             decision->verdict = rows[i].verdict;
@@ -55,11 +60,54 @@ static bool read_verdict(const struct options *options,
                    count);
 }
 
+/* What waits for an approval: the job, the call, and until when. */
+static int list_waiting(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "ID" },
+        { .title = "CALL" },
+        { .title = "QUEUE", .cut = true },
+        { .title = "TENANT", .cut = true },
+        { .title = "LEFT", .right = true },
+        { .title = "SESSION", .cut = true },
+    };
+    const struct quern_filter filter = { .states = "waiting",
+                                         .reason = "approval",
+                                         .limit = 1000 };
+    struct quern_listing listing;
+    struct quern_error error;
+    struct table *table;
+
+    if (!quern_list(app->quern, &filter, &listing, &error))
+        return app_fail(app, &error);
+    table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < listing.count; i++) {
+        const struct quern_listed *job = &listing.items[i];
+        uint64_t left =
+            job->due_at > listing.now ? job->due_at - listing.now : 0;
+
+        if (app->term.json)
+            json_line(json_of_listed(job));
+        else
+            table_add(table,
+                      (const char *[]){ job->id, *job->call ? job->call : "-",
+                                        job->queue, job->tenant, term_age(left),
+                                        *job->session ? job->session : "-" });
+    }
+    if (!app->term.json && listing.count > 0)
+        table_print(table, &app->term.out, pane_width(&app->term.out));
+    else if (!app->term.json)
+        pane_printf(&app->term.err, DIM, "no job waits for an approval\n");
+    table_free(table);
+    free(listing.items);
+    return EXIT_DONE;
+}
+
 int verb_approve(struct app *app)
 {
     CLEANUP(cleanup_free) char *text = NULL;
     const struct options *options = &app->options;
-    const char *id = options->words[0];
+    const char *id = options->word_count > 0 ? options->words[0] : NULL;
     struct quern_decision decision = { .call = options->call,
                                        .text = options->ask,
                                        .note = options->reason };
@@ -70,6 +118,13 @@ int verb_approve(struct app *app)
 
     if (!read_verdict(options, &decision, &err))
         return app_fail_err(app, &err);
+    if (!id && decision.verdict == QUERN_VERDICT_APPROVE)
+        return list_waiting(app);
+    if (!id) {
+        err_set(&err, ERR_REJECT, "bad_setting",
+                "ID is missing: quern approve lists the jobs that wait");
+        return app_fail_err(app, &err);
+    }
     if (options->edit) {
         text = read_text(options->edit, MAX_VERDICT_BYTES, &size, &err);
         if (!text)
@@ -108,13 +163,13 @@ static bool ask_line(struct app *app, const char *question, char *line,
     return read_line(line, size) && line[0] != '\0';
 }
 
-/* y yes, n no, ...: */
+/* y approve, n reject, ...: */
 static void write_choices(struct buf *out)
 {
     buf_init(out, 256);
-    for (int i = QUERN_YES; i < VERDICTS; i++)
-        buf_printf(out, "%s%c %s", i == QUERN_YES ? "" : ", ",
-                   verdicts[i].letter, verdicts[i].hint);
+    for (int i = QUERN_VERDICT_APPROVE; i < VERDICTS; i++)
+        buf_printf(out, "%s%c %s", i == QUERN_VERDICT_APPROVE ? "" : ", ",
+                   verdicts[i].letter, verdicts[i].word);
     buf_append(out, ":", 2);
 }
 
@@ -126,7 +181,7 @@ static enum quern_verdict ask_verdict(struct app *app)
 
     write_choices(&choices);
     while (ask_line(app, choices.data, line, sizeof(line)))
-        for (int i = QUERN_YES; i < VERDICTS; i++)
+        for (int i = QUERN_VERDICT_APPROVE; i < VERDICTS; i++)
             if (line[0] == verdicts[i].letter)
                 return (enum quern_verdict)i;
     return 0;
@@ -140,11 +195,11 @@ static bool ask_text(struct app *app, struct quern_decision *decision,
     struct err err = { 0 };
     size_t len;
 
-    if (decision->verdict == QUERN_ASK) {
+    if (decision->verdict == QUERN_VERDICT_ASK) {
         decision->text = line;
         return ask_line(app, "what is the model told?", line, size);
     }
-    if (decision->verdict != QUERN_EDIT)
+    if (decision->verdict != QUERN_VERDICT_EDIT)
         return true;
     if (!ask_line(app, "which file has what is run?", line, size))
         return false;
@@ -170,9 +225,9 @@ static void show_call(struct app *app, const struct event_data *data)
         pane_line(err);
     }
     pane_printf(err, YELLOW, "to be approved: ");
-    pane_text(err, CYAN, data->tool);
+    pane_name(err, CYAN, data->tool);
     pane_line(err);
-    pane_quote(err, PLAIN, app->term.bar,
+    pane_quote(err, PLAIN, app->term.bar, READ_CODE,
                data->code.len > 0 ? data->code : data->text);
     pane_line(err);
 }

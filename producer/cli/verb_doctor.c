@@ -65,6 +65,7 @@ void doctor_turn(struct doctor *doctor, unsigned int partition)
         *conn = conn_new(&doctor->address,
                          names_slot(&doctor->names, partition), "doctor");
     doctor->conn = *conn;
+    doctor->partition = partition;
 }
 
 static bool doctor_open(struct doctor *doctor, struct err *err)
@@ -133,9 +134,11 @@ static bool check_one(struct doctor *doctor, unsigned int partition)
         return true;
     if (pong && apart)
         conn_print_server(doctor->conn, doctor->where, sizeof(doctor->where));
+    doctor->refuses = false;
     bool there = check_redis(doctor);
     if (there) {
         check_server(doctor);
+        check_writes(doctor);
         check_clock(doctor);
         check_library(doctor);
     }
@@ -156,6 +159,7 @@ static void check_fleet(struct doctor *doctor)
     doctor_turn(doctor, 0);
     check_login(doctor);
     check_consumers(doctor);
+    check_reports(doctor);
 }
 
 int verb_doctor(struct app *app)

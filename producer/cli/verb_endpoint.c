@@ -23,12 +23,18 @@ static json_t *words_of(const char *text)
 static void show_line(const struct quern_endpoint *endpoint)
 {
     json_line(json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "endpoint", endpoint->name,
-        "id", endpoint->id, "calls", (json_int_t)endpoint->calls, "paid_twice",
-        (json_int_t)endpoint->paid_twice, "recovered",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+        "s:s, "
+        "s:s}",
+        "endpoint", endpoint->name, "id", endpoint->id, "host", endpoint->host,
+        "model", endpoint->model, "failures", (json_int_t)endpoint->failures,
+        "answered_at", (json_int_t)endpoint->answered_at, "failed_at",
+        (json_int_t)endpoint->failed_at, "calls", (json_int_t)endpoint->calls,
+        "paid_twice", (json_int_t)endpoint->paid_twice, "recovered",
         (json_int_t)endpoint->recovered, "window", (json_int_t)endpoint->window,
         "wait_ms", (json_int_t)endpoint->wait_ms, "learned",
-        words_of(endpoint->learned)));
+        words_of(endpoint->learned), "error_code", endpoint->error_code,
+        "error", endpoint->error));
 }
 
 struct number {
@@ -47,31 +53,53 @@ static struct number number_of(uint64_t value, const char *none)
     return number;
 }
 
-static void add_row(struct table *table, const struct quern_endpoint *endpoint)
+/* "model_rejected 5 min ago: ..."; "-": it has never failed. */
+static void print_failure(const struct quern_endpoint *endpoint, uint64_t now,
+                          char *text, size_t size)
 {
+    uint64_t at = endpoint->failed_at;
+
+    if (at == 0)
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "%s %s ago: %s", endpoint->error_code,
+                 term_age(now > at ? now - at : 0), endpoint->error);
+}
+
+static void add_row(struct table *table, const struct quern_endpoint *endpoint,
+                    uint64_t now)
+{
+    char failure[400];
+    struct number failures = number_of(endpoint->failures, "0");
     struct number calls = number_of(endpoint->calls, "0");
     struct number twice = number_of(endpoint->paid_twice, "0");
     struct number recovered = number_of(endpoint->recovered, "0");
     struct number window = number_of(endpoint->window, "-");
 
+    print_failure(endpoint, now, failure, sizeof(failure));
     table_add(table,
               (const char *[]){
-                  endpoint->name, calls.text, twice.text, recovered.text,
-                  window.text,
+                  endpoint->name, *endpoint->host ? endpoint->host : "-",
+                  *endpoint->model ? endpoint->model : "-", calls.text,
+                  failures.text, twice.text, recovered.text, window.text,
                   endpoint->wait_ms > 0 ? term_age(endpoint->wait_ms) : "-",
-                  *endpoint->learned ? endpoint->learned : "-" });
+                  *endpoint->learned ? endpoint->learned : "-", failure });
 }
 
 int verb_endpoint_ls(struct app *app)
 {
     static const struct column columns[] = {
         { .title = "ENDPOINT", .cut = true },
+        { .title = "HOST", .cut = true },
+        { .title = "MODEL", .cut = true },
         { .title = "CALLS", .right = true },
+        { .title = "FAILURES", .right = true },
         { .title = "PAID TWICE", .right = true },
         { .title = "RECOVERED", .right = true },
         { .title = "WINDOW", .right = true },
         { .title = "WAITS", .right = true },
         { .title = "LEARNED", .cut = true },
+        { .title = "LAST ERROR", .cut = true },
     };
     struct quern_endpoints all;
     struct quern_error error;
@@ -84,7 +112,7 @@ int verb_endpoint_ls(struct app *app)
         if (app->term.json)
             show_line(&all.items[i]);
         else
-            add_row(table, &all.items[i]);
+            add_row(table, &all.items[i], all.now);
     if (!app->term.json && all.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

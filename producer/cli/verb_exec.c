@@ -93,8 +93,8 @@ static json_t *display_json(struct app *app, struct saver *saver,
         json_array_append_new(
             list,
             whole(&schema_display_part, &parts[i],
-                  json_pack("{s:i, s:i, s:i, s:o}", "bytes", 0, "width", 0,
-                            "height", 0, "saved",
+                  json_pack("{s:i, s:i, s:i, s:b, s:o}", "bytes", 0, "width", 0,
+                            "height", 0, "active", 0, "saved",
                             place(app, saver, parts[i].name, parts[i].blob))));
     const struct display bare = { .text = display->text };
     json_t *json =

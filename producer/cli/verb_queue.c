@@ -9,20 +9,18 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
-enum { MICRO = 1000000 };
-
 static json_t *json_of_queue(const struct quern_queue *queue)
 {
     return json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I}",
         "queue", queue->name, "paused", (int)queue->paused, "waiting",
-        (json_int_t)queue->waiting, "running", (json_int_t)queue->running,
-        "scheduled", (json_int_t)queue->scheduled, "dead",
-        (json_int_t)queue->dead, "oldest_ms", (json_int_t)queue->oldest_ms,
-        "tenants", (json_int_t)queue->tenants, "max_depth",
-        (json_int_t)queue->max_depth, "tenant_depth",
-        (json_int_t)queue->tenant_depth, "tenant_running",
+        (json_int_t)queue->waiting, "may_start", (json_int_t)queue->may_start,
+        "running", (json_int_t)queue->running, "scheduled",
+        (json_int_t)queue->scheduled, "dead", (json_int_t)queue->dead,
+        "oldest_ms", (json_int_t)queue->oldest_ms, "tenants",
+        (json_int_t)queue->tenants, "max_depth", (json_int_t)queue->max_depth,
+        "tenant_depth", (json_int_t)queue->tenant_depth, "tenant_running",
         (json_int_t)queue->tenant_running, "tenant_rate",
         (json_int_t)queue->tenant_rate, "tenant_rate_ms",
         (json_int_t)queue->tenant_rate_ms, "tenant_tokens",
@@ -42,7 +40,7 @@ static void add_row(struct table *table, const struct quern_queue *queue)
     table_add(table,
               (const char *[]){
                   queue->name, numbers[0], numbers[1], numbers[2], numbers[3],
-                  queue->waiting > 0 ? term_age(queue->oldest_ms) : "-",
+                  queue->may_start > 0 ? term_age(queue->oldest_ms) : "-",
                   queue->paused ? "paused" : "open" });
 }
 
@@ -100,22 +98,36 @@ static const char *budget_time(const struct quern_queue *queue)
     return text;
 }
 
+/* What of it may start, and why the rest may not. */
+static void say_held_up(struct pane *out, const struct quern_queue *queue)
+{
+    uint64_t held = queue->waiting - queue->may_start;
+
+    if (queue->may_start > 0)
+        pane_printf(out, PLAIN, "; %" PRIu64 " may start, the first since %s",
+                    queue->may_start, term_age(queue->oldest_ms));
+    if (held > 0 && queue->paused)
+        pane_printf(out, PLAIN, "; none may start: the queue is paused");
+    else if (held > 0)
+        pane_printf(out, PLAIN,
+                    "; %" PRIu64 " wait%s for their turn, a limit or their "
+                    "session",
+                    held, held == 1 ? "s" : "");
+}
+
 static void show_queue(struct pane *out, const struct quern_queue *queue)
 {
     pane_printf(out, PLAIN, "%-10s %s%s\n", "queue", queue->name,
                 queue->paused ? ", paused: nothing starts" : "");
     pane_printf(out, PLAIN, "%-10s %" PRIu64, "waiting", queue->waiting);
-    if (queue->waiting > 0)
-        pane_printf(out, PLAIN, ", the oldest for %s",
-                    term_age(queue->oldest_ms));
-    if (queue->tenants > 0)
-        pane_printf(out, PLAIN, "; %" PRIu64 " tenant%s more than their turn",
-                    queue->tenants, queue->tenants == 1 ? " has" : "s have");
+    say_held_up(out, queue);
     pane_printf(out, PLAIN, "\n%-10s %" PRIu64 "\n", "running", queue->running);
     pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "later", queue->scheduled);
     pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "dead", queue->dead);
-    say_limit(out, "jobs that wait and run (max_depth)", queue->max_depth);
-    say_limit(out, "of one tenant (tenant_depth)", queue->tenant_depth);
+    say_limit(out, "jobs that wait, or come later (max_depth)",
+              queue->max_depth);
+    say_limit(out, "that wait, of one tenant (tenant_depth)",
+              queue->tenant_depth);
     say_limit(out, "of one tenant at once (tenant_running)",
               queue->tenant_running);
     if (queue->tenant_rate > 0)
@@ -128,25 +140,94 @@ static void show_queue(struct pane *out, const struct quern_queue *queue)
                     " tokens of one tenant %s (tenant_tokens)\n",
                     "limit", queue->tenant_tokens, budget_time(queue));
     if (queue->tenant_cost > 0)
-        pane_printf(out, PLAIN,
-                    "%-10s $%" PRIu64 ".%06" PRIu64
-                    " of one tenant %s (tenant_cost)\n",
-                    "limit", queue->tenant_cost / MICRO,
-                    queue->tenant_cost % MICRO, budget_time(queue));
+        pane_printf(out, PLAIN, "%-10s %s of one tenant %s (tenant_cost)\n",
+                    "limit", term_cost(queue->tenant_cost), budget_time(queue));
+}
+
+static json_t *json_of_limits(const struct quern_tenant_limits *limits)
+{
+    json_t *tenants = json_object();
+
+    for (size_t i = 0; i < limits->count; i++) {
+        const struct quern_tenant_limit *limit = &limits->items[i];
+        json_t *one = json_object_get(tenants, limit->tenant);
+
+        if (!one) {
+            one = json_object();
+            json_object_set_new(tenants, limit->tenant, one);
+        }
+        json_object_set_new(one, limit->setting,
+                            json_integer((json_int_t)limit->value));
+    }
+    return tenants;
+}
+
+static void show_limits(struct pane *out,
+                        const struct quern_tenant_limits *limits)
+{
+    for (size_t i = 0; i < limits->count; i++) {
+        const struct quern_tenant_limit *limit = &limits->items[i];
+
+        pane_printf(out, PLAIN, "%-10s %" PRIu64 " (%s) of tenant ", "limit",
+                    limit->value, limit->setting);
+        pane_text(out, PLAIN, view_of(limit->tenant));
+        pane_printf(out, PLAIN, "\n");
+    }
+}
+
+static bool takes_create(const struct app *app)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (strcmp(option_table[i].name, "create") == 0)
+            return option_is_of(&option_table[i], app->verb->name);
+    return false;
+}
+
+/* A name that nobody has ever used is a slip more often than a wish. Gives the
+ * exit code; EXIT_DONE: go on. */
+static int check_known(struct app *app, const char *queue)
+{
+    struct quern_error error;
+    struct err err = { 0 };
+    bool known;
+
+    if (!quern_queue_is_known(app->quern, queue, &known, &error))
+        return app_fail(app, &error);
+    if (known || app->options.create)
+        return EXIT_DONE;
+    err_set(&err, ERR_REJECT, "unknown_queue",
+            "no job and no setting has ever named queue %.64s: see quern queue "
+            "ls%s",
+            queue, takes_create(app) ? ", or make it with --create" : "");
+    return app_fail_err(app, &err);
 }
 
 int verb_queue_stats(struct app *app)
 {
+    struct quern_tenant_limits limits;
     struct quern_queues queues;
     struct quern_error error;
+    int code = check_known(app, queue_named(app));
 
-    if (!quern_queues(app->quern, queue_named(app), &queues, &error))
+    if (code != EXIT_DONE)
+        return code;
+    if (!quern_tenant_limits(app->quern, queue_named(app), &limits, &error))
         return app_fail(app, &error);
-    if (app->term.json)
-        json_line(json_of_queue(&queues.items[0]));
-    else
+    if (!quern_queues(app->quern, queue_named(app), &queues, &error)) {
+        free(limits.items);
+        return app_fail(app, &error);
+    }
+    if (app->term.json) {
+        json_t *line = json_of_queue(&queues.items[0]);
+
+        json_object_set_new(line, "limits", json_of_limits(&limits));
+        json_line(line);
+    } else {
         show_queue(&app->term.out, &queues.items[0]);
+        show_limits(&app->term.out, &limits);
+    }
     free(queues.items);
+    free(limits.items);
     return EXIT_DONE;
 }
 
@@ -161,8 +242,8 @@ say_done(struct app *app, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (!app->term.json && app->term.err.tty)
-        pane_printf(term_notice(&app->term), DIM, "%s\n", text);
+    if (!app->term.json)
+        pane_printf(&app->term.out, PLAIN, "%s\n", text);
 }
 
 static int set_paused(struct app *app, bool paused)
@@ -170,7 +251,10 @@ static int set_paused(struct app *app, bool paused)
     const char *queue = app->options.words[0];
     const struct quern_pair pair = { "paused", paused ? "1" : "" };
     struct quern_error error;
+    int code = check_known(app, queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_queue_set(app->quern, queue, &pair, 1, &error))
         return app_fail(app, &error);
     if (app->term.json)
@@ -203,9 +287,12 @@ int verb_queue_set(struct app *app)
     struct quern_error error;
     struct err err = { 0 };
     bool ok = true;
+    int code = check_known(app, queue);
 
+    if (code != EXIT_DONE)
+        return code;
     for (int i = 1; ok && i < options->word_count; i++) {
-        const char *equals = strchr(options->words[i], '=');
+        const char *equals = strrchr(options->words[i], '=');
 
         ok = equals ||
              err_set(&err, ERR_REJECT, "bad_setting",
@@ -223,6 +310,8 @@ int verb_queue_set(struct app *app)
         free(keys[i]);
     if (!ok)
         return app_fail(app, &error);
+    say_done(app, "%zu setting%s of queue %s changed:", count,
+             count == 1 ? "" : "s", queue);
     return verb_queue_stats(app);
 }
 
@@ -248,8 +337,10 @@ int verb_queue_purge(struct app *app)
     struct quern_error error;
     uint64_t waiting, jobs;
     bool more = true;
-    int code;
+    int code = check_known(app, queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_purge(app->quern, queue, true, &waiting, &more, &error))
         return app_fail(app, &error);
     if (app->options.dry_run || waiting == 0)

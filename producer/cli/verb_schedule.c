@@ -1,4 +1,4 @@
-/* verb_schedule.c - quern schedule ls, add, show, rm. */
+/* verb_schedule.c - quern schedule ls, add, show, pause, resume, run, rm. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,16 @@
 
 enum { PREVIEW = 5 };
 
-/* What the clock of the zone shows: "2026-11-22 06:30 CET" has no name of the
- * zone, as people know theirs; seconds where they matter. */
+/* What the clock of the zone shows, and how far it is from UTC: "2026-11-22
+ * 06:30 +01:00"; seconds where they matter. */
 static void print_time(char *text, size_t size, const char *zone_name,
                        uint64_t ms)
 {
     struct zone *zone = zone_open(view_of(zone_name), NULL);
     int64_t at = (int64_t)(ms / 1000);
-    int64_t local = at + (zone ? zone_at(zone, at).offset : 0);
+    int64_t offset = zone ? zone_at(zone, at).offset : 0;
+    int64_t local = at + offset;
+    int64_t apart = (offset < 0 ? -offset : offset) / 60;
     int64_t day = floor_div(local, 86400);
     int rest = (int)(local - day * 86400);
     struct date date = date_of_day(day);
@@ -30,16 +32,19 @@ static void print_time(char *text, size_t size, const char *zone_name,
                  date.month, date.day, rest / 3600, rest / 60 % 60);
 
     if (rest % 60)
-        snprintf(text + len, size - (size_t)len, ":%02d", rest % 60);
+        len += snprintf(text + len, size - (size_t)len, ":%02d", rest % 60);
+    snprintf(text + len, size - (size_t)len, " %c%02" PRId64 ":%02" PRId64,
+             offset < 0 ? '-' : '+', apart / 60, apart % 60);
     zone_free(zone);
 }
 
 static json_t *json_of_schedule(const struct quern_schedule *schedule)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I}", "schedule",
-                     schedule->name, "spec", schedule->spec, "zone",
-                     schedule->zone, "next_at", (json_int_t)schedule->next_at,
-                     "last_at", (json_int_t)schedule->last_at, "last_id",
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:s, s:s, s:I}",
+                     "schedule", schedule->name, "spec", schedule->spec, "zone",
+                     schedule->zone, "paused", (int)schedule->paused, "next_at",
+                     (json_int_t)schedule->next_at, "last_at",
+                     (json_int_t)schedule->last_at, "last_id",
                      schedule->last_id, "refused", schedule->refused,
                      "created_at", (json_int_t)schedule->created_at);
 }
@@ -55,15 +60,20 @@ static void add_row(struct table *table, const struct quern_schedule *schedule,
 {
     char next[40] = "never";
 
-    if (schedule->next_at > 0)
+    if (schedule->paused)
+        snprintf(next, sizeof(next), "paused");
+    else if (schedule->next_at > 0)
         print_time(next, sizeof(next), schedule->zone, schedule->next_at);
-    table_add(
-        table,
-        (const char *[]){
-            schedule->name, schedule->spec, next, schedule->zone,
-            schedule->next_at > 0 ? time_until(schedule->next_at, now) : "-",
-            schedule->last_at > 0 ? term_since(schedule->last_at) : "-",
-            *schedule->refused ? "refused" : "" });
+    table_add(table,
+              (const char *[]){
+                  schedule->name, schedule->spec, next, schedule->zone,
+                  schedule->next_at > 0 && !schedule->paused
+                      ? time_until(schedule->next_at, now)
+                      : "-",
+                  schedule->last_at > 0 ? term_since(schedule->last_at) : "-",
+                  schedule->paused     ? "paused"
+                  : *schedule->refused ? "refused"
+                                       : "" });
 }
 
 int verb_schedule_ls(struct app *app)
@@ -172,13 +182,104 @@ static void say(struct pane *out, const char *what, const char *text)
     pane_printf(out, PLAIN, "\n");
 }
 
+/* A number of so many digits, behind that character, where one is named. */
+static bool take_number(const char **at, char before, int digits, int *number)
+{
+    *number = 0;
+    if (before && *(*at)++ != before)
+        return false;
+    for (int i = 0; i < digits; i++, ++*at) {
+        if (**at < '0' || **at > '9')
+            return false;
+        *number = *number * 10 + (**at - '0');
+    }
+    return true;
+}
+
+/* "+01:00" or "Z". False: it is neither. */
+static bool read_offset(const char *text, int64_t *offset)
+{
+    const char *at = text + 1;
+    int hours, minutes;
+
+    *offset = 0;
+    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
+        return true;
+    if ((*text != '+' && *text != '-') || !take_number(&at, 0, 2, &hours) ||
+        !take_number(&at, ':', 2, &minutes) || *at || hours > 14 ||
+        minutes > 59)
+        return false;
+    *offset = ((int64_t)hours * 60 + minutes) * 60;
+    if (*text == '-')
+        *offset = -*offset;
+    return true;
+}
+
+/* What a calendar and a clock show, in seconds; *at: behind it. */
+static bool read_local(const char **at, int64_t *local)
+{
+    int year, month, day, hour = 0, minute = 0, second = 0;
+
+    if (!take_number(at, 0, 4, &year) || !take_number(at, '-', 2, &month) ||
+        !take_number(at, '-', 2, &day) || year < 1970 || month < 1 ||
+        month > 12 || day < 1 || day > 31)
+        return false;
+    if ((**at == ' ' || **at == 'T') &&
+        (!take_number(at, **at, 2, &hour) || !take_number(at, ':', 2, &minute)))
+        return false;
+    if (**at == ':' && !take_number(at, ':', 2, &second))
+        return false;
+    *local = day_of_date((struct date){ year, month, day }) * 86400 +
+             ((int64_t)hour * 60 + minute) * 60 + second;
+    return hour < 24 && minute < 60 && second <= 60;
+}
+
+/* What a clock of the zone shows so is that many seconds since 1970, UTC. */
+static int64_t instant_of(const char *zone_name, int64_t local)
+{
+    struct zone *zone = zone_open(view_of(zone_name), NULL);
+    int64_t at = local;
+
+    for (int i = 0; zone && i < 2; i++)
+        at = local - zone_at(zone, at).offset;
+    zone_free(zone);
+    return at;
+}
+
+/* "2026-11-22", "2026-11-22 06:30", "2026-11-22T06:30:15+01:00": in ms. */
+static bool read_time(const char *text, const char *zone, uint64_t *ms,
+                      struct quern_error *error)
+{
+    const char *rest = text;
+    int64_t offset = 0, at;
+    struct err err;
+    bool right = read_local(&rest, &at);
+    bool by_zone = right && *rest == '\0';
+
+    if (!right || (!by_zone && !read_offset(rest, &offset))) {
+        err_set(&err, ERR_REJECT, "bad_setting",
+                "--from is \"%.40s\", must be a time such as \"2026-11-22 "
+                "06:30\", with +01:00 or Z behind it for another clock",
+                text);
+        return error_of(error, &err);
+    }
+    at = by_zone ? instant_of(zone, at) : at - offset;
+    *ms = at > 0 ? (uint64_t)at * 1000 : 0;
+    return true;
+}
+
 static int show_schedule(struct app *app, const struct quern_schedule *schedule,
                          const void *bytes, size_t size)
 {
+    const char *from = app->options.from_time;
+    uint64_t after = host_now();
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const msgpack_object *value;
     struct pane *out = &app->term.out;
     struct quern_error error;
+
+    if (from && !read_time(from, schedule->zone, &after, &error))
+        return app_fail(app, &error);
     json_t *job =
         value_decode((struct view){ bytes, size }, &value, &arena, NULL)
             ? json_from_value(value)
@@ -189,13 +290,17 @@ static int show_schedule(struct app *app, const struct quern_schedule *schedule,
 
         json_object_set_new(object, "job", job);
         json_line(object);
+        if (from &&
+            !preview(app, schedule->spec, schedule->zone, after, &error))
+            return app_fail(app, &error);
         return EXIT_DONE;
     }
     say(out, "schedule", schedule->name);
     say(out, "goes off", schedule->spec);
     say(out, "last job", schedule->last_id);
     say(out, "refused", schedule->refused);
-    if (!preview(app, schedule->spec, schedule->zone, host_now(), &error))
+    say(out, "state", schedule->paused ? "paused: quern schedule resume" : "");
+    if (!preview(app, schedule->spec, schedule->zone, after, &error))
         app_fail(app, &error);
     char *text = json_dumps(job, JSON_INDENT(2) | JSON_ENCODE_ANY);
 
@@ -238,6 +343,53 @@ static bool all_are_there(struct app *app, struct quern_error *error)
             return false;
     }
     return true;
+}
+
+static int pause_all(struct app *app, bool pause)
+{
+    const struct options *options = &app->options;
+    struct quern_error error;
+
+    if (!all_are_there(app, &error))
+        return app_fail(app, &error);
+    for (int i = 0; i < options->word_count; i++) {
+        const char *name = options->words[i];
+
+        if (!quern_schedule_pause(app->quern, name, pause, &error))
+            return app_fail(app, &error);
+        if (app->term.json)
+            json_line(json_pack("{s:s, s:b}", "schedule", name, "paused",
+                                (int)pause));
+        else
+            pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
+                        pause ? "paused" : "goes on");
+    }
+    return EXIT_DONE;
+}
+
+int verb_schedule_pause(struct app *app)
+{
+    return pause_all(app, true);
+}
+
+int verb_schedule_resume(struct app *app)
+{
+    return pause_all(app, false);
+}
+
+int verb_schedule_run(struct app *app)
+{
+    const char *name = app->options.words[0];
+    struct quern_error error;
+    struct quern_id id;
+
+    if (!quern_schedule_run(app->quern, name, &id, &error))
+        return app_fail(app, &error);
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s}", "schedule", name, "id", id.text));
+    else
+        pane_printf(&app->term.out, PLAIN, "%s\n", id.text);
+    return EXIT_DONE;
 }
 
 int verb_schedule_rm(struct app *app)

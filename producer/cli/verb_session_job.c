@@ -215,7 +215,7 @@ static void save_answer(struct app *app, const struct list *list,
                                 (json_int_t)files[i].bytes, "blob",
                                 files[i].blob.data, files[i].blob.len));
         else
-            pane_text(&app->term.out, PLAIN, buf_view(&path));
+            pane_name(&app->term.out, PLAIN, buf_view(&path));
         if (!app->term.json)
             pane_printf(&app->term.out, PLAIN, "\n");
     }
@@ -256,14 +256,10 @@ int verb_session_close(struct app *app)
 /* Told here in the words of the command, not of the job. */
 static bool check_fork(const char *name, const char *to, struct err *err)
 {
-    if (!name_is_valid(view_of(to)))
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "NEW: \"%.64s\" is not a name: 1 to %d of A-Z a-z 0-9 . "
-                       "_ -",
-                       to, MAX_NAME_BYTES);
-    return strcmp(name, to) != 0 ||
-           err_set(err, ERR_REJECT, "bad_field",
-                   "NEW is the session %.64s itself", to);
+    return label_check("NEW", view_of(to), err) &&
+           (strcmp(name, to) != 0 ||
+            err_set(err, ERR_REJECT, "bad_field",
+                    "NEW is the session %.64s itself", to));
 }
 
 int verb_session_fork(struct app *app)

@@ -94,15 +94,43 @@ const struct verb verbs[] = {
       .run = verb_retry },
     { .name = "approve",
       .words = "ID",
-      .min_words = 1,
       .max_words = 1,
-      .about = "let a job go on that waits for an approval",
+      .about = "let a job go on that waits for an approval, or list those",
       .details =
+          "Without ID it lists the jobs that wait for one.\n"
+          "\n"
           "It waits before a call that its model wants to make, as job.waiting "
           "tells it\n"
           "(quern watch). Without an option the call is made. --reason is told "
           "to the model.\n",
       .run = verb_approve },
+    { .name = "job ls",
+      .about = "list jobs: what runs, waits, comes later, and has ended",
+      .details =
+          "What has ended comes last, the latest first; it is kept in an index "
+          "of about\n"
+          "100,000 jobs. RAN: since its first start, to its end.\n"
+          "\n"
+          "  quern job ls --state in_progress --sort runtime\n"
+          "  quern job ls --state failed --newer 1h --json | jq -r .id\n"
+          "  quern job ls --reason approval\n",
+      .run = verb_job_ls },
+    { .name = "job show",
+      .words = "ID",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "all facts of a job, and why it is where it is",
+      .details = "",
+      .run = verb_job_show },
+    { .name = "job rm",
+      .about = "remove jobs that have ended before some time",
+      .details =
+          "With their results and events. What waits or runs stays. They would "
+          "go by\n"
+          "themselves after a day and a week.\n"
+          "\n"
+          "  quern job rm --older 2d --state failed --queue night --dry-run\n",
+      .run = verb_job_rm },
     { .name = "session ls",
       .about = "list the sessions that are kept",
       .details =
@@ -178,8 +206,10 @@ const struct verb verbs[] = {
     { .name = "queue ls",
       .about = "list the queues: what waits, runs, comes later, is dead",
       .details =
-          "OLDEST: for how long the first of those that may start has waited. "
-          "LATER:\n"
+          "OLDEST: for how long the first job that may start could have; - "
+          "when "
+          "none may:\n"
+          "the queue is paused, or limits hold up all that wait. LATER:\n"
           "back-off, approval, or not before some time.\n",
       .run = verb_queue_ls },
     { .name = "queue stats",
@@ -188,6 +218,20 @@ const struct verb verbs[] = {
       .about = "one queue and its limits (default)",
       .details = "",
       .run = verb_queue_stats },
+    { .name = "queue history",
+      .words = "NAME",
+      .max_words = 1,
+      .about = "what a queue did in each minute of the last hour (default)",
+      .details =
+          "WAIT, RUN: half of the jobs that started, or ended, took no longer "
+          "than that.\n"
+          "With --json the counts of all jobs by how long they took: up to 10 "
+          "ms, 30 ms,\n"
+          "100 ms and so on to 3000 s, and longer. Figures are kept for a "
+          "week.\n"
+          "\n"
+          "  quern queue history default --newer 1d --json\n",
+      .run = verb_queue_history },
     { .name = "queue pause",
       .words = "NAME",
       .min_words = 1,
@@ -208,15 +252,16 @@ const struct verb verbs[] = {
       .max_words = 1 + MAX_TEXTS,
       .about = "limit a queue, or each of its tenants",
       .details =
-          "max_depth       jobs that wait and run\n"
-          "tenant_depth    the same of one tenant\n"
+          "max_depth       jobs that wait, those that come later included\n"
+          "tenant_depth    jobs of one tenant that wait, without those\n"
           "tenant_running  jobs of one tenant at once\n"
           "tenant_rate     starts of one tenant in tenant_rate_ms, so many at "
           "once,\n"
           "                then evenly\n"
           "tenant_tokens   of models, of one tenant in tenant_budget_ms (a "
           "day)\n"
-          "tenant_cost     what these may cost, in micro-dollars\n"
+          "tenant_cost     what these may cost, in micro-dollars:\n"
+          "                5000000 is $5\n"
           "\n"
           "Of one tenant alone: tenant_running:acme=20. Nothing behind the = "
           "removes a\n"
@@ -235,6 +280,17 @@ const struct verb verbs[] = {
       .about = "cancel all jobs of a queue that wait",
       .details = "Also those that come later. What runs goes on.\n",
       .run = verb_queue_purge },
+    { .name = "tenant ls",
+      .about = "list the tenants: what runs, waits, is spent, and their limits",
+      .details =
+          "Those that have a job, a limit, or have used tokens today. SPENT: "
+          "of "
+          "their budget\n"
+          "in its period; where they have none, by the jobs that ended today "
+          "(UTC).\n"
+          "\n"
+          "  quern tenant ls --queue default --json\n",
+      .run = verb_tenant_ls },
     { .name = "dead ls",
       .about = "list the jobs that failed for good, the latest first",
       .details = "They are kept for a week.\n",
@@ -293,7 +349,8 @@ const struct verb verbs[] = {
       .run = verb_endpoint_ls },
     { .name = "schedule ls",
       .about = "list what is submitted by the clock, the next first",
-      .details = "NEXT is what the clock shows in its ZONE.\n",
+      .details = "NEXT is what the clock shows in its ZONE, with the offset "
+                 "from UTC.\n",
       .run = verb_schedule_ls },
     { .name = "schedule add",
       .words = "NAME SCHEDULE QUESTION",
@@ -328,6 +385,28 @@ const struct verb verbs[] = {
       .about = "a schedule, its next times, and its job",
       .details = "",
       .run = verb_schedule_show },
+    { .name = "schedule pause",
+      .words = "NAME...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "let schedules rest; nothing of them is submitted",
+      .details = "",
+      .run = verb_schedule_pause },
+    { .name = "schedule resume",
+      .words = "NAME...",
+      .min_words = 1,
+      .max_words = MAX_TEXTS,
+      .about = "let paused schedules go on",
+      .details = "From the next time on: what was due meanwhile is left out.\n",
+      .run = verb_schedule_resume },
+    { .name = "schedule run",
+      .words = "NAME",
+      .min_words = 1,
+      .max_words = 1,
+      .about = "submit a schedule's job now, once more; prints its ID",
+      .details =
+          "Also of a paused one. When it goes off next stays as it is.\n",
+      .run = verb_schedule_run },
     { .name = "schedule rm",
       .words = "NAME...",
       .min_words = 1,

@@ -1,6 +1,7 @@
 /* verb_worker.c - quern worker ls, drain, resume. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/cli/show.h"
 #include "producer/cli/table.h"
@@ -8,46 +9,114 @@
 
 static const char *mode_of(const struct quern_worker *worker)
 {
+    if (worker->seen_at == 0)
+        return "drained";
     if (worker->draining)
         return "draining";
     return *worker->mode ? worker->mode : "-";
 }
 
+static json_t *jobs_json(const struct quern_worker *worker)
+{
+    struct view rest = view_of(worker->jobs ? worker->jobs : "");
+    json_t *jobs = json_array();
+
+    while (rest.len > 0) {
+        const char *end = memchr(rest.data, ' ', rest.len);
+        size_t len = end ? (size_t)(end - rest.data) : rest.len;
+        size_t past = len + (end != NULL);
+
+        json_array_append_new(jobs, json_stringn(rest.data, len));
+        rest = (struct view){ rest.data + past, rest.len - past };
+    }
+    return jobs;
+}
+
+static json_t *executor_json(const struct quern_worker *worker)
+{
+    return json_pack("{s:s, s:b, s:s, s:s, s:I}", "socket", worker->executor,
+                     "away", (int)(*worker->executor_away != '\0'), "reason",
+                     worker->executor_away, "text", worker->executor_reason,
+                     "away_since", (json_int_t)worker->executor_away_since);
+}
+
 static void show_line(const struct quern_worker *worker)
 {
     json_line(json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I}", "worker",
-        worker->name, "host", worker->host, "pid", (json_int_t)worker->pid,
-        "version", worker->version, "mode", worker->mode, "draining",
-        (int)worker->draining, "queues", worker->queues, "slots",
-        (json_int_t)worker->slots, "running", (json_int_t)worker->running,
-        "started_at", (json_int_t)worker->started_at, "seen_at",
-        (json_int_t)worker->seen_at));
+        "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:I, s:I}",
+        "worker", worker->name, "host", worker->host, "pid",
+        (json_int_t)worker->pid, "version", worker->version, "mode",
+        worker->mode, "draining", (int)worker->draining, "queues",
+        worker->queues, "slots", (json_int_t)worker->slots, "running",
+        (json_int_t)worker->running, "jobs", jobs_json(worker), "executor",
+        executor_json(worker), "started_at", (json_int_t)worker->started_at,
+        "seen_at", (json_int_t)worker->seen_at));
+}
+
+/* "ready", "none", "absent 5m". */
+static void print_executor(const struct quern_worker *worker, uint64_t now,
+                           char *text, size_t size)
+{
+    uint64_t since = worker->executor_away_since;
+
+    if (worker->seen_at == 0 || *worker->executor == '\0')
+        snprintf(text, size, "-");
+    else if (strcmp(worker->executor, "none") == 0)
+        snprintf(text, size, "none");
+    else if (*worker->executor_away == '\0')
+        snprintf(text, size, "ready");
+    else
+        snprintf(text, size, "%s %s", worker->executor_away,
+                 term_age(now > since ? now - since : 0));
+}
+
+static const char *age_of(uint64_t at, uint64_t now)
+{
+    return at == 0 ? "-" : term_age(now > at ? now - at : 0);
 }
 
 static void add_row(struct table *table, const struct quern_worker *worker,
                     uint64_t now)
 {
-    char running[48];
+    char running[48], executor[64];
 
+    print_executor(worker, now, executor, sizeof(executor));
     snprintf(running, sizeof(running), "%" PRIu64 "/%" PRIu64, worker->running,
              worker->slots);
-    table_add(
-        table,
-        (const char *[]){
-            worker->name, mode_of(worker), running,
-            term_age(now > worker->started_at ? now - worker->started_at : 0),
-            term_age(now > worker->seen_at ? now - worker->seen_at : 0),
-            worker->version, worker->queues });
+    table_add(table,
+              (const char *[]){ worker->name, mode_of(worker), running,
+                                age_of(worker->started_at, now),
+                                age_of(worker->seen_at, now), worker->version,
+                                executor, worker->queues,
+                                worker->jobs ? worker->jobs : "" });
+}
+
+/* What an operator has to mend. */
+static void show_away(struct app *app, const struct quern_worker *worker,
+                      uint64_t now)
+{
+    if (*worker->executor_away == '\0')
+        return;
+    pane_printf(&app->term.err, YELLOW,
+                "%s takes no jobs: its executor at %s on %s has been away for "
+                "%s (%s)\n",
+                worker->name, worker->executor, worker->host,
+                age_of(worker->executor_away_since, now),
+                worker->executor_reason);
 }
 
 int verb_worker_ls(struct app *app)
 {
     static const struct column columns[] = {
-        { .title = "WORKER", .cut = true }, { .title = "MODE" },
-        { .title = "JOBS", .right = true }, { .title = "UP", .right = true },
-        { .title = "SEEN", .right = true }, { .title = "VERSION" },
+        { .title = "WORKER", .cut = true },
+        { .title = "MODE" },
+        { .title = "JOBS", .right = true },
+        { .title = "UP", .right = true },
+        { .title = "SEEN", .right = true },
+        { .title = "VERSION" },
+        { .title = "EXECUTOR" },
         { .title = "QUEUES", .cut = true },
+        { .title = "RUNS", .cut = true },
     };
     struct quern_workers workers;
     struct quern_error error;
@@ -67,8 +136,10 @@ int verb_worker_ls(struct app *app)
         pane_printf(&app->term.err, DIM,
                     "no worker has reported lately; start one: "
                     "quern-consumer\n");
+    for (size_t i = 0; !app->term.json && i < workers.count; i++)
+        show_away(app, &workers.items[i], workers.now);
+    quern_workers_free(&workers);
     table_free(table);
-    free(workers.items);
     return EXIT_DONE;
 }
 
@@ -85,11 +156,12 @@ static int drain(struct app *app, bool wish)
         else if (app->term.json)
             json_line(
                 json_pack("{s:s, s:b}", "worker", name, "draining", (int)wish));
-        else if (app->term.err.tty)
-            pane_printf(term_notice(&app->term), DIM, "%s %s\n", name,
-                        wish ? "takes no more jobs, and leaves when those it "
-                               "has are done"
-                             : "goes on");
+        else
+            pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
+                        wish ? "takes no more jobs, leaves when those it has "
+                               "are done, and stays away until quern worker "
+                               "resume"
+                             : "may work again: it goes on, or may be started");
     }
     return code;
 }

@@ -4,6 +4,7 @@
  * reading them can be checked. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,16 @@ static struct sha256 sha256_of(struct view bytes)
     return text;
 }
 
-/* True when it is there and will stay for a day: EXPIRE GT never cuts short a
- * longer life, and answers 0 both then and when there is nothing. */
+bool blob_is_sound(struct view sha256, struct view bytes)
+{
+    struct sha256 actual = sha256_of(bytes);
+
+    return view_equal(view_of(actual.text), sha256);
+}
+
+/* Keeps it for a day more, or longer where it lives longer. */
 static bool blob_extend(struct quern *quern, unsigned int partition,
-                        struct view key, bool *there, struct err *err)
+                        struct view key, struct err *err)
 {
     struct command command;
     redisReply *reply;
@@ -45,15 +52,17 @@ static bool blob_extend(struct quern *quern, unsigned int partition,
     command_add_text(&command, "GT");
     reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
-    if (!reply)
-        return false;
-    *there = reply->integer == 1;
-    freeReplyObject(reply);
-    return true;
+    if (reply)
+        freeReplyObject(reply);
+    return reply != NULL;
 }
 
+/* how: SET_NEW, of a key that is not there; SET_AGAIN, of one that is. */
+enum set_how { SET_NEW, SET_AGAIN };
+
 static bool blob_set(struct quern *quern, unsigned int partition,
-                     struct view key, struct view bytes, struct err *err)
+                     struct view key, struct view bytes, enum set_how how,
+                     bool *done, struct err *err)
 {
     struct command command;
     redisReply *reply;
@@ -61,14 +70,47 @@ static bool blob_set(struct quern *quern, unsigned int partition,
     command_init(&command, "SET");
     command_add(&command, key);
     command_add(&command, bytes);
-    command_add_text(&command, "EX");
-    command_add_uint(&command, BLOB_TTL_SECONDS);
-    command_add_text(&command, "NX"); /* else it lives longer than a day */
+    command_add_text(&command, how == SET_NEW ? "NX" : "XX");
+    command_add_text(&command, how == SET_NEW ? "EX" : "KEEPTTL");
+    if (how == SET_NEW)
+        command_add_uint(&command, BLOB_TTL_SECONDS);
     reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
-    if (reply)
-        freeReplyObject(reply);
-    return reply != NULL;
+    if (!reply)
+        return false;
+    *done = reply->type != REDIS_REPLY_NIL;
+    freeReplyObject(reply);
+    return true;
+}
+
+/* What is there already is written over, since it may be false; and it keeps
+ * its time to live, since some job may need it for longer than a day. */
+static bool blob_write(struct quern *quern, unsigned int partition,
+                       struct view key, struct view bytes, struct err *err)
+{
+    bool done = false;
+
+    for (int i = 0; i < 3; i++) {
+        if (!blob_set(quern, partition, key, bytes, SET_NEW, &done, err))
+            return false;
+        if (done)
+            return true;
+        if (!blob_set(quern, partition, key, bytes, SET_AGAIN, &done, err))
+            return false;
+        if (done)
+            return blob_extend(quern, partition, key, err);
+    }
+    return err_set(err, ERR_RETRY, "redis_unavailable",
+                   "somebody deletes the blob %.*s while it is written",
+                   VIEW_ARG(key));
+}
+
+static bool check_size(uint64_t bytes, struct err *err)
+{
+    return bytes <= MAX_FILE_BYTES ||
+           err_set(err, ERR_REJECT, "too_large",
+                   "%" PRIu64 " bytes, a file may have %d (" MAX_FILE_WORDS ")",
+                   bytes, MAX_FILE_BYTES);
 }
 
 bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
@@ -76,18 +118,13 @@ bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
 {
     unsigned int partition;
     struct key key;
-    bool there = false;
 
-    if (bytes.len > MAX_FILE_BYTES)
-        return err_set(err, ERR_REJECT, "too_large",
-                       "%zu bytes, a file may have %d", bytes.len,
-                       MAX_FILE_BYTES);
-    if (!handle_partition(quern, tenant, &partition, err))
+    if (!check_size(bytes.len, err) ||
+        !handle_partition(quern, tenant, &partition, err))
         return false;
     *hash = sha256_of(bytes);
     key = names_blob(&quern->fleet->names, partition, view_of(hash->text));
-    return blob_extend(quern, partition, key_view(&key), &there, err) &&
-           (there || blob_set(quern, partition, key_view(&key), bytes, err));
+    return blob_write(quern, partition, key_view(&key), bytes, err);
 }
 
 static void cleanup_fd(const int *fd)
@@ -105,7 +142,8 @@ static bool read_all(int fd, struct buf *bytes, struct err *err)
 
         if (!room)
             return err_set(err, ERR_REJECT, "too_large",
-                           "more than %d bytes, a file may have no more",
+                           "more than %d bytes (" MAX_FILE_WORDS
+                           "), a file may have no more",
                            MAX_FILE_BYTES);
         n = read(fd, room, 64 << 10);
         if (n < 0 && errno == EINTR)
@@ -141,17 +179,43 @@ static struct view base_name(const char *path)
     return view_of(slash ? slash + 1 : path);
 }
 
+static bool check_name(struct view name, struct err *err)
+{
+    return file_name_is_valid(name) ||
+           err_set(err, ERR_REJECT, "bad_field",
+                   "\"%.*s\" is not a file name: a base name of at most "
+                   "%d bytes, UTF-8, without control characters",
+                   VIEW_ARG(view_head(name, 64)), MAX_FILE_NAME_BYTES);
+}
+
+static struct view name_of(const struct quern_file *file)
+{
+    return file->name ? view_of(file->name) : base_name(file->path);
+}
+
+/* The size of a pipe is not known before it has been read. */
+bool blob_check_file(const struct quern_file *file, struct err *err)
+{
+    struct stat status;
+    uint64_t size = file->size;
+
+    if (file->path) {
+        if (stat(file->path, &status) < 0)
+            return err_set(err, ERR_REJECT, "bad_field", "%s",
+                           strerror(errno)) ||
+                   err_prefix(err, "file %s", file->path);
+        size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+    }
+    return (check_name(name_of(file), err) && check_size(size, err)) ||
+           err_prefix(err, "file %s", file->path ? file->path : file->name);
+}
+
 static bool upload(struct quern *quern, struct view tenant,
                    const struct quern_file *file, struct file_ref *ref,
                    struct sha256 *hash, struct err *err)
 {
     struct view bytes = { file->data, file->size };
 
-    if (!file_name_is_valid(ref->name))
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "\"%.*s\" is not a file name: a base name of at most "
-                       "%d bytes, UTF-8, without control characters",
-                       VIEW_ARG(view_head(ref->name, 64)), MAX_FILE_NAME_BYTES);
     return file->path ? upload_path(quern, tenant, file->path, ref, hash, err)
                       : blob_upload(quern, tenant, bytes, hash, err);
 }
@@ -161,7 +225,7 @@ bool blob_upload_file(struct quern *quern, struct view tenant,
                       struct sha256 *hash, struct err *err)
 {
     *ref = (struct file_ref){
-        .name = file->name ? view_of(file->name) : base_name(file->path),
+        .name = name_of(file),
         .blob = { hash->text, sizeof(hash->text) - 1 },
         .mime = view_of(file->mime),
         .bytes = file->size,
@@ -245,7 +309,7 @@ bool quern_blob_get(struct quern *quern, const char *sha256, void **data,
         return handle_fail(error, &err);
     }
     bytes = (struct view){ reply->str, reply->len };
-    if (strcmp(sha256_of(bytes).text, sha256) != 0) {
+    if (!blob_is_sound(view_of(sha256), bytes)) {
         err_set(&err, ERR_REJECT, "bad_blob",
                 "blob %s holds other bytes than its name says", sha256);
         return handle_fail(error, &err);

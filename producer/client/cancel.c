@@ -40,8 +40,8 @@ static bool approve(struct quern *quern, const struct approval *approval,
     return reply && transition_approved(reply, late, err);
 }
 
-_Static_assert((int)QUERN_YES == (int)VERDICT_YES &&
-                   (int)QUERN_ABORT == (int)VERDICT_ABORT,
+_Static_assert((int)QUERN_VERDICT_APPROVE == (int)VERDICT_APPROVE &&
+                   (int)QUERN_VERDICT_ABORT == (int)VERDICT_ABORT,
                "they are the same");
 
 bool quern_decide(struct quern *quern, const char *id_text,
@@ -57,7 +57,8 @@ bool quern_decide(struct quern *quern, const char *id_text,
     struct err err = { 0 };
     bool was_late;
 
-    if (decision->verdict < QUERN_YES || decision->verdict > QUERN_ABORT)
+    if (decision->verdict < QUERN_VERDICT_APPROVE ||
+        decision->verdict > QUERN_VERDICT_ABORT)
         err_set(&err, ERR_REJECT, "bad_argument", "%d is no verdict",
                 (int)decision->verdict);
     if (err.kind != ERR_NONE || !handle_id(&approval.id, id_text, &err) ||
@@ -72,7 +73,7 @@ bool quern_approve(struct quern *quern, const char *id_text, bool yes,
                    const char *note, bool *late, struct quern_error *error)
 {
     const struct quern_decision decision = {
-        .verdict = yes ? QUERN_YES : QUERN_NO,
+        .verdict = yes ? QUERN_VERDICT_APPROVE : QUERN_VERDICT_REJECT,
         .note = note,
     };
 

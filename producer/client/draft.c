@@ -7,13 +7,14 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "producer/client/fleet.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
 /* --- ids and files -------------------------------------------------------- */
 
-static bool new_id(unsigned int partition, struct quern_id *id, struct err *err)
+bool draft_new_id(unsigned int partition, struct quern_id *id, struct err *err)
 {
     unsigned char random[8];
     struct timespec now;
@@ -37,7 +38,7 @@ bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
     unsigned int partition;
 
     return (handle_partition(quern, view_of(tenant), &partition, &err) &&
-            new_id(partition, id, &err)) ||
+            draft_new_id(partition, id, &err)) ||
            handle_fail(error, &err);
 }
 
@@ -56,6 +57,9 @@ static bool files_add(struct files *files, struct quern *quern,
         return err_set(err, ERR_REJECT, "too_large",
                        "files: %zu, at most %d per job", files->count + count,
                        MAX_FILES);
+    for (size_t i = 0; i < count; i++)
+        if (!blob_check_file(&sent[i], err))
+            return false;
     for (size_t i = 0; i < count; i++, files->count++)
         if (!blob_upload_file(quern, tenant, &sent[i],
                               &files->refs[files->count],
@@ -132,6 +136,7 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
         { "cells", job->cell_count, MAX_CELLS },
         { "paths", job->path_count, MAX_FILES },
         { "metadata", job->metadata_count, MAX_METADATA },
+        { "env", job->env_count, MAX_ENV },
     };
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -175,6 +180,7 @@ static struct job to_job(const struct quern_job *from, struct arena *arena)
         .idempotency_key = view_of(from->idempotency_key),
         .not_before = from->not_before,
         .metadata = pair_list(from->metadata, from->metadata_count, arena),
+        .env = pair_list(from->env, from->env_count, arena),
         .traceparent = view_of(from->traceparent),
         .approve = text_list(from->approve, from->approve_count, arena),
         .approval_ms = from->approval_ms,
@@ -218,6 +224,8 @@ static bool decode(struct draft *draft, struct view bytes, struct err *err)
     submit->not_before = job.not_before;
     submit->files = job.files;
     submit->body = bytes;
+    if (job.unknown.count > 0) /* of JSON they are known before */
+        draft->unknown = job.unknown;
     memcpy(draft->id.text, job.id.data, job.id.len);
     draft->id.text[job.id.len] = '\0';
     return true;
@@ -247,7 +255,7 @@ static bool choose_id(struct draft *draft, const struct quern_id *id,
 {
     draft->fresh = true;
     if (id->text[0] == '\0')
-        return new_id(0, &draft->id, err);
+        return draft_new_id(0, &draft->id, err);
     draft->id = *id;
     return true;
 }
@@ -277,7 +285,7 @@ static bool settle(struct draft *draft, struct quern *quern, struct job *job,
         return false;
     if (partition == 0)
         return true;
-    if (!new_id(partition, &draft->id, err))
+    if (!draft_new_id(partition, &draft->id, err))
         return false;
     job->id = view_of(draft->id.text);
     return encode(draft, job, err);
@@ -304,6 +312,8 @@ bool draft_read(struct draft *draft, struct quern *quern,
     if (!read_value(from->messages, "messages", &job.messages, &draft->arena,
                     err) ||
         !read_value(from->output_schema, "output_schema", &job.output_schema,
+                    &draft->arena, err) ||
+        !read_value(from->parameters, "parameters", &job.parameters,
                     &draft->arena, err) ||
         !files_add(&files, quern, job.tenant, from->files, from->file_count,
                    err))
@@ -353,7 +363,8 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
     draft->submit.unique_key = view_of(beside->unique_key);
     draft->submit.delay_ms = beside->delay_ms;
     if (!json || !add_id(draft, json, id, err) ||
-        !json_to_message(&schema_job, json, &job, &draft->arena, err))
+        !json_to_message(&schema_job, json, &job, &draft->arena,
+                         &draft->unknown, err))
         return false;
     files.count = job.files.count;
     if (files.count > 0)
@@ -373,6 +384,14 @@ bool draft_read_bytes(struct draft *draft, struct quern *quern,
     draft_init(draft);
     return decode(draft, bytes, err) &&
            check_partition(quern, &draft->submit, err);
+}
+
+void draft_note(const struct draft *draft, char note[QUERN_NOTE])
+{
+    CLEANUP(buf_finish) struct buf text = { .max = QUERN_NOTE - 1 };
+
+    unknown_describe(&draft->unknown, &text);
+    view_copy(note, QUERN_NOTE, buf_view(&text));
 }
 
 /* --- the step ------------------------------------------------------------- */

@@ -16,9 +16,10 @@ struct draft {
     struct arena arena; /* of what was given */
     struct buf bytes;
     struct arena decoded;
-    struct submit submit; /* borrows from them, and from the caller */
-    struct quern_id id;   /* of the job */
-    bool fresh;           /* it was not the caller's */
+    struct submit submit;   /* borrows from them, and from the caller */
+    struct quern_id id;     /* of the job */
+    bool fresh;             /* it was not the caller's */
+    struct unknown unknown; /* members that nobody will read */
 };
 
 /* What a consumer would refuse is told here, where somebody can still change
@@ -34,6 +35,11 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *json,
 bool draft_read_bytes(struct draft *draft, struct quern *quern,
                       struct view bytes, struct err *err);
 void draft_finish(struct draft *draft);
+
+/* Empty, or a sentence on members that are not of a job. */
+void draft_note(const struct draft *draft, char note[QUERN_NOTE]);
+/* Of a new job in that partition. */
+bool draft_new_id(unsigned int partition, struct quern_id *id, struct err *err);
 
 void draft_command(struct command *command, const struct quern *quern,
                    const struct draft *draft);

@@ -41,6 +41,32 @@ static void add_fact(struct quern_endpoint *endpoint, struct view fact,
     }
 }
 
+static void add_note(struct quern_endpoint *endpoint, struct view what,
+                     const redisReply *value)
+{
+    const struct {
+        char *text;
+        size_t size;
+        uint64_t *number;
+    } notes[ENDPOINT_NOTES] = {
+        [NOTE_HOST] = { .text = endpoint->host, sizeof(endpoint->host) },
+        [NOTE_MODEL] = { .text = endpoint->model, sizeof(endpoint->model) },
+        [NOTE_ANSWERED_AT] = { .number = &endpoint->answered_at },
+        [NOTE_FAILED_AT] = { .number = &endpoint->failed_at },
+        [NOTE_ERROR_CODE] = { .text = endpoint->error_code,
+                              sizeof(endpoint->error_code) },
+        [NOTE_ERROR] = { .text = endpoint->error, sizeof(endpoint->error) },
+    };
+
+    for (size_t i = 0; i < ENDPOINT_NOTES; i++)
+        if (!view_is(what, endpoint_note_names[i]))
+            continue;
+        else if (notes[i].number)
+            *notes[i].number = reply_number(value);
+        else if (view_is_utf8(reply_view(value)))
+            view_copy(notes[i].text, notes[i].size, reply_view(value));
+}
+
 static void add_count(struct quern_endpoint *endpoint, struct view what,
                       const redisReply *value)
 {
@@ -48,8 +74,10 @@ static void add_count(struct quern_endpoint *endpoint, struct view what,
         [COUNT_CALLS] = &endpoint->calls,
         [COUNT_PAID_TWICE] = &endpoint->paid_twice,
         [COUNT_RECOVERED] = &endpoint->recovered,
+        [COUNT_FAILURES] = &endpoint->failures,
     };
 
+    add_note(endpoint, what, value);
     for (size_t i = 0; i < ENDPOINT_COUNTS; i++)
         if (view_is(what, endpoint_count_names[i]))
             *counts[i] = reply_number(value);
@@ -112,6 +140,7 @@ static bool read_waits(struct quern *quern, struct quern_endpoints *all,
         return false;
     now = reply_number(time->element[0]) * 1000 +
           reply_number(time->element[1]) / 1000;
+    all->now = now;
     for (size_t i = 0; i + 1 < waits->elements; i += 2) {
         uint64_t until = reply_number(waits->element[i + 1]);
         struct quern_endpoint *endpoint =

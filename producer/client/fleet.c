@@ -37,6 +37,13 @@ bool fleet_now(struct quern *quern, uint64_t *now, struct err *err)
     return true;
 }
 
+bool quern_clock(struct quern *quern, uint64_t *now, struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return fleet_now(quern, now, &err) || handle_fail(error, &err);
+}
+
 bool check_name(const char *what, struct view name, struct err *err)
 {
     return name_is_valid(name) ||

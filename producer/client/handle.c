@@ -228,18 +228,24 @@ static redisReply *call_once(struct conn *conn, struct call *call,
 }
 
 /* The first exchange is not tried again when nobody was there at all: that is
- * more likely a wrong address than a server that is away. */
+ * more likely a wrong address than a server that is away. It asks for the
+ * function library, and loads it where there is none, so that clients of other
+ * languages find it too. Who may not do so is told by the call that needs it.
+ */
 static bool meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    struct err ignored;
 
     if (quern->fleet->met)
         return true;
-    command_init(&command, "PING");
+    transition_build_command(&command);
     reply = exchange(conn, &(struct call){ .command = &command },
                      quern->timeout_ms, err);
     command_finish(&command);
+    if (reply && reply_cure(reply) == CURE_LOAD)
+        handle_load_library(conn, quern->timeout_ms, &ignored);
     quern->fleet->met =
         reply || (err->kind == ERR_RETRY && conn_was_answered(conn));
     return quern->fleet->met;

@@ -131,6 +131,10 @@ struct sha256 {
 };
 bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
                  struct sha256 *hash, struct err *err);
+/* Name and size, before anything is uploaded. */
+bool blob_check_file(const struct quern_file *file, struct err *err);
+/* Whether these are the bytes that the SHA-256 stands for. */
+bool blob_is_sound(struct view sha256, struct view bytes);
 bool blob_upload_file(struct quern *quern, struct view tenant,
                       const struct quern_file *file, struct file_ref *ref,
                       struct sha256 *hash, struct err *err);

@@ -4,6 +4,7 @@
  *   struct quern_job job = { .prompt = "How many primes below 1000?" };
  *   quern_submit(quern, &job, &id, NULL, &error);
  *   quern_wait(quern, id.text, 60000, &status, &error);
+ *   puts(status.answer);
  *
  * A handle is for one thread at a time; open one per thread. It connects on
  * first use, and once it has been connected, again by itself when Redis has
@@ -77,7 +78,7 @@ QUERN_API bool quern_id_new(struct quern *quern, const char *tenant,
                             struct quern_id *id, struct quern_error *error);
 
 /* A file for the session: bytes in memory, or read from path. At most 64 of
- * them, 64 MiB each. */
+ * them, 32 MiB each. */
 struct quern_file {
     const char *name; /* base name; NULL: that of path */
     const char *mime; /* NULL: not said */
@@ -117,8 +118,10 @@ struct quern_job {
     enum quern_kind kind;
     const char *queue;
     enum quern_priority priority;
+    /* 1 to 128 bytes of UTF-8 without control characters (ann@example.org);
+     * compared byte for byte. */
     const char *tenant;
-    const char *session;  /* Python session that outlives the job */
+    const char *session;  /* Python session that outlives the job; the same */
     const char *messages; /* OpenAI chat form: a JSON array */
     const char *prompt;   /* one user message */
     const char *system;   /* the system message before prompt */
@@ -151,11 +154,14 @@ struct quern_job {
     const char *unique_key; /* of the tenant: one that has not ended stands */
     const struct quern_pair *metadata; /* given back in the result */
     size_t metadata_count;
+    const struct quern_pair *env; /* environment variables of its cells */
+    size_t env_count;
     const char *traceparent;    /* W3C */
     const char *const *approve; /* tools that a person must, before each call */
     size_t approve_count;
     uint64_t approval_ms;      /* how long it waits for that; then ... */
     const char *output_schema; /* JSON that the answer has to fit */
+    const char *parameters;    /* JSON, of the model: {"temperature": 0.2} */
     bool approval_skips;       /* ... it goes on without the call */
     enum quern_history history;
 };
@@ -170,6 +176,8 @@ QUERN_API bool quern_submit(struct quern *quern, const struct quern_job *job,
                             struct quern_id *id, bool *existed,
                             struct quern_error *error);
 
+enum { QUERN_NOTE = 512 }; /* bytes of a note, and its end */
+
 /* What is said beside a job that is written as JSON, and stands instead of what
  * the job says. Zero or NULL: the job's own. */
 struct quern_beside {
@@ -180,6 +188,10 @@ struct quern_beside {
     const char *idempotency_key;
     const char *unique_key;
     uint64_t delay_ms;
+    /* NULL, or room for QUERN_NOTE bytes: a sentence on members of the job that
+     * nobody knows (a misspelled one, or one of a later quern). They are left
+     * out. Of many jobs each has its own, in struct quern_submitted. */
+    char *note;
 };
 
 /* The same for a job written as JSON (json/job.schema.json). beside may be
@@ -189,7 +201,8 @@ QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
                                  struct quern_id *id, bool *existed,
                                  struct quern_error *error);
 
-/* The same for a MessagePack job that has its id; sent as it is. */
+/* The same for a MessagePack job that has its id; sent as it is. Members that
+ * nobody knows are named by the notes of its result. */
 QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
                                   size_t size, struct quern_id *id,
                                   bool *existed, struct quern_error *error);
@@ -200,6 +213,7 @@ struct quern_submitted {
                            "": it was refused before it had one */
     bool existed;
     struct quern_error error; /* kind 0: it stands */
+    char note[QUERN_NOTE];    /* "", or as of struct quern_beside */
 };
 
 /* The same for many jobs, in their order, none of which waits for the answer to
@@ -242,6 +256,10 @@ struct quern_status {
     char error_code[32];
     void *result; /* MessagePack; NULL: none (yet, any more) */
     size_t result_size;
+    /* Once it has ended, NULL before: what the result says, "" for nothing.
+     * error_text is a sentence: why it did not complete. */
+    char *answer;
+    char *error_text;
 };
 QUERN_API void quern_status_finish(struct quern_status *status);
 
@@ -352,7 +370,7 @@ QUERN_API bool quern_blob_get(struct quern *quern, const char *sha256,
                               void **data, size_t *size,
                               struct quern_error *error);
 /* For the jobs of that tenant; NULL: "default". Kept for a day at least; sha256
- * takes 65 bytes. At most 64 MiB. */
+ * takes 65 bytes. At most 32 MiB. */
 QUERN_API bool quern_blob_put(struct quern *quern, const char *tenant,
                               const void *data, size_t size, char *sha256,
                               struct quern_error *error);

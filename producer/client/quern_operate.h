@@ -19,17 +19,23 @@ enum {
     QUERN_NAME = 129
 }; /* bytes of a queue's or tenant's name, and its end */
 
+/* Redis's clock, ms since 1970. */
+QUERN_API bool quern_clock(struct quern *quern, uint64_t *now,
+                           struct quern_error *error);
+
 /* --- queues ------------------------------------------------------------- */
 
 struct quern_queue {
     char name[QUERN_NAME];
     bool paused;
-    uint64_t waiting; /* may start, or wait for their tenant's turn */
+    uint64_t waiting;   /* jobs that have not started, but for scheduled */
+    uint64_t may_start; /* of them: as soon as a consumer has room. The others
+                           wait for their turn, a limit, a session, a pause */
     uint64_t running;
     uint64_t scheduled; /* go on later: back-off, approval, not before */
     uint64_t dead;
     uint64_t tenants;   /* that have more waiting than streams take at once */
-    uint64_t oldest_ms; /* how long the first of those that may start waits */
+    uint64_t oldest_ms; /* since the first of these may start */
     /* Limits that operators have set; 0: none. */
     uint64_t max_depth, tenant_depth, tenant_running;
     uint64_t tenant_rate, tenant_rate_ms; /* so many jobs in so many ms */
@@ -55,11 +61,145 @@ QUERN_API bool quern_queue_set(struct quern *quern, const char *queue,
                                const struct quern_pair *settings, size_t count,
                                struct quern_error *error);
 
+/* Whether the queue was ever named: it has held a job, has settings or is
+ * served; "default" always was. */
+QUERN_API bool quern_queue_is_known(struct quern *quern, const char *queue,
+                                    bool *known, struct quern_error *error);
+
+/* A setting of one tenant alone. */
+struct quern_tenant_limit {
+    char tenant[QUERN_NAME];
+    char setting[32]; /* "tenant_running" */
+    uint64_t value;
+};
+struct quern_tenant_limits {
+    struct quern_tenant_limit *items; /* by tenant */
+    size_t count;
+};
+QUERN_API bool quern_tenant_limits(struct quern *quern, const char *queue,
+                                   struct quern_tenant_limits *limits,
+                                   struct quern_error *error);
+
+/* A tenant in a queue: one that has a job, a limit, or has used tokens today.
+ */
+struct quern_tenant {
+    char name[QUERN_NAME], queue[QUERN_NAME];
+    uint64_t waiting, running;
+    uint64_t scheduled;    /* go on later */
+    uint64_t tokens, cost; /* spent of its budget in this period; without one,
+                              by the jobs that ended today (UTC) */
+    bool budget;           /* it has one */
+    /* Its own limits, or those of each tenant; 0: none. */
+    uint64_t tenant_depth, tenant_running, tenant_rate, tenant_rate_ms;
+    uint64_t tenant_tokens, tenant_cost, tenant_budget_ms;
+};
+struct quern_tenants {
+    struct quern_tenant *items; /* by name, then by queue */
+    size_t count;
+};
+/* queue NULL: of all. */
+QUERN_API bool quern_tenants(struct quern *quern, const char *queue,
+                             struct quern_tenants *tenants,
+                             struct quern_error *error);
+
 /* Cancels jobs that wait, up to some hundreds in a call: again while *more.
  * dry: only counts those there are. */
 QUERN_API bool quern_purge(struct quern *quern, const char *queue, bool dry,
                            uint64_t *jobs, bool *more,
                            struct quern_error *error);
+
+/* Removes what is kept of jobs that have ended more than older_ms ago: facts,
+ * result, events. state ("failed"), queue: NULL: of any. dry: only counts them.
+ * It looks at every key, some hundreds in a step. */
+QUERN_API bool quern_tidy(struct quern *quern, uint64_t older_ms,
+                          const char *state, const char *queue, bool dry,
+                          uint64_t *jobs, struct quern_error *error);
+
+/* What a queue did in a minute. Waits are from the submit to the first start,
+ * runs from there to the end; bucket n counts those of up to
+ * quern_bucket_ms(n). */
+enum { QUERN_BUCKETS = 13 };
+struct quern_minute {
+    uint64_t at; /* its begin */
+    uint64_t started, completed, incomplete, failed, cancelled;
+    uint64_t tokens, cost; /* of what has ended; micro-dollars */
+    uint64_t waits[QUERN_BUCKETS], runs[QUERN_BUCKETS];
+};
+struct quern_minutes {
+    struct quern_minute *items; /* those in which something happened */
+    size_t count;
+};
+/* Figures are kept for a week; since: ms since 1970. */
+QUERN_API bool quern_figures(struct quern *quern, const char *queue,
+                             uint64_t since, struct quern_minutes *minutes,
+                             struct quern_error *error);
+/* UINT64_MAX: of the last bucket, which has no bound. */
+QUERN_API uint64_t quern_bucket_ms(size_t bucket);
+
+/* --- jobs --------------------------------------------------------------- */
+
+enum quern_sort {
+    QUERN_BY_PLACE,   /* what runs, what waits, what comes later; then what has
+                         ended, the latest first */
+    QUERN_BY_AGE,     /* the oldest submit first */
+    QUERN_BY_RUNTIME, /* the longest first: since, or of, the first start */
+    QUERN_BY_TOKENS,  /* the most first, of jobs that have ended */
+    QUERN_BY_COST,
+};
+
+/* Which jobs; NULL, 0: any. */
+struct quern_filter {
+    const char
+        *states; /* "queued in_progress"; "ended": the four last states */
+    const char *queue, *tenant, *session;
+    const char *worker;     /* that runs it, or ran it last */
+    const char *error_code; /* that it has ended with */
+    const char *reason;     /* it waits for: approval, budget, endpoint, ... */
+    uint64_t since, until;  /* ended in that time; or submitted, if it has not
+                               ended */
+    enum quern_sort sort;   /* but by place: every job is looked at */
+    uint64_t skip, limit;   /* at most limit, behind the first skip */
+};
+
+struct quern_listed {
+    char id[37];
+    enum quern_state state;
+    char queue[QUERN_NAME], tenant[QUERN_NAME], session[QUERN_NAME];
+    char worker[QUERN_NAME];
+    char reason[32], call[QUERN_NAME], error_code[32], priority[8];
+    uint64_t submitted_at, started_at, finished_at;
+    uint64_t attempts, tokens, cost;
+    uint64_t due_at; /* its lease ends; or it goes on by itself */
+};
+struct quern_listing {
+    struct quern_listed *items;
+    size_t count;
+    uint64_t now;
+};
+
+/* Jobs move while they are listed: one that does may be left out. What has
+ * ended is found in an index of about 100,000 jobs a partition. Errors:
+ * bad_field. */
+QUERN_API bool quern_list(struct quern *quern,
+                          const struct quern_filter *filter,
+                          struct quern_listing *listing,
+                          struct quern_error *error);
+
+/* One fact of a job, by its name in schemas/README.md. */
+struct quern_fact {
+    char name[32];
+    char text[512];
+    bool number;
+};
+struct quern_explanation {
+    struct quern_fact *items;
+    size_t count;
+    char why[1024]; /* why it is where it is: a sentence or more */
+};
+/* Error: unknown_job. */
+QUERN_API bool quern_explain(struct quern *quern, const char *id,
+                             struct quern_explanation *explanation,
+                             struct quern_error *error);
 
 /* --- the dead ----------------------------------------------------------- */
 
@@ -107,19 +247,23 @@ QUERN_API bool quern_record(struct quern *quern, const char *id, char **text,
 /* --- jobs that wait for somebody ---------------------------------------- */
 
 enum quern_verdict {
-    QUERN_YES = 1,    /* the call is made */
-    QUERN_NO,         /* it is not, and the model is told that it may not be */
-    QUERN_EDIT,       /* text is run in its place: code, or arguments as JSON */
-    QUERN_SKIP,       /* it is not made, the model goes on without */
-    QUERN_REGENERATE, /* the reply is thrown away, the model is asked again */
-    QUERN_ASK,        /* it is not made, and the model is told text */
-    QUERN_ABORT,      /* the job ends */
+    QUERN_VERDICT_APPROVE = 1, /* the call is made */
+    QUERN_VERDICT_REJECT, /* it is not, and the model is told that it may not be
+                           */
+    QUERN_VERDICT_EDIT, /* text is run in its place: code, or arguments as JSON
+                         */
+    QUERN_VERDICT_SKIP, /* it is not made, the model goes on without */
+    QUERN_VERDICT_REGENERATE, /* the reply is thrown away, the model is asked
+                                 again */
+    QUERN_VERDICT_ASK,        /* it is not made, and the model is told text */
+    QUERN_VERDICT_ABORT,      /* the job ends */
 };
 
 struct quern_decision {
     enum quern_verdict verdict;
     const char *call; /* that job.waiting has named; NULL: whichever it is */
-    const char *text; /* QUERN_EDIT, QUERN_ASK: at most 48 KiB; else NULL */
+    const char *text; /* QUERN_VERDICT_EDIT, QUERN_VERDICT_ASK: at most 48 KiB;
+                         else NULL */
     const char *note; /* told to the model; at most 256 bytes, or NULL */
 };
 
@@ -129,7 +273,8 @@ QUERN_API bool quern_decide(struct quern *quern, const char *id,
                             const struct quern_decision *decision, bool *late,
                             struct quern_error *error);
 
-/* QUERN_YES, or with approve false QUERN_NO, of whichever call. */
+/* QUERN_VERDICT_APPROVE, or with approve false QUERN_VERDICT_REJECT, of
+ * whichever call. */
 QUERN_API bool quern_approve(struct quern *quern, const char *id, bool approve,
                              const char *note, bool *late,
                              struct quern_error *error);
@@ -141,8 +286,14 @@ struct quern_worker {
     char host[QUERN_NAME], version[32], mode[16];
     char queues[256];
     uint64_t pid, slots, running;
-    uint64_t started_at, seen_at;
-    bool draining; /* has been asked to leave */
+    uint64_t started_at, seen_at; /* 0: it is to drain, and is not there */
+    bool draining;                /* operators wish it to, until resumed */
+    /* Its quern-executor: the socket, "none" where it is to have none. */
+    char executor[128];
+    char executor_away[24];    /* "": it is there; "refused", "absent", ... */
+    char executor_reason[160]; /* the same as a sentence */
+    uint64_t executor_away_since;
+    char *jobs; /* ids of those that run, a space between; NULL: none */
 };
 struct quern_workers {
     struct quern_worker *items; /* by name */
@@ -150,12 +301,16 @@ struct quern_workers {
     uint64_t now;
 };
 
-/* Consumers that have said lately that they live. */
+/* Consumers that have said lately that they live, and those that are to drain,
+ * wherever they are. Free the list with quern_workers_free(). */
 QUERN_API bool quern_workers(struct quern *quern, struct quern_workers *workers,
                              struct quern_error *error);
 
-/* Asks one to take no more jobs and to leave when those that it has are done;
- * with drain false, to go on. Error: unknown_worker. */
+QUERN_API void quern_workers_free(struct quern_workers *workers);
+
+/* Asks one to take no more jobs and to leave when those that it has are done.
+ * It holds for that name, over restarts, until drain false takes it back.
+ * Error: unknown_worker. */
 QUERN_API bool quern_drain(struct quern *quern, const char *worker, bool drain,
                            struct quern_error *error);
 
@@ -169,13 +324,20 @@ struct quern_endpoint {
     uint64_t paid_twice;   /* of them again, with the one before charged, too,
                               maybe */
     uint64_t recovered;    /* replies that were fetched instead */
-    uint64_t window;       /* tokens, as it has said; 0: it has not */
-    uint64_t wait_ms;      /* it wants to be left alone; 0: it does not */
-    char learned[256];     /* what it does not take, a word each */
+    uint64_t failures;     /* requests that no reply came of */
+    char host[256];        /* of its URL, with the port where that says one */
+    char model[256];       /* what it calls the model */
+    uint64_t answered_at, failed_at; /* the last time; 0: never */
+    char error_code[32];             /* of the last failure */
+    char error[256];                 /* the same as a sentence */
+    uint64_t window;                 /* tokens, as it has said; 0: it has not */
+    uint64_t wait_ms;  /* it wants to be left alone; 0: it does not */
+    char learned[256]; /* what it does not take, a word each */
 };
 struct quern_endpoints {
     struct quern_endpoint *items; /* by name */
     size_t count;
+    uint64_t now;
 };
 
 /* Counts are those of about a month, and told as well as may be: a consumer
@@ -193,6 +355,7 @@ struct quern_schedule {
     char last_id[37];
     char refused[256]; /* why there was no job the last time; "": there was */
     uint64_t next_at, last_at, created_at;
+    bool paused; /* it does not go off until it is resumed */
 };
 struct quern_schedules {
     struct quern_schedule *items; /* the next one first */
@@ -220,6 +383,15 @@ QUERN_API bool quern_schedule_set_json(struct quern *quern, const char *name,
 /* Error: unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,
                                      struct quern_error *error);
+/* It does not go off any more; with pause false it does again, from its next
+ * time on: what was due meanwhile is left out. Error: unknown_schedule. */
+QUERN_API bool quern_schedule_pause(struct quern *quern, const char *name,
+                                    bool pause, struct quern_error *error);
+/* Submits its job now, once more, also of a paused one. *id (may be NULL): the
+ * job's. Errors: unknown_schedule; as quern_submit(). */
+QUERN_API bool quern_schedule_run(struct quern *quern, const char *name,
+                                  struct quern_id *id,
+                                  struct quern_error *error);
 /* What it submits: MessagePack, without an id. Gives memory: free() it. */
 QUERN_API bool quern_schedule_job(struct quern *quern, const char *name,
                                   void **bytes, size_t *size,

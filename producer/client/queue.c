@@ -5,7 +5,7 @@
 #include "producer/client/fleet.h"
 #include "schemas/redis/operate.h"
 
-enum { PURGE_STEP = 512 };
+enum { PURGE_STEP = 100 }; /* jobs in a call: it holds Redis for some ms */
 
 static struct quern_queue *find_queue(struct quern_queues *queues,
                                       struct view name)
@@ -52,6 +52,8 @@ static bool add_stats(struct quern *quern, unsigned int partition,
         return false;
     queue->paused = queue->paused || stats.paused;
     queue->waiting += stats.ready + stats.lanes;
+    if (!stats.paused)
+        queue->may_start += stats.ready;
     queue->running += stats.running;
     queue->scheduled += stats.scheduled;
     queue->dead += stats.dead;
@@ -204,6 +206,98 @@ bool quern_queue_set(struct quern *quern, const char *queue,
             (struct setting){ view_of(pairs[i].key), view_of(pairs[i].value) };
     return set_settings(quern, view_of(queue), settings, count, &err) ||
            handle_fail(error, &err);
+}
+
+/* --- what is set of it ---------------------------------------------------- */
+
+static bool is_in_partition(struct quern *quern, unsigned int partition,
+                            const char *queue, bool *known, struct err *err)
+{
+    struct key all = names_of_root(&quern->fleet->names, partition, "queues");
+    struct key settings = names_of_queue(&quern->fleet->names, partition,
+                                         "queue", view_of(queue));
+    CLEANUP(cleanup_reply)
+    redisReply *member =
+        FLEET_READ(quern, partition, "SISMEMBER", &all, err, queue);
+    CLEANUP(cleanup_reply)
+    redisReply *set = member ? fleet_read(quern, partition, "EXISTS", &settings,
+                                          (const char *const[]){ NULL }, err)
+                             : NULL;
+
+    if (!set)
+        return false;
+    *known = reply_number(member) > 0 || reply_number(set) > 0;
+    return true;
+}
+
+bool quern_queue_is_known(struct quern *quern, const char *queue, bool *known,
+                          struct quern_error *error)
+{
+    struct err err = { 0 };
+    unsigned int partitions;
+
+    *known = strcmp(queue, "default") == 0;
+    if (!check_name("queue", view_of(queue), &err) ||
+        !handle_partitions(quern, &partitions, &err))
+        return handle_fail(error, &err);
+    for (unsigned int p = 0; !*known && p < partitions; p++)
+        if (!is_in_partition(quern, p, queue, known, &err))
+            return handle_fail(error, &err);
+    return true;
+}
+
+static int by_tenant(const void *a, const void *b)
+{
+    const struct quern_tenant_limit *one = a, *other = b;
+    int order = strcmp(one->tenant, other->tenant);
+
+    return order != 0 ? order : strcmp(one->setting, other->setting);
+}
+
+/* "tenant_running:acme". */
+static void add_limit(struct quern_tenant_limits *limits, struct view name,
+                      uint64_t value)
+{
+    struct quern_tenant_limit *limit;
+    char tenant[MAX_NAME_BYTES + 1];
+    const char *colon = memchr(name.data, ':', name.len);
+    size_t len = colon ? (size_t)(colon - name.data) : 0;
+
+    if (!colon || len >= sizeof(limit->setting) ||
+        !names_decode((struct view){ colon + 1, name.len - len - 1 }, tenant))
+        return;
+    limits->items =
+        list_grow(limits->items, limits->count, sizeof(*limits->items));
+    limit = &limits->items[limits->count++];
+    view_copy(limit->setting, sizeof(limit->setting),
+              (struct view){ name.data, len });
+    view_copy(limit->tenant, sizeof(limit->tenant), view_of(tenant));
+    limit->value = value;
+}
+
+bool quern_tenant_limits(struct quern *quern, const char *queue,
+                         struct quern_tenant_limits *limits,
+                         struct quern_error *error)
+{
+    struct key key =
+        names_of_queue(&quern->fleet->names, 0, "queue", view_of(queue));
+    struct err err = { 0 };
+
+    *limits = (struct quern_tenant_limits){ 0 };
+    if (!check_name("queue", view_of(queue), &err))
+        return handle_fail(error, &err);
+    CLEANUP(cleanup_reply)
+    redisReply *hash = fleet_read(quern, 0, "HGETALL", &key,
+                                  (const char *const[]){ NULL }, &err);
+
+    if (!hash)
+        return handle_fail(error, &err);
+    for (size_t i = 0; i + 1 < hash->elements; i += 2)
+        add_limit(limits, reply_view(hash->element[i]),
+                  reply_number(hash->element[i + 1]));
+    if (limits->count > 1)
+        qsort(limits->items, limits->count, sizeof(*limits->items), by_tenant);
+    return true;
 }
 
 /* --- emptying one --------------------------------------------------------- */

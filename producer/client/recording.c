@@ -44,8 +44,8 @@ static bool read_kept(struct quern *quern, struct view id, struct kept *kept,
            (kept->journal = ask(quern, id, &journal, true, err));
 }
 
-/* The blobs that requests were made of; those that are gone, or do not fit, are
- * left out: such a request cannot be compared by its bytes. */
+/* The blobs that requests were made of; those that are gone, false, or do not
+ * fit, are left out: such a request cannot be compared by its bytes. */
 struct gathering {
     struct quern *quern;
     struct view id;
@@ -91,7 +91,8 @@ static bool take_blob(struct gathering *gathering, struct view name,
         return false;
     struct view bytes = reply_view(reply);
 
-    if (bytes.len > 0 && bytes.len <= gathering->left) {
+    if (bytes.len > 0 && bytes.len <= gathering->left &&
+        blob_is_sound(name, bytes)) {
         blobs[recording->blobs.count++] = (struct recorded_blob){
             .name = arena_copy(gathering->arena, name),
             .bytes = arena_copy(gathering->arena, bytes),

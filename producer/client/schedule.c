@@ -21,6 +21,7 @@ static void read_facts(const redisReply *hash, struct quern_schedule *schedule)
               reply_field(hash, "last_id"));
     view_copy(schedule->refused, sizeof(schedule->refused),
               reply_field(hash, "last_error"));
+    schedule->paused = reply_field_number(hash, "paused") == 1;
     schedule->next_at = reply_field_number(hash, "next_at");
     schedule->last_at = reply_field_number(hash, "last_at");
     schedule->created_at = reply_field_number(hash, "created_at");
@@ -284,6 +285,92 @@ bool quern_schedule_remove(struct quern *quern, const char *name,
     struct err err = { 0 };
 
     return remove_schedule(quern, name, &err) || handle_fail(error, &err);
+}
+
+/* The partition that has it, and its facts: freed by the caller. */
+static redisReply *find_schedule(struct quern *quern, const char *name,
+                                 unsigned int *partition, struct err *err)
+{
+    unsigned int partitions;
+
+    if (!check_name("schedule", view_of(name), err) ||
+        !handle_partitions(quern, &partitions, err))
+        return NULL;
+    for (unsigned int p = 0; p < partitions; p++) {
+        redisReply *hash = read_hash(quern, p, view_of(name), err);
+
+        *partition = p;
+        if (!hash || hash->elements > 0)
+            return hash;
+        freeReplyObject(hash);
+    }
+    unknown(name, err);
+    return NULL;
+}
+
+static bool pause_schedule(struct quern *quern, const char *name, bool pause,
+                           struct err *err)
+{
+    unsigned int partition;
+    uint64_t now, next = 0;
+    bool was = false;
+    struct command command;
+    CLEANUP(cleanup_reply)
+    redisReply *hash = find_schedule(quern, name, &partition, err);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    if (!hash || !fleet_now(quern, &now, err) ||
+        (!pause && !next_time(reply_field(hash, "spec"),
+                              reply_field(hash, "zone"), now, &next, err)))
+        return false;
+    transition_schedule_pause(&command, &quern->fleet->names, partition,
+                              view_of(name), pause, next);
+    reply = handle_write(quern, partition, &command, err);
+    command_finish(&command);
+    if (!reply || !transition_schedule_removed(reply, &was, err))
+        return false;
+    return was || unknown(name, err);
+}
+
+bool quern_schedule_pause(struct quern *quern, const char *name, bool pause,
+                          struct quern_error *error)
+{
+    struct err err = { 0 };
+
+    return pause_schedule(quern, name, pause, &err) || handle_fail(error, &err);
+}
+
+static bool run_schedule(struct quern *quern, const char *name,
+                         struct quern_id *id, struct err *err)
+{
+    unsigned int partition;
+    bool existed;
+    struct view given;
+    struct command command;
+    CLEANUP(cleanup_reply)
+    redisReply *hash = find_schedule(quern, name, &partition, err);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+
+    if (!hash || !draft_new_id(partition, id, err))
+        return false;
+    transition_schedule_run(&command, &quern->fleet->names, partition,
+                            view_of(name), view_of(id->text));
+    reply = handle_write(quern, partition, &command, err);
+    command_finish(&command);
+    if (!reply)
+        return strcmp(err->code, "unknown_job") == 0 ? unknown(name, err)
+                                                     : false;
+    return transition_submitted(reply, &given, &existed, err);
+}
+
+bool quern_schedule_run(struct quern *quern, const char *name,
+                        struct quern_id *id, struct quern_error *error)
+{
+    struct err err = { 0 };
+    struct quern_id own;
+
+    return run_schedule(quern, name, id ? id : &own, &err) ||
+           handle_fail(error, &err);
 }
 
 static bool read_job(struct quern *quern, const char *name, void **bytes,

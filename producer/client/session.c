@@ -59,8 +59,8 @@ static bool read_open(struct quern *quern, struct view tenant, struct view name,
 {
     bool open;
 
-    if (!check_name("tenant", tenant, err) ||
-        !check_name("session", name, err) ||
+    if (!label_check("tenant", tenant, err) ||
+        !label_check("session", name, err) ||
         !read_record(quern, tenant, name, record, err) ||
         !is_open(record, &open, err))
         return false;
@@ -86,18 +86,23 @@ bool quern_session(struct quern *quern, const char *tenant, const char *name,
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* "<tenant>/<name>", which Redis lists. */
-static bool split(struct view member, struct view *tenant, struct view *name)
+/* Labels of a session, NUL-terminated. */
+struct owned {
+    char tenant[MAX_NAME_BYTES + 1], name[MAX_NAME_BYTES + 1];
+};
+
+/* "<tenant>/<name>", encoded, which Redis lists. */
+static bool split(struct view member, struct owned *owned)
 {
     const char *slash = memchr(member.data, '/', member.len);
 
     if (!slash)
         return false;
-    tenant->data = member.data;
-    tenant->len = (size_t)(slash - member.data);
-    name->data = slash + 1;
-    name->len = member.len - tenant->len - 1;
-    return name_is_valid(*tenant) && name_is_valid(*name);
+    struct view tenant = { member.data, (size_t)(slash - member.data) };
+    struct view name = { slash + 1, member.len - tenant.len - 1 };
+
+    return names_decode(tenant, owned->tenant) &&
+           names_decode(name, owned->name);
 }
 
 static redisReply *read_index(struct quern *quern, unsigned int partition,
@@ -158,15 +163,16 @@ static bool list_index(struct quern *quern, uint64_t end,
 
     for (size_t i = 0; i + 1 < index->elements; i += 2) {
         const redisReply *member = index->element[i];
-        struct view tenant, name;
+        struct owned owned;
         struct listed *listed = listing_add(listing);
         uint64_t now = clock_ms();
 
-        if (!split((struct view){ member->str, member->len }, &tenant, &name) ||
-            (wanted.len > 0 && !view_equal(tenant, wanted)))
+        if (!split((struct view){ member->str, member->len }, &owned) ||
+            (wanted.len > 0 && !view_is(wanted, owned.tenant)))
             continue;
         hurried.timeout_ms = now < end ? end - now : 1;
-        if (!read_record(&hurried, tenant, name, &listed->record, err))
+        if (!read_record(&hurried, view_of(owned.tenant), view_of(owned.name),
+                         &listed->record, err))
             return false;
         listed->expires_at = strtod(index->element[i + 1]->str, NULL);
         listing->count += listed->record.bytes != NULL;
@@ -204,7 +210,7 @@ bool quern_sessions(struct quern *quern, const char *tenant,
     bool whole;
 
     *records = (struct quern_records){ 0 };
-    if (tenant && !check_name("tenant", wanted, &err))
+    if (tenant && !label_check("tenant", wanted, &err))
         return handle_fail(error, &err);
     whole = list_sessions(quern, wanted, &listing, &err);
     if (listing.count > 0)

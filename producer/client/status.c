@@ -32,6 +32,8 @@ void quern_status_finish(struct quern_status *status)
     if (!status)
         return;
     free(status->result);
+    free(status->answer);
+    free(status->error_text);
     *status = (struct quern_status){ 0 };
 }
 
@@ -51,6 +53,22 @@ static redisReply *read_hash(struct quern *quern, struct view id,
     return reply;
 }
 
+/* For those who read no MessagePack. */
+static void read_texts(struct quern_status *status)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct view bytes = { status->result, status->result_size };
+    struct result result = { 0 };
+
+    if (status->expired ||
+        !message_decode(&schema_result, bytes, &result, &arena, NULL))
+        result = (struct result){ 0 };
+    if (status->expired)
+        result.error.message = VIEW("its result is no longer kept");
+    status->answer = view_dup(result.answer);
+    status->error_text = view_dup(result.error.message);
+}
+
 static bool read_result(struct quern *quern, struct view id,
                         struct quern_status *status, struct err *err)
 {
@@ -65,10 +83,11 @@ static bool read_result(struct quern *quern, struct view id,
     if (!reply)
         return false;
     status->expired = reply->type != REDIS_REPLY_STRING;
-    if (status->expired)
-        return true;
-    status->result = view_dup((struct view){ reply->str, reply->len });
-    status->result_size = reply->len;
+    if (!status->expired) {
+        status->result = view_dup((struct view){ reply->str, reply->len });
+        status->result_size = reply->len;
+    }
+    read_texts(status);
     return true;
 }
 

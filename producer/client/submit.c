@@ -48,6 +48,8 @@ bool quern_submit_json(struct quern *quern, const char *json,
 
     if (!draft_read_json(&draft, quern, json, beside, &none, &err))
         return refuse(id, error, &err);
+    if (beside && beside->note)
+        draft_note(&draft, beside->note);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }

@@ -27,9 +27,13 @@ static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
     const struct quern_id *id = &batch->submitted[index].id;
 
     draft_finish(draft);
-    if (batch->texts)
-        return draft_read_json(draft, batch->quern, batch->texts[index],
-                               batch->beside, id, err);
+    if (batch->texts) {
+        if (!draft_read_json(draft, batch->quern, batch->texts[index],
+                             batch->beside, id, err))
+            return false;
+        draft_note(draft, batch->submitted[index].note);
+        return true;
+    }
     return draft_read(draft, batch->quern, &batch->jobs[index], id, err);
 }
 

@@ -1,5 +1,6 @@
 /* worker.c - consumers by what they say of themselves, and asking one to
  * leave. Each reports in every partition that it serves. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,42 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
     worker->slots = reply_field_number(hash, "slots");
     worker->running = reply_field_number(hash, "running");
     worker->started_at = reply_field_number(hash, "started_at");
-    worker->draining =
-        worker->draining || reply_field_number(hash, "drain") == 1;
+    view_copy(worker->executor, sizeof(worker->executor),
+              reply_field(hash, "executor"));
+    view_copy(worker->executor_away, sizeof(worker->executor_away),
+              reply_field(hash, "executor_away"));
+    view_copy(worker->executor_reason, sizeof(worker->executor_reason),
+              reply_field(hash, "executor_reason"));
+    worker->executor_away_since =
+        reply_field_number(hash, "executor_away_since");
+}
+
+/* Each partition has those that are its own. */
+static void add_jobs(const redisReply *hash, struct quern_worker *worker)
+{
+    struct view jobs = reply_field(hash, "jobs");
+    char *all;
+
+    if (jobs.len == 0 ||
+        asprintf(&all, "%s%s%.*s", worker->jobs ? worker->jobs : "",
+                 worker->jobs ? " " : "", VIEW_ARG(jobs)) < 0)
+        return;
+    free(worker->jobs);
+    worker->jobs = all;
+}
+
+/* Of those that have reported, and of names that will be heard again. */
+static bool read_drained(struct quern *quern, unsigned int partition,
+                         struct quern_workers *workers, struct err *err)
+{
+    struct key key = names_of_root(&quern->fleet->names, partition, "drained");
+    CLEANUP(cleanup_reply)
+    redisReply *names =
+        FLEET_READ(quern, partition, "ZRANGE", &key, err, "0", "-1");
+
+    for (size_t i = 0; names && i < names->elements; i++)
+        find_worker(workers, reply_view(names->element[i]))->draining = true;
+    return names != NULL;
 }
 
 /* What has reported before and is silent now is in the list, but has no hash
@@ -64,6 +99,7 @@ static bool read_partition(struct quern *quern, unsigned int partition,
         if (hash->elements == 0)
             continue;
         worker = find_worker(workers, name);
+        add_jobs(hash, worker);
         if (seen_at >= worker->seen_at)
             read_report(hash, worker);
         if (seen_at > worker->seen_at)
@@ -87,7 +123,8 @@ static bool read_workers(struct quern *quern, struct quern_workers *workers,
     if (!handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
-        if (!read_partition(quern, p, workers, err))
+        if (!read_partition(quern, p, workers, err) ||
+            !read_drained(quern, p, workers, err))
             return false;
     if (workers->count > 0)
         qsort(workers->items, workers->count, sizeof(*workers->items), by_name);
@@ -102,9 +139,16 @@ bool quern_workers(struct quern *quern, struct quern_workers *workers,
     *workers = (struct quern_workers){ 0 };
     if (read_workers(quern, workers, &err))
         return true;
+    quern_workers_free(workers);
+    return handle_fail(error, &err);
+}
+
+void quern_workers_free(struct quern_workers *workers)
+{
+    for (size_t i = 0; i < workers->count; i++)
+        free(workers->items[i].jobs);
     free(workers->items);
     *workers = (struct quern_workers){ 0 };
-    return handle_fail(error, &err);
 }
 
 static bool is_worker_name(const char *name)

@@ -6,10 +6,12 @@ $url = parse_url(str_replace('unix:', 'file:', getenv('REDIS_URL')));
 $id = vsprintf('%s-%s-7000-8%s-%s', [substr($ms, 0, 8), substr($ms, 8), substr($tail, 0, 3), substr($tail, 3, 12)]);
 $job = msgpack_pack(['v' => 1, 'id' => $id, 'prompt' => 'How many primes are there below 1000?']);
 $r->rawCommand('FCALL', 'quern_v1_submit', 1, ROOT, 'id', $id, 'job', $job);
-for ($seq = 0, $type = ''; !preg_match('/^job\.(completed|incomplete|failed|cancelled)$/', $type);) {
+$ends = '/^job\.(completed|incomplete|failed|cancelled)$/';
+for ($seq = 0, $type = ''; !preg_match($ends, $type) && $r->exists(ROOT . "job:$id");) {
     foreach ($r->xRead([ROOT . "events:$id" => "$seq-0"], 100, 5000)[ROOT . "events:$id"] ?? [] as $entry) {
         ['seq' => $seq, 'type' => $type] = msgpack_unpack($entry['event']);
         echo "$type\n";
     }
 }
-echo msgpack_unpack($r->get(ROOT . "result:$id"))['answer'], "\n";
+$result = ($bytes = $r->get(ROOT . "result:$id")) ? msgpack_unpack($bytes) : [];
+echo $result['answer'] ?? $result['error']['message'] ?? "no result of job $id", "\n";

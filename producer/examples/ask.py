@@ -6,10 +6,12 @@ job = f"{ms[:8]}-{ms[8:]}-7000-8{tail[:3]}-{tail[3:15]}"  # UUIDv7 of partition 
 body = msgpack.packb({"v": 1, "id": job, "prompt": "How many primes are there below 1000?"})
 r.execute_command("FCALL", "quern_v1_submit", 1, ROOT, "id", job, "job", body)
 seq, type = 0, ""
-while type not in ("job.completed", "job.incomplete", "job.failed", "job.cancelled"):
+ends = ("job.completed", "job.incomplete", "job.failed", "job.cancelled")
+while type not in ends and r.exists(f"{ROOT}job:{job}"):
     for _, entries in r.xread({f"{ROOT}events:{job}": f"{seq}-0"}, block=5000):
         for _, fields in entries:
             event = msgpack.unpackb(fields[b"event"])
             seq, type = event["seq"], event["type"]
             print(type, event["data"])
-print(msgpack.unpackb(r.get(f"{ROOT}result:{job}"))["answer"])
+result = msgpack.unpackb(r.get(f"{ROOT}result:{job}") or b"\x80")
+print(result.get("answer") or result.get("error", {}).get("message", f"no result of job {job}"))

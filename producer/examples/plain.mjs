@@ -1,4 +1,6 @@
 // Ask quern with ioredis and @msgpack/msgpack alone: node plain.mjs QUESTION [FILE]...
+// "Function not found": nobody has used this Redis yet; run any quern verb
+// (quern queue ls) or a quern-consumer once.
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -6,8 +8,14 @@ import { decode, encode } from "@msgpack/msgpack";
 import Redis from "ioredis";
 
 const ROOT = "quern:{000}:";
+const ONGOING = ["scheduled", "queued", "in_progress", "waiting"];
 const ENDS = ["job.completed", "job.incomplete", "job.failed", "job.cancelled"];
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+
+function fail(why) {
+  console.error(why);
+  process.exit(1);
+}
 
 // A UUIDv7; the three digits after the 7 are the partition.
 function newId() {
@@ -16,10 +24,16 @@ function newId() {
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8${noise.slice(0, 3)}-${noise.slice(3, 15)}`;
 }
 
+const sha256 = (data) => createHash("sha256").update(data).digest("hex");
+
 async function put(path) {
   const data = readFileSync(path);
-  const blob = createHash("sha256").update(data).digest("hex");
-  await redis.set(`${ROOT}blob:${blob}`, data, "EX", 86400, "NX");
+  const blob = sha256(data);
+  const key = `${ROOT}blob:${blob}`;
+  if ((await redis.set(key, data, "EX", 86400, "NX")) === null) {
+    await redis.set(key, data, "KEEPTTL", "XX"); // what is there may be false
+    await redis.expire(key, 86400, "GT");
+  }
   return { name: basename(path), blob, bytes: data.length };
 }
 
@@ -37,13 +51,17 @@ function follow(id, show, last = 0) {
   const live = redis.duplicate({ autoResubscribe: false });
   let reading = Promise.resolve();
   return new Promise((resolve, reject) => {
+    let over = false;
     const read = async () => {
+      if (over) return;
+      const state = (await redis.hget(`${ROOT}job:${id}`, "state")) ?? "unknown";
       const entries = await redis.xrangeBuffer(key, `(${last}-0`, "+");
       for (const event of entries.map(([, fields]) => decode(fields[1]))) {
         last = event.seq;
         show(event);
-        if (ENDS.includes(event.type)) resolve(live.disconnect());
+        if ((over = ENDS.includes(event.type))) return resolve(live.disconnect());
       }
+      if (!ONGOING.includes(state)) fail(`job ${id} is ${state}, its events are not kept`);
     };
     const wake = () => (reading = reading.then(read).catch(reject));
     live.on("message", wake);
@@ -56,7 +74,11 @@ const files = await Promise.all(paths.map(put));
 const id = await submit({ prompt: question, files });
 await follow(id, (event) => console.error(event.seq, event.type, event.data.text ?? ""));
 const result = decode(await redis.getBuffer(`${ROOT}result:${id}`));
-for (const image of result.images ?? [])
-  writeFileSync(basename(image.name), await redis.getBuffer(`${ROOT}blob:${image.blob}`));
+for (const image of result.images ?? []) {
+  const png = (await redis.getBuffer(`${ROOT}blob:${image.blob}`)) ?? "";
+  if (sha256(png) !== image.blob)
+    fail(`${image.name}: its bytes are gone, or are not what was drawn`);
+  writeFileSync(basename(image.name), png);
+}
 console.log(result.answer ?? result.error.message);
 redis.disconnect();

@@ -1,6 +1,9 @@
 <?php
 // Ask quern with phpredis and msgpack alone: php plain.php QUESTION [FILE]...
+// "Function not found": nobody has used this Redis yet; run any quern verb
+// (quern queue ls) or a quern-consumer once.
 const ROOT = 'quern:{000}:';
+const ONGOING = ['scheduled', 'queued', 'in_progress', 'waiting'];
 const ENDS = ['job.completed', 'job.incomplete', 'job.failed', 'job.cancelled'];
 // parse_url() knows no unix:///run/redis.sock, but file:///run/redis.sock.
 $url = getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379';
@@ -11,6 +14,12 @@ if (isset($url['pass'])) {
     $redis->auth([($url['user'] ?? '') ?: 'default', rawurldecode($url['pass'])]);
 }
 $redis->setOption(Redis::OPT_READ_TIMEOUT, 60);
+
+function fail(string $why): never
+{
+    fwrite(STDERR, "$why\n");
+    exit(1);
+}
 
 // A UUIDv7; the three digits after the 7 are the partition.
 function new_id(): string
@@ -25,7 +34,11 @@ function put(Redis $redis, string $path): array
 {
     $data = file_get_contents($path);
     $sha = hash('sha256', $data);
-    $redis->set(ROOT . "blob:$sha", $data, ['nx', 'ex' => 86400]);
+    $key = ROOT . "blob:$sha";
+    if (!$redis->set($key, $data, ['nx', 'ex' => 86400])) {
+        $redis->rawCommand('SET', $key, $data, 'XX', 'KEEPTTL'); // what is there may be false
+        $redis->rawCommand('EXPIRE', $key, 86400, 'GT');
+    }
     return ['name' => basename($path), 'blob' => $sha, 'bytes' => strlen($data)];
 }
 
@@ -46,7 +59,12 @@ function follow(Redis $redis, string $id, int $last = 0): Generator
 {
     $key = ROOT . "events:$id";
     do {
-        foreach ($redis->xRead([$key => "$last-0"], 100, 5000)[$key] ?? [] as $entry) {
+        $state = $redis->hGet(ROOT . "job:$id", 'state') ?: 'unknown';
+        $entries = $redis->xRead([$key => "$last-0"], 100, 5000)[$key] ?? [];
+        if (!$entries && !in_array($state, ONGOING)) {
+            fail("job $id is $state, its events are not kept");
+        }
+        foreach ($entries as $entry) {
             $event = msgpack_unpack($entry['event']);
             $last = $event['seq'];
             yield $event;
@@ -61,6 +79,10 @@ foreach (follow($redis, $id) as $event) {
 }
 $result = msgpack_unpack($redis->get(ROOT . "result:$id"));
 foreach ($result['images'] ?? [] as $image) {
-    file_put_contents(basename($image['name']), $redis->get(ROOT . "blob:$image[blob]"));
+    $png = (string) $redis->get(ROOT . "blob:$image[blob]");
+    if (hash('sha256', $png) !== $image['blob']) {
+        fail("$image[name]: its bytes are gone, or are not what was drawn");
+    }
+    file_put_contents(basename($image['name']), $png);
 }
 echo $result['answer'] ?? $result['error']['message'], "\n";

@@ -1,4 +1,8 @@
-"""Ask quern with redis-py and msgpack alone: plain.py QUESTION [FILE]..."""
+"""Ask quern with redis-py and msgpack alone: plain.py QUESTION [FILE]...
+
+"Function not found" means that nobody has used this Redis yet: run any quern
+verb (quern queue ls) or a quern-consumer once.
+"""
 
 import hashlib
 import os
@@ -10,6 +14,7 @@ import msgpack
 import redis
 
 ROOT = "quern:{000}:"
+ONGOING = ("scheduled", "queued", "in_progress", "waiting")
 ENDS = ("job.completed", "job.incomplete", "job.failed", "job.cancelled")
 r = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"))
 
@@ -23,7 +28,10 @@ def new_id():
 def put(path):
     data = open(path, "rb").read()
     sha = hashlib.sha256(data).hexdigest()
-    r.set(f"{ROOT}blob:{sha}", data, ex=86400, nx=True)
+    key = f"{ROOT}blob:{sha}"
+    if not r.set(key, data, ex=86400, nx=True):
+        r.set(key, data, xx=True, keepttl=True)  # what is there may be false
+        r.expire(key, 86400, gt=True)
     return {"name": os.path.basename(path), "blob": sha, "bytes": len(data)}
 
 
@@ -36,13 +44,17 @@ def submit(**job):
     return job["id"]
 
 
-def news(key, last):
+def news(id, last):
     """Subscribe, replay, then live."""
+    key = f"{ROOT}events:{id}"
     with r.pubsub() as channel:
         channel.subscribe(key)
         for message in channel.listen():
             if message["type"] == "subscribe":
+                state = (r.hget(f"{ROOT}job:{id}", "state") or b"unknown").decode()
                 yield from (f[b"event"] for _, f in r.xrange(key, f"({last}-0"))
+                if state not in ONGOING:  # and its last event did not come
+                    sys.exit(f"job {id} is {state}, its events are not kept")
             else:
                 yield message["data"]
 
@@ -51,7 +63,7 @@ def follow(id, last=0):
     """Every event once, in order; what is not newer is dropped."""
     while True:
         try:
-            for event in map(msgpack.unpackb, news(f"{ROOT}events:{id}", last)):
+            for event in map(msgpack.unpackb, news(id, last)):
                 if event["seq"] > last:
                     last = event["seq"]
                     yield event
@@ -67,5 +79,7 @@ for event in follow(id):
 result = msgpack.unpackb(r.get(f"{ROOT}result:{id}"))
 for image in result.get("images", []):
     png = r.get(f"{ROOT}blob:{image['blob']}")
+    if hashlib.sha256(png or b"").hexdigest() != image["blob"]:
+        sys.exit(f"{image['name']}: its bytes are gone, or are not what was drawn")
     open(os.path.basename(image["name"]), "wb").write(png)
 print(result.get("answer") or result["error"]["message"])

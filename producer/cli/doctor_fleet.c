@@ -1,0 +1,223 @@
+/* doctor_fleet.c - do queues have somebody who serves them, and can those who
+ * do? By what consumers report. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/doctor.h"
+#include "producer/client/quern_operate.h"
+
+/* --- queues --------------------------------------------------------------- */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+
+    while (*words) {
+        size_t there = strcspn(words, ", ");
+
+        if (there == len && strncmp(words, word, len) == 0)
+            return true;
+        words += there + strspn(words + there, ", ");
+    }
+    return false;
+}
+
+struct servants {
+    size_t able;    /* they claim its jobs */
+    size_t unable;  /* their executors are away */
+    size_t leaving; /* they drain, or claim nothing */
+};
+
+static struct servants servants_of(const struct quern_workers *workers,
+                                   const char *queue)
+{
+    struct servants all = { 0 };
+
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct quern_worker *worker = &workers->items[i];
+
+        if (worker->seen_at == 0 || !has_word(worker->queues, queue))
+            continue;
+        if (worker->draining || strcmp(worker->mode, "serving") != 0)
+            all.leaving++;
+        else if (*worker->executor_away)
+            all.unable++;
+        else
+            all.able++;
+    }
+    return all;
+}
+
+static void find_unserved(struct doctor *doctor,
+                          const struct quern_queue *queue, struct servants by)
+{
+    char remedy[QUERN_NAME + 80], why[80] = "";
+
+    snprintf(remedy, sizeof(remedy), "start one: quern-consumer --queues %s",
+             queue->name);
+    if (by.unable > 0)
+        snprintf(why, sizeof(why), ": %zu of it without an executor",
+                 by.unable);
+    else if (by.leaving > 0)
+        snprintf(why, sizeof(why), ": %zu of it drained or quiet", by.leaving);
+    find(doctor, FAULT, "queues",
+         by.unable > 0    ? "bring their executors back, see below"
+         : by.leaving > 0 ? "quern worker resume NAME, or start another one"
+                          : remedy,
+         "%" PRIu64 " job%s wait%s at queue %s, and no consumer takes %s%s",
+         queue->waiting, queue->waiting == 1 ? "" : "s",
+         queue->waiting == 1 ? "s" : "", queue->name,
+         queue->waiting == 1 ? "it" : "them", why);
+}
+
+static void find_paused(struct doctor *doctor, const struct quern_queue *queue)
+{
+    char remedy[QUERN_NAME + 80];
+
+    snprintf(remedy, sizeof(remedy), "quern queue resume %s", queue->name);
+    find(doctor, WARNING, "queues", remedy,
+         "queue %s is paused, and %" PRIu64 " job%s wait%s for that to end",
+         queue->name, queue->waiting, queue->waiting == 1 ? "" : "s",
+         queue->waiting == 1 ? "s" : "");
+}
+
+static void check_queues(struct doctor *doctor,
+                         const struct quern_queues *queues,
+                         const struct quern_workers *workers)
+{
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < queues->count; i++) {
+        const struct quern_queue *queue = &queues->items[i];
+        struct servants by = servants_of(workers, queue->name);
+
+        if (queue->waiting == 0)
+            continue;
+        if (queue->paused)
+            find_paused(doctor, queue);
+        else if (by.able == 0)
+            find_unserved(doctor, queue, by);
+        wrong += queue->paused || by.able == 0;
+    }
+    if (wrong == 0)
+        find(doctor, FINE, "queues", NULL,
+             "%zu, none with jobs that nobody takes", queues->count);
+}
+
+/* --- executors ------------------------------------------------------------ */
+
+static const char *remedy_for(const struct quern_worker *worker)
+{
+    static const struct {
+        const char *word, *remedy;
+    } all[] = {
+        { "absent", "on that host: systemctl start quern-executor; or name its "
+                    "socket in QUERN_EXECUTOR of the consumer" },
+        { "refused", "on that host: systemctl restart quern-executor; its log "
+                     "says why it ended" },
+        { "not permitted", "on that host: put the consumer's user into the "
+                           "socket's group (quern), or mend the folder's "
+                           "mode" },
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(worker->executor_away, all[i].word) == 0)
+            return all[i].remedy;
+    return "on that host: look at the log of quern-executor";
+}
+
+static void check_executors(struct doctor *doctor,
+                            const struct quern_workers *workers)
+{
+    size_t there = 0, away = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        away += *workers->items[i].executor_away != '\0';
+        there += workers->items[i].seen_at > 0 &&
+                 *workers->items[i].executor_away == '\0';
+    }
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct quern_worker *worker = &workers->items[i];
+        uint64_t since = worker->executor_away_since;
+
+        if (*worker->executor_away == '\0')
+            continue;
+        find(doctor, there > 0 ? WARNING : FAULT, "executors",
+             remedy_for(worker),
+             "of worker %s on %s, %s: %s for %s (%s); it takes no jobs",
+             worker->name, worker->host, worker->executor,
+             worker->executor_away,
+             term_age(workers->now > since ? workers->now - since : 0),
+             worker->executor_reason);
+    }
+    if (away == 0 && there > 0)
+        find(doctor, FINE, "executors", NULL, "%zu worker%s %s", there,
+             there == 1 ? "" : "s", there == 1 ? "has its own" : "have theirs");
+}
+
+/* --- endpoints ------------------------------------------------------------ */
+
+enum { LATELY_MS = 60 * 60 * 1000 };
+
+/* Those whose last request, lately, had no reply. */
+static void check_endpoints(struct doctor *doctor,
+                            const struct quern_endpoints *endpoints)
+{
+    size_t failing = 0;
+
+    for (size_t i = 0; i < endpoints->count; i++) {
+        const struct quern_endpoint *endpoint = &endpoints->items[i];
+        uint64_t at = endpoint->failed_at;
+
+        if (at <= endpoint->answered_at || at + LATELY_MS < endpoints->now)
+            continue;
+        failing++;
+        find(
+            doctor, WARNING, "endpoints",
+            strcmp(endpoint->error_code, "model_rejected") == 0
+                ? "mend its URL, key or model in the consumers' settings, then "
+                  "HUP them"
+                : "look at the endpoint; jobs try again by themselves",
+            "%s (%s at %s): the last request failed %s ago: %s (%s)",
+            endpoint->name, endpoint->model, endpoint->host,
+            term_age(endpoints->now > at ? endpoints->now - at : 0),
+            endpoint->error, endpoint->error_code);
+    }
+    if (failing == 0 && endpoints->count > 0)
+        find(doctor, FINE, "endpoints", NULL, "%zu, %s", endpoints->count,
+             endpoints->count == 1 ? "which answers" : "all answer");
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+void check_reports(struct doctor *doctor)
+{
+    const struct options *given = &doctor->app->options;
+    const struct quern_options options = { .url = given->redis_url,
+                                           .prefix = given->prefix,
+                                           .role = "doctor" };
+    struct quern_error error;
+    struct quern_workers workers = { 0 };
+    struct quern_queues queues = { 0 };
+    struct quern_endpoints endpoints = { 0 };
+    struct quern *quern = quern_open(&options, &error);
+
+    if (quern && quern_workers(quern, &workers, &error) &&
+        quern_queues(quern, NULL, &queues, &error)) {
+        check_queues(doctor, &queues, &workers);
+        for (size_t i = 0; i < queues.count; i++)
+            if (queues.items[i].scheduled > 0)
+                check_budgets(doctor, queues.items[i].name);
+        check_executors(doctor, &workers);
+        if (quern_endpoints(quern, &endpoints, &error))
+            check_endpoints(doctor, &endpoints);
+    } else {
+        find(doctor, NOTE, "queues", remedy_of(error.text),
+             "this login may not look at them: %s", error.text);
+    }
+    quern_workers_free(&workers);
+    free(queues.items);
+    free(endpoints.items);
+    quern_close(quern);
+}

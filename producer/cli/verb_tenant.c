@@ -1,0 +1,110 @@
+/* verb_tenant.c - quern tenant ls. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "producer/cli/show.h"
+#include "producer/cli/table.h"
+#include "producer/client/quern_operate.h"
+#include "schemas/message/buf.h"
+
+enum { MICRO = 1000000 };
+
+static void show_line(const struct quern_tenant *tenant)
+{
+    json_line(json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I}",
+        "tenant", tenant->name, "queue", tenant->queue, "waiting",
+        (json_int_t)tenant->waiting, "running", (json_int_t)tenant->running,
+        "scheduled", (json_int_t)tenant->scheduled, "tokens",
+        (json_int_t)tenant->tokens, "cost", (json_int_t)tenant->cost, "budget",
+        (int)tenant->budget, "tenant_depth", (json_int_t)tenant->tenant_depth,
+        "tenant_running", (json_int_t)tenant->tenant_running, "tenant_rate",
+        (json_int_t)tenant->tenant_rate, "tenant_rate_ms",
+        (json_int_t)tenant->tenant_rate_ms, "tenant_tokens",
+        (json_int_t)tenant->tenant_tokens, "tenant_cost",
+        (json_int_t)tenant->tenant_cost, "tenant_budget_ms",
+        (json_int_t)tenant->tenant_budget_ms));
+}
+
+/* "4 at once, 90000 tokens a day". */
+static void write_limits(const struct quern_tenant *tenant, struct buf *out)
+{
+    const char *period = tenant->tenant_budget_ms
+                             ? term_time(tenant->tenant_budget_ms)
+                             : "a day";
+
+    if (tenant->tenant_depth > 0)
+        buf_printf(out, "%" PRIu64 " waiting, ", tenant->tenant_depth);
+    if (tenant->tenant_running > 0)
+        buf_printf(out, "%" PRIu64 " at once, ", tenant->tenant_running);
+    if (tenant->tenant_rate > 0)
+        buf_printf(
+            out, "%" PRIu64 " starts in %s, ", tenant->tenant_rate,
+            term_time(tenant->tenant_rate_ms ? tenant->tenant_rate_ms : 1000));
+    if (tenant->tenant_tokens > 0)
+        buf_printf(out, "%" PRIu64 " tokens in %s, ", tenant->tenant_tokens,
+                   period);
+    if (tenant->tenant_cost > 0)
+        buf_printf(out, "$%" PRIu64 ".%06" PRIu64 " in %s, ",
+                   tenant->tenant_cost / MICRO, tenant->tenant_cost % MICRO,
+                   period);
+    if (out->len > 0)
+        buf_truncate(out, out->len - 2);
+    else
+        buf_printf(out, "-");
+    buf_append(out, "", 1);
+}
+
+static void add_row(struct table *table, const struct quern_tenant *tenant)
+{
+    CLEANUP(buf_finish) struct buf limits;
+    const uint64_t counts[] = { tenant->waiting, tenant->running,
+                                tenant->scheduled, tenant->tokens };
+    char numbers[5][40];
+
+    for (int i = 0; i < 4; i++)
+        snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, counts[i]);
+    snprintf(numbers[4], sizeof(numbers[4]), "$%" PRIu64 ".%06" PRIu64,
+             tenant->cost / MICRO, tenant->cost % MICRO);
+    buf_init(&limits, 512);
+    write_limits(tenant, &limits);
+    table_add(table, (const char *[]){ tenant->name, tenant->queue, numbers[0],
+                                       numbers[1], numbers[2], numbers[3],
+                                       numbers[4], limits.data });
+}
+
+int verb_tenant_ls(struct app *app)
+{
+    static const struct column columns[] = {
+        { .title = "TENANT", .cut = true },
+        { .title = "QUEUE", .cut = true },
+        { .title = "WAITING", .right = true },
+        { .title = "RUNNING", .right = true },
+        { .title = "LATER", .right = true },
+        { .title = "TOKENS", .right = true },
+        { .title = "SPENT", .right = true },
+        { .title = "LIMITS" },
+    };
+    struct quern_tenants tenants;
+    struct quern_error error;
+    struct table *table;
+
+    if (!quern_tenants(app->quern, app->options.queue, &tenants, &error))
+        return app_fail(app, &error);
+    table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < tenants.count; i++)
+        if (app->term.json)
+            show_line(&tenants.items[i]);
+        else
+            add_row(table, &tenants.items[i]);
+    if (!app->term.json && tenants.count > 0)
+        table_print(table, &app->term.out, pane_width(&app->term.out));
+    else if (!app->term.json)
+        pane_printf(&app->term.err, DIM,
+                    "no tenant has a job, a limit, or has used anything "
+                    "today\n");
+    table_free(table);
+    free(tenants.items);
+    return EXIT_DONE;
+}
