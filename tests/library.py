@@ -74,7 +74,8 @@ class Library(Invariants):
     # ------------------------------------------------------------- the calls
 
     def submit(self, id, job=b"\x80", blobs=(), **pairs):
-        args = ["id", id, "job", job]
+        """pairs: "all", as from who has read the job; "": Redis reads it."""
+        args = ["id", id, "job", job, "pairs", pairs.pop("pairs", "all")]
         for sha256 in blobs:
             args += ["blob", sha256]
         for name, value in pairs.items():
@@ -92,10 +93,9 @@ class Library(Invariants):
         return [entry for entry, _ in got[0][1]] if got else []
 
     def start(self, entry, consumer="c", lease_ms=60000, max_crashes=2, stream=None):
-        got = self.call(
-            "start", stream or self.work(), entry, consumer, lease_ms, max_crashes
-        )
-        return self.started(got)
+        claim = ["entry", stream or self.work(), entry]
+        got = self.call("take", consumer, lease_ms, max_crashes, 1, *claim)
+        return self.started(got[0])
 
     def started(self, answer):
         started = Started(answer)
@@ -186,9 +186,9 @@ class Library(Invariants):
     def release(self, id, epoch, reason=""):
         return self.call("release", id, epoch, reason).decode()
 
-    def reclaim(self, lease_ms=0, max_crashes=2, count=100, cursor="-", stream=None):
+    def reclaim(self, lease_ms=0, count=100, cursor="-", stream=None):
         cursor, jobs = self.call(
-            "reclaim", stream or self.work(), lease_ms, max_crashes, count, cursor
+            "reclaim", stream or self.work(), lease_ms, count, cursor
         )
         return cursor.decode(), jobs
 
@@ -196,7 +196,7 @@ class Library(Invariants):
         args = (id, epoch, delay_ms, reason, errors, data, *more)
         return self.call("wait", *args).decode()
 
-    def approve(self, id, verdict="yes", note="", *more):
+    def approve(self, id, verdict="approve", note="", *more):
         return self.call("approve", id, verdict, note, *more).decode()
 
     def promote(self, count=100):

@@ -24,6 +24,7 @@ from practice_model import PracticeModel
 from servers import BUILD, PATIENCE_S, Process, binary, redis_of_kind, wait_until
 
 ROOT = "quern:{000}:"
+DRAINED = 3  # the exit status of a worker that operators have drained
 TERMINAL = {"completed", "incomplete", "failed", "cancelled"}
 
 
@@ -35,8 +36,9 @@ def job_id():
 
 
 class Stack:
-    """What it starts it ends. executor=False: none is started. server: a Redis
-    that is not of the kind which QUERN_REDIS names."""
+    """What it starts it ends. executor=False: none is started, and consumers
+    look for none. server: a Redis that is not of the kind which QUERN_REDIS
+    names."""
 
     def __init__(self, executor=True, script=None, redis=None, server=None, **settings):
         self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
@@ -69,7 +71,7 @@ class Stack:
         self.redis.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         if kind is None:
-            assert set(codes) <= {0, -signal.SIGKILL}, f"they ended with {codes}"
+            assert set(codes) <= {0, DRAINED, -signal.SIGKILL}, f"they ended with {codes}"
 
     @staticmethod
     def dismiss(consumer):
@@ -105,7 +107,7 @@ class Stack:
             **settings,
         }
         redis_url = given.pop("redis_url", self.redis.url)
-        executor = given.pop("executor", self.socket)
+        executor = given.pop("executor", self.socket if self.executor else "none")
         program = given.pop("program", binary("quern-consumer"))
         more = given.pop("env", {})
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items()}
@@ -141,14 +143,14 @@ class Stack:
         }
 
     def submit(self, body=None, pairs=None, **job):
-        """The job's id. body: bytes as they are, instead of a job."""
+        """The job's id. body: bytes as they are, instead of a job; who sends
+        them says all that is said beside them."""
         id = job.pop("id", None) or job_id()
-        if body is None:
-            body = msgpack.packb({"v": 1, "id": id, **job})
         given = {"id": id, "job": body}
-        for name in ("queue", "priority", "tenant", "session"):
-            if name in job:
-                given[name] = job[name]
+        if body is None:
+            given["job"] = msgpack.packb({"v": 1, "id": id, **job})
+        else:
+            given.update(pairs="all", **job)
         given.update(pairs or {})
         answer = self.call("submit", *[x for pair in given.items() for x in pair])
         assert answer[1] in (b"created", b"exists"), answer

@@ -134,7 +134,7 @@ class Quern(Queue):
         return [binary("bench-submit"), "empty"]
 
     def worker(self):
-        return [binary("quern-consumer"), "--slots", self.slots]
+        return [binary("quern-consumer"), "--slots", self.slots, "--executor", "none"]
 
     def is_ready(self, process):
         return '"ready"' in process.text()

@@ -138,7 +138,7 @@ def approve_held_back(me, admin):
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     admin.transition("queue_set", "other", "paused", 1)
-    assert me.transition("approve", waits, "yes") == b"queued"
+    assert me.transition("approve", waits, "approve") == b"queued"
     admin.transition("queue_set", "other", "paused", 0)
     admin.transition("promote", 100)
     admin.transition("take", "c", 60000, 3, 9, "queue", "other")
@@ -172,18 +172,37 @@ def produce(me, admin):
     me.call("ZRANGE", f"{ROOT}sessions", 0, -1, "REV")
     waits, epoch = begin(admin)
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
-    assert me.transition("approve", waits, "yes") == b"queued"
+    assert me.transition("approve", waits, "approve") == b"queued"
     approve_held_back(me, admin)
     late, _ = admin.submit("queue", "other", "deadline_ms", 1)
     approval = ("state", "waiting", "reason", "approval")
     admin.call("HSET", f"{ROOT}job:{late}", *approval)
     time.sleep(0.01)
-    assert me.transition("approve", late, "yes") == b"late"
+    assert me.transition("approve", late, "approve") == b"late"
     limit = ("tenant_rate:lim", 1, "tenant_running:lim", 1)
     admin.transition("queue_set", "default", *limit)
     for _ in range(3):
         last, _ = me.submit("tenant", "lim")
     me.transition("cancel", last)
+    # the index of ended jobs is full; why a job is where it is
+    admin.call("SETRANGE", f"{ROOT}ended", 5 << 20, "x")
+    last, _ = me.submit("tenant", "t", "session", "s9")
+    me.submit("tenant", "t", "session", "s9")
+    for each in (last, *explained(admin)):
+        assert me.transition("explain", each)
+    me.transition("cancel", last)
+
+
+def explained(admin):
+    """Jobs: behind one of its session, in a lane, waiting, running."""
+    admin.submit("tenant", "e", "session", "e")
+    behind, _ = admin.submit("tenant", "e", "session", "e")
+    for _ in range(40):
+        in_lane, _ = admin.submit("tenant", "lane")
+    waits, epoch = begin(admin)
+    admin.transition("wait", waits, epoch, 9000, "retry", 1, "")
+    runs, _ = begin(admin)
+    return behind, in_lane, waits, runs
 
 
 def follow_only(me, admin):
@@ -257,12 +276,19 @@ def consume(me, admin):
     # many at once
     job, _ = admin.submit()
     me.transition(*take, "ticket", 7, "queue", "default")
-    many = ("finish_many", job, epoch_of(me, job), "completed", "r", "", "", 1, 1)
+    many = ("finish_many", job, epoch_of(me, job), "completed", "r", "", "", 1, 1, 0, 0)
     assert me.transition(*many) == [b"completed"]
     for _ in range(80):  # the last of them straight from their lane
         admin.submit("tenant", "many")
     for ticket in (8, 9):
         me.transition("take", "c", 60000, 3, 50, "ticket", ticket, "queue", "default")
+
+    # the index of ended jobs is full, or its first line is old
+    job, _ = admin.submit()
+    admin.call("SETRANGE", f"{ROOT}ended", 5 << 20, "x")
+    me.transition(*take, "ticket", 17, "queue", "default")
+    me.transition("finish", job, epoch_of(me, job), "completed", "r", "", "", 1, 1)
+    me.transition("promote", 100)
 
     # of two priorities; one that is read while its queue is paused
     admin.submit("priority", "high")
@@ -278,7 +304,7 @@ def consume(me, admin):
     me.transition("promote", 100)
     me.transition("take", "c", 60000, 3, 2, "ticket", 12, "queue", "default")
 
-    # handed back, waiting, lost, overdue, taken by start
+    # handed back, waiting, lost, overdue, taken by its entry
     job, _ = admin.submit()
     me.transition(*take, "ticket", 3, "queue", "default")
     me.transition("release", job, epoch_of(me, job), "drain")
@@ -290,7 +316,7 @@ def consume(me, admin):
     time.sleep(0.01)
     me.transition("lapse", 3, 100)
     me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 1, "STREAMS", WORK, ">")
-    me.transition("reclaim", WORK, 0, 3, 100, "-")
+    me.transition("reclaim", WORK, 0, 100, "-")
     admin.submit("deadline_ms", 1)
     for number in range(40):
         admin.submit("tenant", f"t{number % 2}")
@@ -298,7 +324,9 @@ def consume(me, admin):
     me.transition("promote", 100)
     me.call("XREADGROUP", "GROUP", "consumers", "c", "COUNT", 9, "STREAMS", WORK, ">")
     (read,) = me.client.xpending_range(WORK, "consumers", "-", "+", 1)
-    me.transition("start", WORK, read["message_id"], "c", 60000, 3)
+    me.transition(
+        "take", "c", 60000, 3, 1, "ticket", 13, "entry", WORK, read["message_id"]
+    )
     admin.call("XADD", WORK, "*", "no", "job")
     me.transition(*take, "ticket", 6, "queue", "default")
     me.transition("report", "c", 60000, "host", "h", "queues", "default")
@@ -354,6 +382,10 @@ def operate(me, admin):
     admin.transition("wait", waits, epoch, 0, "approval", 0, "")
     run(me, "approve", waits)
     approve_held_back(me, admin)
+    for each in explained(admin):
+        assert "why" in run(me, "job", "show", each)
+        admin.transition("cancel", each)
+    admin.transition("purge", "default", 512, 0)
     admin.call("XADD", WORK, "*", "no", "job")
     admin.transition("take", "c", 60000, 3, 9, "queue", "default")
     admin.transition("report", "c", 60000, "host", "h", "queues", "default")
@@ -371,6 +403,11 @@ def operate(me, admin):
     for _ in range(2):
         admin.submit("session", "s")
     run(me, "check")
+    assert run(me, "job", "ls", "--limit", "500").count("\n") > 40
+    run(me, "job", "rm", "--older", "1ms", "--state", "cancelled", "--yes")
+    run(me, "queue", "history")
+    assert "default" in run(me, "tenant", "ls")
+    admin.call("SETRANGE", f"{ROOT}ended", 5 << 20, "x")
     assert run(me, "dead", "ls").count("\n") == 4
     assert '"job"' in run(me, "dead", "show", dead[2], "--json")
     run(me, "dead", "rm", dead[2], "--yes")
@@ -386,6 +423,9 @@ def operate(me, admin):
     run(me, "schedule", "add", "n", "@daily", "hello")
     run(me, "schedule", "show", "n")
     run(me, "schedule", "ls")
+    run(me, "schedule", "pause", "n")
+    run(me, "schedule", "resume", "n")
+    run(me, "schedule", "run", "n")
     run(me, "schedule", "rm", "n", "--yes")
     job, _ = admin.submit()
     run(me, "get", job, code=75)
@@ -402,6 +442,7 @@ def measure(me, admin):
     connect(me)
     assert "default" in run(me, "queue", "ls", "--json")
     assert '"c"' in run(me, "worker", "ls", "--json")
+    run(me, "queue", "history")
     me.call("INFO")
     me.call("XLEN", WORK)
     me.call("XINFO", "GROUPS", WORK)
@@ -557,55 +598,142 @@ def test_the_programs_need_no_more_than_their_users_may(tmp_path):
         assert (tmp_path / "quern-out" / "figure-1.png").exists()
 
 
-# (who, what they try)
-REFUSED = [
-    ("producer", "XREADGROUP GROUP consumers p STREAMS {work} >"),
-    ("producer", "FCALL quern_v1_take 1 {root} p 30000 3 1 queue default"),
-    ("producer", "FCALL quern_v1_finish 1 {root} x 1 completed r d e 1 1"),
-    ("producer", "FCALL quern_v1_session_save 1 {root} x 1 t/s 0 1 1 0 r p"),
-    ("producer", "FCALL quern_v1_purge 1 {root} default 1 0"),
-    ("producer", "FCALL quern_v1_queue_set 1 {root} default paused 1"),
-    ("producer", "FCALL quern_v1_requeue 1 {root} x"),
-    ("producer", "FCALL quern_v1_schedule_rm 1 {root} x"),
-    ("producer", "FUNCTION FLUSH"),
-    ("producer", "FUNCTION LOAD x"),
-    ("producer", "SCAN 0"),
-    ("producer", "KEYS *"),
-    ("producer", "FLUSHALL"),
-    ("producer", "GET other"),
-    ("consumer", "FCALL quern_v1_submit 1 {root} id x job y"),
-    ("consumer", "FCALL quern_v1_approve 1 {root} x yes"),
-    ("consumer", "FCALL quern_v1_purge 1 {root} default 1 0"),
-    ("consumer", "FCALL quern_v1_forget 1 {root} default x"),
-    ("consumer", "CONFIG SET maxmemory 1"),
-    ("consumer", "FUNCTION FLUSH"),
-    ("consumer", "FLUSHALL"),
-    ("consumer", "ACL LIST"),
-    ("consumer", "GET other"),
-    ("operator", "FCALL quern_v1_take 1 {root} p 30000 3 1 queue default"),
-    ("operator", "FCALL quern_v1_finish 1 {root} x 1 completed r d e 1 1"),
-    ("operator", "CONFIG SET maxmemory 1"),
-    ("operator", "ACL SETUSER x"),
-    ("operator", "FUNCTION FLUSH"),
-    ("operator", "FLUSHALL"),
-    ("operator", "FLUSHDB"),
-    ("operator", "GET other"),
-    ("dashboard", "GET {root}result:x"),
-    ("dashboard", "HGETALL {root}job:x"),
-    ("dashboard", "GET {blob}"),
-    ("dashboard", "SET {root}events:x y"),
-    ("dashboard", "XADD {root}events:x * event y"),
-    ("dashboard", "PUBLISH {root}events:x y"),
-    ("dashboard", "SUBSCRIBE {root}control"),
-    ("dashboard", "FCALL quern_v1_submit 1 {root} id x job y"),
-    ("metrics", "FCALL quern_v1_cancel 1 {root} x"),
-    ("metrics", "FCALL quern_v1_purge 1 {root} default 1 1"),
-    ("metrics", "GET {root}result:x"),
-    ("metrics", "SUBSCRIBE {root}events:x"),
-    ("metrics", "XADD {work} * id x"),
-    ("metrics", "DEL {work}"),
-    ("default", "PING"),
+OTHER_KEYS = ["GET other", "SET other x", "COPY other {root}x", "EXISTS other"]
+LIFE = [
+    "FCALL quern_v1_take 1 {root} c 30000 3 1 queue default",
+    "FCALL quern_v1_start 1 {root} {work} 1-1 c 30000 3",
+    "FCALL quern_v1_finish 1 {root} x 1 completed r d e 1 1",
+    "FCALL quern_v1_session_save 1 {root} x 1 t/s 0 1 1 0 r p",
+    "XREADGROUP GROUP consumers c STREAMS {work} >",
 ]
+ORDER = [
+    "FCALL quern_v1_queue_set 1 {root} default paused 1",
+    "FCALL quern_v1_purge 1 {root} default 1 0",
+    "FCALL quern_v1_requeue 1 {root} x",
+    "FCALL quern_v1_forget 1 {root} default x",
+    "FCALL quern_v1_drain 1 {root} c 1",
+    "FCALL quern_v1_schedule_rm 1 {root} x",
+]
+SETTINGS = [
+    "CONFIG GET *",
+    "CONFIG GET masterauth",
+    "CONFIG GET requirepass",
+    "CONFIG GET tls-key-file-pass",
+    "CONFIG GET appendfsync",
+    "CONFIG SET maxmemory 1",
+    "CONFIG REWRITE",
+    "ACL GETUSER admin",
+    "ACL LIST",
+    "ACL USERS",
+    "ACL LOG",
+    "ACL SETUSER x",
+    "ACL DELUSER producer",
+    "ACL LOAD",
+    "FUNCTION FLUSH",
+    "FLUSHALL",
+    "FLUSHDB",
+    "SHUTDOWN",
+    "REPLICAOF 127.0.0.1 1",
+    "DEBUG SLEEP 0",
+    "MONITOR",
+    "EVAL x 0",
+]
+READ = {
+    "jobs": ["HGETALL {root}job:x", "GET {root}body:x", "LRANGE {root}journal:x 0 1"],
+    "sessions": ["HGETALL {root}session:t/s", "ZRANGE {root}sessions 0 1"],
+    "results": ["GET {root}result:x"],
+    "files": ["GET {blob}", "SMEMBERS {root}refs:x"],
+    "events": ["SUBSCRIBE {root}events:x", "XRANGE {root}events:x - +"],
+}
+CHANGE = [
+    "XADD {work} * id x",
+    "DEL {work}",
+    "SET {root}result:x y",
+    "HSET {root}queue:default paused 1",
+    "XADD {root}events:x * event y",
+    "PUBLISH {root}events:x y",
+    "PUBLISH {root}control x",
+    "FCALL quern_v1_submit 1 {root} id x job y",
+    "FCALL quern_v1_cancel 1 {root} x",
+    "FUNCTION LOAD x",
+    *ORDER,
+    *SETTINGS,
+]
+
+# What a user cannot do, as deploy/README.md says it: what is tried.
+CANNOT = {
+    "producer": {
+        "claim, start or finish jobs": LIFE,
+        "load the function library": ["FUNCTION LOAD x", "FUNCTION DELETE quern"],
+        "order queues": ORDER,
+        "see other keys": [*OTHER_KEYS, "SCAN 0", "KEYS *", "RANDOMKEY", "DBSIZE"],
+    },
+    "consumer": {
+        "submit, cancel or approve jobs": [
+            "FCALL quern_v1_submit 1 {root} id x job y",
+            "FCALL quern_v1_submit_many 1 {root}",
+            "FCALL quern_v1_cancel 1 {root} x",
+            "FCALL quern_v1_approve 1 {root} x yes",
+        ],
+        "order queues": ORDER,
+        "read or change Redis's settings or users": SETTINGS,
+        "see other keys": OTHER_KEYS,
+    },
+    "operator": {
+        "claim, start or finish jobs": LIFE,
+        "read or change Redis's settings or users": SETTINGS,
+        "see other keys": OTHER_KEYS,
+    },
+    "dashboard": {
+        "read jobs, sessions, results or files": [
+            *READ["jobs"],
+            *READ["sessions"],
+            *READ["results"],
+            *READ["files"],
+            "SUBSCRIBE {root}control",
+        ],
+        "change anything": CHANGE,
+    },
+    "metrics": {
+        "read jobs, sessions, results, files or events": sum(READ.values(), []),
+        "change anything": CHANGE,
+    },
+}
+
+
+def test_the_readme_says_what_is_tried():
+    said = {}
+    for line in (TREE / "deploy/README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 5 and cells[1].strip("`") in shipped() and cells[3]:
+            said[cells[1].strip("`")] = set(cells[3].split("; "))
+    assert said == {user: set(sentences) for user, sentences in CANNOT.items()}
+
+
+REFUSED = [("default", "PING")] + [
+    (user, command)
+    for user, sentences in CANNOT.items()
+    for commands in sentences.values()
+    for command in commands
+]
+
+
+def test_doctor_does_not_try_what_its_login_may_not(server, clean):
+    """A refusal stands in ACL LOG, where an attack would."""
+    clean.call("ACL", "LOG", "RESET")
+    clean.call("CONFIG", "SET", "appendonly", "yes")
+    said = run(As(server, "operator"), "doctor", code=69)
+    admin_is_told = run(clean, "doctor", code=69)
+    clean.call("CONFIG", "SET", "appendonly", "no")
+    assert "appendfsync is a setting, which this login cannot read" in said
+    assert "append-only file is on, appendfsync everysec" in admin_is_told
+    assert "without a password" not in said + admin_is_told
+    clean.call("ACL", "SETUSER", "default", "on", "nopass", "+ping")
+    said = run(As(server, "operator"), "doctor", code=69)
+    clean.call("ACL", "SETUSER", "default", "off", "resetpass", "-@all")
+    assert "operator; this Redis lets in whoever reaches it" in said
+    refused = {entry["object"] for entry in clean.client.acl_log()}
+    assert refused <= {b"client|setinfo", "client|setinfo", "client|setname"}
 
 
 @pytest.mark.parametrize("user, command", REFUSED, ids=map(" ".join, REFUSED))

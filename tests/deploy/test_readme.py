@@ -1,13 +1,16 @@
 """What the READMEs say works, and where they point there is something."""
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+from servers import BUILD as BUILD_DIR
 from stack import Stack
 
+BUILD = pathlib.Path(BUILD_DIR)
 TREE = pathlib.Path(__file__).resolve().parents[2]
 READMES = sorted(
     path
@@ -37,9 +40,52 @@ def test_python_of_the_front_page_works():
     assert "primes" in lines[-1]
 
 
+def sanitizers():
+    found = re.search(
+        r"^QUERN_SANITIZE:\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M
+    )
+    return [f"-fsanitize={found[1]}"] if found else []
+
+
+def test_c_of_the_front_page_works(tmp_path):
+    """By the line beside it, with the environment that quickstart leaves."""
+    readme = (TREE / "README.md").read_text()
+    (line, code) = re.findall(
+        r"`(cc ask\.c [^`]+)`[^`]*`[^`]*`[^`]*\n\n```c\n(.*?)^```", readme, re.M | re.S
+    )[0]
+    (tmp_path / "ask.c").write_text(code)
+    flags = " ".join(["-std=c17 -Wall -Wextra -Werror", *sanitizers()])
+    env = {
+        "PATH": os.environ["PATH"],
+        "PKG_CONFIG_PATH": str(BUILD / "producer/client"),
+    }
+    with Stack() as stack:
+        stack.consumer()
+
+        def ask(line, **more):
+            return subprocess.run(
+                ["sh", "-c", line],
+                cwd=tmp_path,
+                env={**env, "REDIS_URL": stack.redis.url, **more},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+
+        done = ask(line.replace("ask.c", f"ask.c {flags}", 1))
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert "primes" in done.stdout
+        stack.model.script([{"status": 400, "error": "no such luck"}])
+        done = ask("./ask")
+        assert done.returncode == 1 and "no such luck" in done.stderr, done
+        done = ask("./ask", REDIS_URL="unix:///nowhere")
+        assert done.returncode == 1 and "/nowhere" in done.stderr, done
+
+
 @pytest.mark.parametrize(
     "readme, fence, example",
     [
+        ("README.md", "c", "ask.c"),
         ("README.md", "python", "ask.py"),
         ("producer/README.md", "js", "ask.mjs"),
         ("producer/README.md", "php", "ask.php"),
@@ -49,7 +95,7 @@ def test_what_is_quoted_is_what_is_tested(readme, fence, example):
     text = (TREE / readme).read_text()
     (code,) = re.findall(rf"^```{fence}\n(.*?)^```", text, re.M | re.S)
     assert code == (TREE / "producer" / "examples" / example).read_text()
-    assert len(code.splitlines()) <= 15
+    assert len(code.splitlines()) <= (17 if fence != "c" else 25)
 
 
 @pytest.mark.parametrize(

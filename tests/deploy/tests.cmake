@@ -1,3 +1,5 @@
 scenario_test(deploy/acl scenario)
 scenario_test(deploy/readme scenario)
 scenario_test(deploy/quickstart scenario)
+scenario_test(deploy/units scenario)
+scenario_test(deploy/scripts scenario)

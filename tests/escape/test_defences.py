@@ -14,7 +14,9 @@ from servers import SOURCE
 from test_exhaustion import MANY, SWALLOW
 from test_forgery import FORGE, HEAD
 from test_frames import NONCE
+from test_locks import DEVICES, FILES, LOCK, locked
 from test_snapshots import BREEDS, COUNT, OLDER
+from test_users import PIPE_BYTES, PIPES
 
 SWALLOWS = SWALLOW.replace("while True:", "while time.time() < end:")
 NAMESPACES = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"]
@@ -105,10 +107,10 @@ def images(session):
 
 
 def files(session):
-    """A link to what only the warden's user can reach."""
-    session.run("os.symlink('/proc/self/status', 'trick')")
+    """A link to a file of the host; a box's own has one user."""
+    session.run("os.symlink('/etc/passwd', 'trick')")
     try:
-        return b"quern-executor" not in session.get("trick")
+        return b"root:" not in session.get("trick")
     except Failed:
         return True
 
@@ -127,6 +129,25 @@ def proc(session):
     return session.run("os.path.exists('/proc/sys')").result == "False"
 
 
+def overlay(session):
+    session.run(LOCK.format(FILES))
+    return locked(FILES, {"flock"}) == []
+
+
+def devices(session):
+    """Left out, boxes share those of the executor, not of the host."""
+    session.run(LOCK.format(DEVICES))
+    other = session.connection.open("other")
+    return other.run(LOCK.format(DEVICES)).status == "ok"
+
+
+def users(session):
+    session.run(PIPES)
+    return session.connection.open("other").run(PIPE_BYTES).result == "65536"
+
+
+# Made before the executor becomes an ordinary user.
+BY_ROOT = {"devices", "users"}
 NO_CGROUPS = ["--cgroup", "off", "--memory", "128"]
 
 # what is left out, an attack: whether it held; flags
@@ -143,6 +164,9 @@ DEFENCES = [
     ("bounds", displays, []),
     ("images", images, []),
     ("files", files, []),
+    ("overlay", overlay, []),
+    ("devices", devices, []),
+    ("users", users, []),
     ("quota", quota, []),
     ("readonly", readonly, []),
     ("proc", proc, []),
@@ -153,6 +177,8 @@ DEFENCES = [
     "what, holds, flags", DEFENCES, ids=[r[1].__name__ for r in DEFENCES]
 )
 def test_it_holds_and_without_it_does_not(what, holds, flags):
+    if what in BY_ROOT and os.geteuid() != 0:
+        pytest.skip("needs root")
     limits = {"disk_bytes": 1 << 20} if what == "quota" else {}
     with watched("--profile", "bare", *flags) as executor:
         neighbour = open_neighbour(executor)

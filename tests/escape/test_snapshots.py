@@ -1,11 +1,13 @@
 """Attacks on the snapshot of a session, and what becomes of its state."""
 
+import contextlib
 import os
 import time
 
 import pytest
 from conftest import OTHERS, TOOLS, answers
 from executor_client import Executor
+from servers import wait_until
 from test_forgery import FORGE
 
 # The snapshot is the process of the box that is neither init nor us.
@@ -350,6 +352,46 @@ def test_nothing_runs_between_cells(attacker, name, code):
     done = attacker.run("longest()", cell_ms=3000)
     assert done.status == "ok", done
     assert float(done.result) > 1, "it stood still"
+
+
+# The kernel tells of a child's end by the signal that clone() was given. The one
+# that a fork's hook starts is ended when all is told, by the last sweep. Dead ones
+# keep the sweep busy, between its last SIGSTOP and the child's end.
+ENDS_BY_SIGCONT = """
+child = -1
+libc.prctl(15, b"sleeper")
+for _ in range(50):
+    if os.fork() == 0:
+        os._exit(0)
+def breed():
+    global child
+    if child > 0:
+        os.waitpid(child, 0x40000000)  # __WALL
+    child, _ = syscall(56, 18, 0, 0, 0, 0)
+    while child == 0:
+        libc.pause()
+os.register_at_fork(before=breed)
+"""
+
+
+def states_of(name):
+    """Of all processes of that name, but for those that have ended."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as stat:
+            text = stat.read()
+            if f"({name})" in text:
+                found.append(text.rsplit(")")[1].split()[0])
+    return [state for state in found if state not in "ZX"]
+
+
+def test_the_end_of_a_child_does_not_wake_a_session(attacker):
+    assert attacker.run(ENDS_BY_SIGCONT).status == "ok"
+    for _ in range(40):
+        assert attacker.run("1").result == "1"
+        attacker.list()  # the snapshot is made, and what it left is ended
+        # On a busy machine a signal takes a moment; one that was woken stays awake.
+        wait_until(lambda: {*states_of("sleeper")} == {"T"}, timeout=5)
 
 
 # It has a child whenever it is forked: what runs between two cells.

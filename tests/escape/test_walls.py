@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from conftest import FORKS
@@ -26,7 +28,7 @@ def test_the_self_test_passes_with_all_walls():
 NEEDED = [
     ("seccomp", "no network"),
     ("landlock", "what /proc shows"),
-    ("user", "no box could be made: clone"),
+    ("user", "no box could be made: "),
     ("mnt", "no box could be made: root"),
     ("pid", "no process of others is seen"),
 ]
@@ -40,13 +42,15 @@ def test_nobody_is_served_without(wall, told):
     assert told in said.split("cannot be boxed here")[1]
 
 
-def test_a_program_that_cannot_be_started_is_named(tmp_path):
-    path = tmp_path / "quern-box"
-    path.write_text("#!/nothing/there\n")
-    path.chmod(0o755)
-    args = [binary("quern-executor"), "--check", "--profile", "bare", "--box", path]
-    process = Process([*map(str, args)]).start()
-    assert process.wait(60) == 69, process.text()
+def test_a_program_that_cannot_be_started_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # the user that runs boxes gets there
+        path = Path(folder) / "quern-box"
+        path.write_text("#!/nothing/there\n")
+        path.chmod(0o755)
+        args = [binary("quern-executor"), "--check", "--profile", "bare", "--box", path]
+        process = Process([*map(str, args)]).start()
+        assert process.wait(60) == 69, process.text()
     assert f"no box could be made: {path} could not be started" in process.text()
 
 

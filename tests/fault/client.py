@@ -12,6 +12,14 @@ PATIENCE_S = 60
 UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 
 
+def upload(db, blob, data):
+    """For a day at least; what is there already may be false."""
+    if not db.set(blob, data, ex=86400, nx=True):
+        db.set(blob, data, xx=True, keepttl=True)
+        db.expire(blob, 86400, gt=True)
+    return True
+
+
 class Client:
     """Submits as a careful service does: again, until it is told what became of
     it. Every answer is noted."""
@@ -53,9 +61,7 @@ class Client:
         """Its bytes, before the job that names them."""
         sha256 = hashlib.sha256(data).hexdigest()
         blob = f"{root}blob:{sha256}"
-        self.until_told(
-            "put", sha256, lambda: self.db.set(blob, data, ex=86400, nx=True) or True
-        )
+        self.until_told("put", sha256, lambda: upload(self.db, blob, data))
         return {"name": "a.txt", "blob": sha256, "bytes": len(data)}
 
     def say_submit(self, id, args, root):
@@ -76,7 +82,7 @@ class Client:
         return self.until_told("cancel", id, say)
 
     def approve(self, id, yes, root=ROOT):
-        verdict = "yes" if yes else "no"
+        verdict = "approve" if yes else "reject"
         return self.until_told(
             "approve", id, lambda: self.call("approve", id, verdict, root=root)
         )
@@ -109,24 +115,41 @@ def body_of(id, made, files=()):
     if made.raw is not None:
         return made.raw
     job = {"v": 1, "id": id, "metadata": {"token": made.token}, **made.members}
-    if made.tenant:
-        job["tenant"] = made.tenant
+    said = {
+        "tenant": made.tenant,
+        "session": made.session,
+        "priority": made.priority,
+        "idempotency_key": made.key,
+        "queue": made.pairs.get("queue"),
+        "not_before": made.pairs.get("not_before"),
+    }
+    job.update({name: value for name, value in said.items() if value is not None})
+    if "deadline_ms" in made.pairs:
+        limits = {"deadline_ms": made.pairs["deadline_ms"]}
+        job["limits"] = {**limits, **job.get("limits", {})}
     if files:
         job["files"] = files
     return msgpack.packb(job)
 
 
 def pairs_of(id, made, files):
-    """What submit is told."""
+    """What submit is told: all of it, or no more than its job leaves open."""
     pairs = {
         "id": id,
         "job": body_of(id, made, files),
+        "unique_key": made.unique,
+        **made.pairs,
+    }
+    said = {
         "priority": made.priority,
         "tenant": made.tenant,
         "session": made.session,
         "idempotency_key": made.key,
-        "unique_key": made.unique,
-        **made.pairs,
     }
+    is_short = made.raw is None and int(id[-1], 16) % 2
+    if is_short:
+        pairs.pop("deadline_ms", None)
+    else:
+        pairs.update(said, pairs="all")
     told = [(name, value) for name, value in pairs.items() if value is not None]
-    return told + [("blob", file["blob"]) for file in files]
+    return told + [("blob", file["blob"]) for file in files if not is_short]

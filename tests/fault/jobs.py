@@ -167,11 +167,6 @@ KINDS = {
     by_hand("retry"): 2,
     by_hand("approval"): 2,
 }
-# What a library without lanes knows as well.
-OLD_KINDS = {
-    kind: KINDS[kind]
-    for kind in (talk, ask, code, session, effect, twice, unwanted, late)
-}
 TENANTS = ("default", "ant", "bee")
 PRIORITIES = ("high", "normal", "low")
 LIMITS = (  # of queue default

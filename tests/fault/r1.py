@@ -12,7 +12,7 @@ import redis
 from client import Client
 from fleet import Fleet, Progress, server_of
 from hand import Hands
-from jobs import FLAKY, KINDS, LIMITS, NO_ID, OLD_KINDS, dice_of, jobs, talk
+from jobs import FLAKY, KINDS, LIMITS, NO_ID, dice_of, jobs, talk
 from staff import Staff
 from upgrade import Upgrade
 from wire import Loss, Wire
@@ -80,9 +80,10 @@ def client_of(fleet, way):
 def set_schedule(fleet):
     """A job a second, which nobody submits."""
     fleet.history.note("schedule", name=SCHEDULE)
-    body = msgpack.packb({"v": 1, "id": NO_ID, "kind": "code", "cells": ["1"]})
+    job = {"v": 1, "id": NO_ID, "tenant": "ant", "kind": "code", "cells": ["1"]}
+    body = msgpack.packb(job)
     about = (SCHEDULE, "every 1s", "", int(time.time() * 1000))
-    fleet.client.call("schedule_set", *about, "job", body, "tenant", "ant")
+    fleet.client.call("schedule_set", *about, "job", body)
 
 
 def remove_schedule(fleet):
@@ -94,8 +95,7 @@ def start_submitting(fleet, staff, asked):
     if asked.redis == "single":
         way = Wire(fleet.redis.socket)
         fleet.client.db = redis.Redis.from_url(way.url)
-    kinds = OLD_KINDS if asked.upgrade else KINDS
-    made = jobs(asked.jobs, dice_of(asked.seed), kinds)
+    made = jobs(asked.jobs, dice_of(asked.seed), KINDS)
     submitter = threading.Thread(
         target=submit_all, args=(fleet, staff, way, made), daemon=True
     )

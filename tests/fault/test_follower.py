@@ -35,7 +35,8 @@ def fire(db, at, id):
 
 
 def set_schedule(db, at):
-    call(db, "schedule_set", NAME, "every 1s", "", at, "job", b"\x80", "tenant", "ant")
+    pairs = ("job", b"\x80", "pairs", "all", "tenant", "ant")
+    call(db, "schedule_set", NAME, "every 1s", "", at, *pairs)
 
 
 def is_subscribed(db):

@@ -28,7 +28,7 @@ FENCED = {
     "session_claim",
     "session_save",
 }
-FINISH_ARGS = 8  # of one job among many
+FINISH_ARGS = 10  # of one job among many
 # Not steps of a job: what a connection says of itself.
 GREETINGS = {
     "CLIENT",
@@ -180,7 +180,7 @@ class Wire(Relay):
         step = step_of(command)
         if self.history is None:
             return
-        if step in ("start", "take") and isinstance(value, list):
+        if step == "take" and isinstance(value, list):
             for job, epoch in grants_in(value):
                 self.history.note("grant", job=job, epoch=epoch)
         if step in FENCED:

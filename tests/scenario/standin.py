@@ -40,7 +40,8 @@ class StandIn:
         )
         assert streams, "no job came"
         entry = streams[0][1][0][0]
-        reply = self.call("start", self.stream, entry, self.name, LEASE_MS, 2)
+        about = (self.name, LEASE_MS, 2, 1)
+        reply = self.call("take", *about, "entry", self.stream, entry)[0]
         assert reply[0] == 1, reply
         return Holding(self, reply[2].decode(), reply[3], msgpack.unpackb(reply[10]))
 

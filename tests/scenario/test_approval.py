@@ -94,10 +94,10 @@ def check(stack, job, status="completed"):
 # Every row: the verdict, what is sent with it, the orders that come of it, and
 # what the model is told.
 CALLS = [
-    ("yes", {}, [{"what": "tea"}], '{"what":"tea"}'),
+    ("approve", {}, [{"what": "tea"}], '{"what":"tea"}'),
     ("edit", {"text": '{"what": "milk"}'}, [{"what": "milk"}], "has changed this call"),
     (
-        "no",
+        "reject",
         {"note": "too dear"},
         [],
         "does not allow this call. The user says: too dear",
@@ -142,9 +142,9 @@ MODES = [
 ]
 ENDS = {"tools": {"text": "done"}, "codeact": {"text": "FINAL ANSWER: done"}}
 CODES = [
-    ("yes", {}, ["print(6 * 7)"], "42"),
+    ("approve", {}, ["print(6 * 7)"], "42"),
     ("edit", {"text": "print(6 * 8)"}, ["print(6 * 8)"], "48"),
-    ("no", {"note": "never"}, [], "does not allow this call. The user says: never"),
+    ("reject", {"note": "never"}, [], "does not allow this call. The user says: never"),
     ("skip", {}, [], "has skipped this call"),
     ("ask", {"text": "why?"}, [], "The user says: why?"),
 ]
@@ -198,7 +198,7 @@ def test_a_person_ends_it(stack, web):
     assert result["error"]["code"] == "aborted"
     assert result["error"]["message"].endswith("call 1.0 of order: not today")
     assert result["answer"] == "I order." and web.asked == []
-    assert decide(stack, job, "yes") == "late"
+    assert decide(stack, job, "approve") == "late"
 
 
 def test_all_of_a_reply_is_asked_about_before_any_of_it_runs(stack, web):
@@ -214,8 +214,8 @@ def test_all_of_a_reply_is_asked_about_before_any_of_it_runs(stack, web):
     assert decide(stack, job, "skip", call="1.1") == "queued"
     assert asked(stack, job, 2)["call"] == "1.2"
     assert web.asked == []
-    assert decide(stack, job, "yes", call="1.1") == "late", "of another call"
-    assert decide(stack, job, "yes", call="1.2") == "queued"
+    assert decide(stack, job, "approve", call="1.1") == "late", "of another call"
+    assert decide(stack, job, "approve", call="1.2") == "queued"
     check(stack, job)
     assert sorted(asked.path for asked in web.asked) == ["/look?what=a", "/order"]
 
@@ -230,7 +230,7 @@ def test_what_is_edited_badly_is_asked_about_again(stack, web):
     question = asked(stack, job, 3)
     assert 'argument "what" is missing' in question["error"]["message"]
     assert question["text"] == '{"what": "tea"}'
-    assert decide(stack, job, "yes") == "queued"
+    assert decide(stack, job, "approve") == "queued"
     check(stack, job)
     assert [json.loads(order.body) for order in web.asked] == [{"what": "tea"}]
 
@@ -264,9 +264,9 @@ def test_a_job_may_ask_for_more_and_not_for_less(stack, web):
     stack.consumer()
     job = stack.submit(prompt="go", approve=["look-up"])
     assert asked(stack, job)["tool"] == "look-up"
-    decide(stack, job, "no")
+    decide(stack, job, "reject")
     assert asked(stack, job, 2)["tool"] == "order"
-    decide(stack, job, "no")
+    decide(stack, job, "reject")
     check(stack, job)
     assert web.asked == []
 
@@ -317,7 +317,7 @@ HIDES = (
 
 def test_code_that_names_the_tool_is_shown_first(python, web):
     python.consumer()
-    for verdict, orders in (("skip", 0), ("yes", 1)):
+    for verdict, orders in (("skip", 0), ("approve", 1)):
         in_order(python, {"tool_calls": [call_of(NAMES)]}, {"text": "done"})
         job = python.submit(prompt="go")
         assert asked(python, job)["code"] == NAMES
@@ -357,7 +357,7 @@ def test_nobody_says_anything(stack, web):
     assert result["error"]["code"] == "not_approved" and web.asked == []
     assert stack.call("requeue", job) == b"queued"
     asked(stack, job)  # again: the reply is not paid for twice
-    decide(stack, job, "yes")
+    decide(stack, job, "approve")
     result = stack.result(job)
     assert result["status"] == "completed" and result["usage"]["model_calls"] == 2
     assert web.seen["/order"] == 1
@@ -377,7 +377,7 @@ def test_nobody_says_anything_and_it_goes_on(stack, web, settings, job):
     id = stack.submit(prompt="go", **job)
     check(stack, id)
     assert "nobody has approved this call in time" in told(stack)["content"]
-    assert web.asked == [] and decide(stack, id, "yes") == "late"
+    assert web.asked == [] and decide(stack, id, "approve") == "late"
 
 
 def test_its_deadline_goes_on(stack):
@@ -396,7 +396,7 @@ def test_it_is_cancelled_while_it_waits(stack):
     asked(stack, job)
     assert stack.call("cancel", job) == b"cancelled"
     check(stack, job, "cancelled")
-    assert decide(stack, job, "yes") == "late"
+    assert decide(stack, job, "approve") == "late"
 
 
 # ------------------------------------------------------- who waits holds nothing
@@ -416,7 +416,7 @@ def test_another_job_runs_meanwhile(stack, web):
     assert stack.run(prompt="other")["answer"] == "hello"
     assert not stack.db.exists(f"{ROOT}leases:default")
     for job in waiting:
-        decide(stack, job, "yes")
+        decide(stack, job, "approve")
     for job in waiting:
         assert stack.result(job)["status"] == "completed"
     assert web.seen["/order"] == 3
@@ -435,10 +435,10 @@ def test_a_session_waits_with_its_job(python):
     first = python.submit(prompt="go", session="s")
     asked(python, first)
     second = python.submit(prompt="go", session="s")
-    decide(python, first, "yes")
+    decide(python, first, "approve")
     asked(python, first, 2)
     assert python.state(second) == "queued"
-    decide(python, first, "yes")
+    decide(python, first, "approve")
     assert python.result(second)["answer"] == "second"
     result = check(python, first)
     assert [cell["state"] for cell in result["cells"]] == ["kept", "kept"]
@@ -457,7 +457,7 @@ def test_a_session_in_which_nothing_has_run_is_not_kept(python):
         lambda: not executor.ask(type="sessions").get("sessions"), 20, "it is ended"
     )
     executor.close()
-    decide(python, job, "yes")
+    decide(python, job, "approve")
     assert check(python, job)["cells"][0]["state"] == "kept"
 
 
@@ -471,10 +471,10 @@ def test_a_session_that_ended_meanwhile_is_made_again(python):
     )
     job = python.submit(prompt="go")
     asked(python, job)
-    decide(python, job, "yes")
+    decide(python, job, "approve")
     asked(python, job, 2)
     python.start_executor("--profile", "bare")
-    decide(python, job, "yes")
+    decide(python, job, "approve")
     first, second = check(python, job)["cells"]
     assert (second["state"], second["result"]) == ("restored", "42")
 
@@ -488,7 +488,7 @@ def test_another_consumer_goes_on(stack, web):
     job = stack.submit(prompt="go")
     asked(stack, job)
     first.kill()
-    assert decide(stack, job, "yes") == "queued"
+    assert decide(stack, job, "approve") == "queued"
     assert stack.state(job) == "queued"
     stack.consumer()
     assert check(stack, job)["usage"]["model_calls"] == 2
@@ -502,7 +502,7 @@ def test_a_verdict_is_heeded_once_whoever_dies(stack, web):
     consumers = [stack.consumer(max_crashes=100) for _ in range(2)]
     job = stack.submit(prompt="go")
     asked(stack, job)
-    decide(stack, job, "yes")
+    decide(stack, job, "approve")
     for _ in range(2):
         time.sleep(0.1)
         consumers.pop(0).kill()

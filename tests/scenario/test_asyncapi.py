@@ -1,5 +1,6 @@
 """schemas/json/asyncapi.json against Redis, the README and the functions."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -29,7 +30,15 @@ SAMPLES = {
     "unique_key": "u",
     "delay_ms": 1,
     "not_before": 1,
+    "pairs": "all",
+    "blob": hashlib.sha256(b"bytes").hexdigest(),
 }
+SAID = ("queue", "priority", "tenant", "session", "idempotency_key", "not_before")
+
+
+FUNCTIONS = API["components"]["x-functions"]
+LIBRARY = SCHEMAS / "redis" / "library"
+REFERENCE = (SCHEMAS / "FUNCTIONS.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +62,11 @@ def address(channel, job_id=""):
 
 
 def submit(client, job_id, **more):
-    job = msgpack.packb({"v": 1, "id": job_id, "prompt": "hi"})
+    """With what the job says of itself as pairs too."""
+    said = {name: more[name] for name in SAID if name in more}
+    if "deadline_ms" in more:
+        said["limits"] = {"deadline_ms": more["deadline_ms"]}
+    job = msgpack.packb({"v": 1, "id": job_id, "prompt": "hi", **said})
     pairs = {"id": job_id, "job": job} | more
     flat = [part for pair in pairs.items() for part in pair]
     name = CHANNELS["submit"]["x-function"]["name"]
@@ -100,6 +113,108 @@ def test_references_lead_somewhere(name):
             assert (SCHEMAS / "json" / reference).is_file()
 
 
+# ------------------------------------------- the library's own register
+
+
+def source(name="*"):
+    return "".join(path.read_text() for path in sorted(LIBRARY.glob(f"{name}.lua")))
+
+
+def table_of(title):
+    """The cells of each row of the reference's section, without the head."""
+    section = REFERENCE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [line[1:-1].replace("`", "").split("|") for line in lines[2:]]
+
+
+def words_in(text):
+    return set(re.findall(r"`([a-z_]+)`", text))
+
+
+def names_of(table):
+    """Of a table in Lua: the names of its members."""
+    body = re.search(rf"local {table} = \{{(.*?)\n *\}}", source(), re.S)[1]
+    return set(re.findall(r"(\w+) = ", body))
+
+
+def test_every_function_is_documented(client):
+    (library,) = client.execute_command("FUNCTION", "LIST")
+    rows = library[library.index(b"functions") + 1]
+    there = {row[row.index(b"name") + 1].decode() for row in rows}
+    assert there == {f"quern_v1_{name}" for name in FUNCTIONS}
+
+
+def test_the_reference_says_what_the_document_says():
+    for who in ("producers", "consumers", "operators", "everybody"):
+        said = {
+            name.strip(): (arguments.strip(), answers.strip(), refusals.split())
+            for name, arguments, answers, refusals in table_of(f"For {who}")
+        }
+        kept = {
+            name: (
+                row["arguments"].replace("`", ""),
+                row["answers"].replace("`", ""),
+                row["refusals"],
+            )
+            for name, row in FUNCTIONS.items()
+            if row["for"] == who
+        }
+        assert said == kept
+
+
+def test_every_pair_of_submit_is_documented():
+    pairs = names_of("READERS") | {"blob"}
+    cells = [row[0] for row in table_of("Pairs of submit")]
+    assert {name.strip() for cell in cells for name in cell.split(",")} == pairs
+    spec = CHANNELS["submit"]["x-function"]
+    assert {*spec["required"], *spec["optional"]} == pairs
+
+
+def test_every_verdict_is_documented():
+    verdicts = names_of("VERDICTS")
+    assert {row[0].strip() for row in table_of("Verdicts of approve")} == verdicts
+    assert set(CHANNELS["approve"]["x-function"]["verdicts"]) == verdicts
+
+
+def test_every_setting_is_documented():
+    lists = re.findall(r"local (?:SETTINGS|BUDGETS) = \{(.*?)\}", source(), re.S)
+    settings = set(re.findall(r'"(\w+)"', "".join(lists)))
+    section = REFERENCE.split("\n## Settings of queue_set\n")[1].split("\n## ")[0]
+    assert settings == words_in(section)
+
+
+def test_every_refusal_is_documented():
+    words = set(re.findall(r'refuse\("([A-Z]+)"', source()))
+    assert {row[0].strip() for row in table_of("Refusals")} == words
+    assert {word for row in FUNCTIONS.values() for word in row["refusals"]} == words
+
+
+def test_every_mismatch_is_documented():
+    body = re.search(r"local SAID = \{(.*?)\n    \}", source("given"), re.S)[1]
+    rows = re.findall(r'\{ "(\w+)"(?:, [^,}]+)?(?:, "(\w+)")? \}', body)
+    assert len(rows) == 8
+    assert {f"{code or name}_mismatch" for name, code in rows} <= words_in(REFERENCE)
+
+
+def test_every_answer_is_documented():
+    """Words that a function returns; and no word that none does."""
+    code = re.sub(r"--.*", "", source())
+    returned = set()
+    for line in re.findall(r"return ([^\n]*)", code):
+        if re.search(r"refuse|wrong_kind|and form|[=~]= ", line):
+            continue
+        alone = r'^"([a-z]{2,})"|(?: and| or) "([a-z]{2,})"'
+        returned |= {one or two for one, two in re.findall(alone, line)}
+        if line.startswith("{"):
+            returned |= set(re.findall(r'[{,] "([a-z]{2,})"', line))
+    returned -= {"text", "default", "nil", "record"}  # of helpers
+    answered = {word for row in FUNCTIONS.values() for word in words_in(row["answers"])}
+    assert returned <= answered, returned - answered
+    assert {"queued", "late", "created", "exists", "paused", "deadline"} <= returned
+    for word in answered:
+        assert f'"{word}"' in code or f" {word} = true" in code, word
+
+
 def test_event_types_are_those_of_the_readme():
     text = (SCHEMAS / "README.md").read_text()
     section = text.split("\n## Events\n")[1].split("\n## ")[0]
@@ -142,12 +257,13 @@ def test_approving_lets_a_job_go_on(client):
     last = client.xrevrange(address("events", ID % 6), count=1)[0][1][b"event"]
     assert decoded("event", last)["type"] == "job.waiting"
     name = CHANNELS["approve"]["x-function"]["name"]
-    call = ["FCALL", name, 1, address("approve"), ID % 6, "yes", "go on"]
+    call = ["FCALL", name, 1, address("approve"), ID % 6, "approve", "go on"]
     assert client.execute_command(*call) == b"queued"
 
 
 @pytest.mark.parametrize("argument", CHANNELS["submit"]["x-function"]["optional"])
 def test_every_argument_of_submit_is_taken(client, argument):
+    client.set(f"{ROOT}blob:{SAMPLES['blob']}", b"bytes")
     submit(client, ID % 2, **{argument: SAMPLES[argument]})
 
 
@@ -174,8 +290,8 @@ def test_cancelling_tells_the_consumer_of_a_running_job(client):
     submit(client, ID % 5)
     stream = f"{ROOT}work:default:normal"
     entry = client.xreadgroup("consumers", "c1", {stream: ">"}, count=1)[0][1][0][0]
-    start = ["FCALL", "quern_v1_start", 1, ROOT]
-    assert client.execute_command(*start, stream, entry, "c1", 30000, 3)
+    take = ["FCALL", "quern_v1_take", 1, ROOT, "c1", 30000, 3, 1]
+    assert client.execute_command(*take, "entry", stream, entry)
     listener = client.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(address("control"))
     listener.get_message(timeout=30)

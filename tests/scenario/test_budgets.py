@@ -22,6 +22,12 @@ def stack(tmp_path_factory):
         models = {
             "default": {"url": stack.model.url, "model": "a"},
             "priced": {"url": stack.model.url, "model": "b", "price": PRICE},
+            "writes": {
+                "url": stack.model.url,
+                "dialect": "anthropic",
+                "model": "d",
+                "price": {**PRICE, "cache_write": 2.5},
+            },
             "falls": {
                 "url": stack.model.url,
                 "model": "c",
@@ -148,6 +154,45 @@ def test_cost_is_what_the_prices_say(stack):
     ]
 
 
+def test_what_is_written_to_the_cache_has_its_price(stack):
+    details = {"cached_tokens": 100, "cache_write_tokens": 800}
+    script(stack, {"text": "x", "usage": usage(1000, 10, prompt_tokens_details=details)})
+    result = stack.run(prompt="go", model="writes")
+    # 100 * 2 + 100 * 0.5 + 800 * 2.5 + 10 * 8 micro-dollars
+    assert result["usage"]["cost"] == 2330
+    assert result["usage"]["cache_write_tokens"] == 800
+
+
+@pytest.mark.parametrize("refused", ["refusal", "filter", "no name"])
+def test_a_refused_reply_costs_what_was_counted(stack, refused):
+    """Not all that was reserved for it."""
+    replies = {
+        "refusal": {"text": "", "refusal": "I will not."},
+        "filter": {"text": "no", "finish_reason": "content_filter"},
+        "no name": {"text": "", "tool_calls": [{**call_of("1"), "name": ""}]},
+    }
+    counted = {**replies[refused], "usage": usage(1000, 10)}
+    if refused == "refusal":
+        message = {"role": "assistant", "content": None, "refusal": "I will not."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = {"choices": [choice], "usage": usage(1000, 10)}
+        counted = {"body": json.dumps(body)}
+    script(stack, counted)
+    retry = {"max_attempts": 2, "backoff_ms": 1}
+    result = stack.run(prompt="go", model="priced", retry=retry)
+    tries = 2 if refused == "no name" else 1
+    code = "model_garbage" if refused == "no name" else "model_refused"
+    assert (result["status"], result["error"]["code"]) == ("failed", code)
+    assert stack.model.counts()["total"] == tries
+    counts = {
+        "input_tokens": 1000 * tries,
+        "output_tokens": 10 * tries,
+        "cost": 2080 * tries,
+        "model_calls": tries,
+    }
+    assert result["usage"] == {**counts, "models": [{"name": "priced", **counts}]}
+
+
 @pytest.mark.parametrize("said, cost", [(0.00123, 1230), (0, 0), ("dear", 2080)])
 def test_what_the_endpoint_itself_says_counts(stack, said, cost):
     script(stack, {"text": "x", "usage": usage(1000, 10, cost=said)})
@@ -161,6 +206,7 @@ def test_before_money_runs_out_an_answer_is_asked_for(stack):
     assert result["status"] == "incomplete" and result["answer"] == "Two."
     assert result["error"]["code"] == "cost_limit"
     assert "max_cost" in result["error"]["message"]
+    assert "micro" not in result["error"]["message"]
     calls = stack.model.counts()["total"]
     assert result["usage"]["cost"] == calls * 6400 <= 50_000 and calls >= 4
 

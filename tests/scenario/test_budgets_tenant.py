@@ -71,7 +71,7 @@ def test_who_is_over_it_waits_for_the_next_period(stack):
     script(stack, REPLY)
     stack.consumer(hold_ms=0, slots=1, max_attempts=1)
     begin_of_period(10000)
-    limits = {"max_tokens": 300}
+    limits = {"max_tokens": 600}
     first = stack.run(prompt="go", tenant="acme", limits=limits)
     second = stack.submit(prompt="go", tenant="acme", limits=limits)
     waiting = stack.wait_event(second, "job.waiting")
@@ -81,7 +81,7 @@ def test_who_is_over_it_waits_for_the_next_period(stack):
     (retrying,) = [e for e in stack.events(second) if e["type"] == "job.retrying"]
     error = retrying["data"]["error"]
     assert error["code"] == "tenant_budget" and error["retryable"]
-    assert "tenant acme has 1600 tokens in 10000 ms, 1000 are spent" in error["message"]
+    assert "tenant acme has 1600 tokens in 10000 ms; 1000 tokens of it are spent" in error["message"]
     other = stack.run(prompt="go", tenant="other")
     assert other["status"] == "completed", "nobody else waits for it"
     result = stack.result(second)
@@ -94,14 +94,14 @@ def test_who_cannot_wait_so_long_is_told(stack):
     budget(stack, tenant_tokens=1600, tenant_budget_ms=7 * DAY_MS)
     script(stack, REPLY)
     stack.consumer()
-    limits = {"max_tokens": 300}
+    limits = {"max_tokens": 600}
     stack.run(prompt="go", tenant="acme", limits=limits)
     result = stack.run(
         prompt="go", tenant="acme", limits={"deadline_ms": 60_000, **limits}
     )
     assert result["status"] == "failed"
     assert result["error"]["code"] == "tenant_budget" and result["error"]["retryable"]
-    assert "1000 are spent or reserved" in result["error"]["message"]
+    assert "1000 tokens of it are spent or reserved" in result["error"]["message"]
     assert "it may be made in" in result["error"]["message"]
     # Without a deadline of its own it has the time.
     patient = stack.submit(prompt="go", tenant="acme", limits=limits)

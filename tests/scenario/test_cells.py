@@ -3,9 +3,10 @@ holds in the box as well."""
 
 import pathlib
 import sys
+import time
 
 import pytest
-from executor_client import Session
+from executor_client import Executor, Session
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 import test_cell
@@ -127,6 +128,67 @@ def test_files_that_a_cell_writes_are_told(session):
     assert session.get("a.txt") == b"a"
 
 
+HERE = "socket.socket().bind(('127.0.0.1', 0))"
+# What asks for a network, and what says so.
+NETWORK = [
+    ("a name", "socket.create_connection(('example.org', 80))", "gaierror"),
+    ("an address", "socket.create_connection(('1.1.1.1', 80))", "PermissionError"),
+    ("this machine", HERE, "PermissionError"),
+    ("a host's address", "socket.gethostbyname('example.org')", "gaierror"),
+    ("a page", "import urllib.request as u\nu.urlopen('http://a.org')", "URLError"),
+    ("requests", "import requests\nrequests.get('https://a.org')", "ConnectionError"),
+    ("a server", "import http.server as h\nh.HTTPServer(('', 80), None)", "PermissionError"),
+]  # fmt: skip
+
+
+@table(NETWORK)
+def test_an_error_says_that_there_is_no_network(session, row):
+    code, name = row
+    if "requests" in code:
+        pytest.importorskip("requests")
+    cell = run(session, [f"import socket\n{code}"])
+    assert cell.error["name"] == name
+    assert "this code has no network" in cell.error["value"]
+    assert "quern_guest" not in cell.error["traceback"]
+
+
+def test_an_error_of_a_local_socket_is_as_it_was(session):
+    code = "import socket\nsocket.socket(socket.AF_UNIX).connect('/tmp/none')"
+    cell = run(session, [code])
+    assert cell.error["value"] == "[Errno 2] No such file or directory"
+
+
+def test_what_is_written_to_mnt_data_is_in_the_workspace(session):
+    code = "n = open('/mnt/data/a.txt', 'w').write('a')\nimport os\nos.chdir('/mnt/data')\nos.getcwd(), os.listdir('/mnt/data')"
+    cell = run(session, [code])
+    assert cell.result == "('/workspace', ['a.txt'])"
+    assert cell.files == {"a.txt": "new"}
+    session.put("b.txt", b"b")
+    assert run(session, ["open('/mnt/data/b.txt').read()"]).result == "'b'"
+
+
+def test_a_file_left_open_is_kept(session):
+    cell = run(session, ["f = open('a.txt', 'w')\nn = f.write('kept')"])
+    assert cell.files == {"a.txt": "new"}
+    assert session.get("a.txt") == b"kept"
+
+
+def test_exit_functions_run_with_the_last_cell(executor):
+    """As that of a job that brings its own cells."""
+    session = executor.open("ending")
+    session.run("import atexit\nend = atexit.register(print, 'bye')")
+    cell = session.run("print('work')", last=True)
+    assert (cell.status, cell.stdout) == ("ok", "work\nbye\n")
+
+
+def test_an_exit_function_that_hangs_is_stopped(executor):
+    session = executor.open("hanging")
+    code = "import atexit, time\nend = atexit.register(time.sleep, 60)"
+    started = time.monotonic()
+    session.run(code, last=True, cell_ms=500)
+    assert time.monotonic() - started < 10
+
+
 def test_modules_in_the_workspace_can_be_imported(session):
     session.put("mine.py", b"answer = 42\n")
     cell = run(session, ["import mine\nmine.answer"])
@@ -182,3 +244,81 @@ def test_workers_of_joblib_live_in_a_box(executor):
     for _ in range(2):  # what the first cell left has been swept away
         cell = session.run(code)
         assert (cell.status, cell.result, cell.stderr) == ("ok", "[0, 1, 2, 3]", "")
+
+
+def test_psutil_knows_the_share_of_the_session(session):
+    pytest.importorskip("psutil")
+    code = """
+import os, psutil
+memory, own = psutil.virtual_memory(), psutil.Process()
+assert 64 << 20 < memory.total <= os.sysconf("SC_PHYS_PAGES") * 4096
+assert 0 < memory.available <= memory.total and 0 <= memory.percent < 100
+assert psutil.swap_memory().total == 0
+assert psutil.cpu_count() >= 1 and psutil.cpu_count(logical=False) >= 1
+assert 0 <= psutil.cpu_percent(0.1) <= 100
+assert len(psutil.cpu_percent(0.05, percpu=True)) == len(os.sched_getaffinity(0))
+assert psutil.cpu_times().idle > 0
+assert abs(own.create_time() - time.time()) < 3600
+assert 0 < own.memory_info().rss and 0 < own.memory_percent() < 100
+assert len(psutil.getloadavg()) == 3
+psutil.cpu_freq(), psutil.boot_time(), psutil.disk_partitions(), psutil.net_io_counters()
+"""
+    cell = run(session, ["import time\n" + code])
+    assert (cell.status, cell.error, cell.stderr) == ("ok", {}, "")
+
+
+def test_psutil_is_quiet_where_it_is_not_loaded_ahead():
+    pytest.importorskip("psutil")
+    with Executor("--profile", "bare") as executor:
+        cell = executor.open("a").run("import psutil\npsutil.cpu_count() > 0")
+    assert (cell.result, cell.error, cell.stderr) == ("True", {}, "")
+
+
+# What looks for the number of processors or starts processes, in a box.
+JOBLIB = [
+    ("physical processors", "import joblib\njoblib.cpu_count(only_physical_cores=True) > 0"),
+    ("its own workers", "from joblib import Parallel, delayed, parallel_backend\nwith parallel_backend('loky', n_jobs=2):\n    r = Parallel()(delayed(abs)(-i) for i in range(2))\nr == [0, 1]"),
+    ("workers by name", "from joblib import Parallel, delayed\nParallel(2, backend='loky')(delayed(abs)(-i) for i in range(2)) == [0, 1]"),
+    ("clusters", "import numpy as np\nfrom sklearn.cluster import KMeans\nbool(KMeans(2, n_init=2).fit(np.random.rand(50, 2)).inertia_ > 0)"),
+    ("a search", "import numpy as np\nfrom sklearn.linear_model import Ridge\nfrom sklearn.model_selection import GridSearchCV\nGridSearchCV(Ridge(), {'alpha': [1, 2]}, n_jobs=2).fit(np.random.rand(20, 2), np.random.rand(20)).best_score_ < 2"),
+]  # fmt: skip
+
+
+@table(JOBLIB)
+def test_joblib_is_quiet(session, row):
+    (code,) = row
+    pytest.importorskip("sklearn" if "sklearn" in code else "joblib")
+    cell = run(session, [code])
+    assert (cell.result, cell.error, cell.stderr) == ("True", {}, "")
+
+
+# What models import all the time: its name, and a use that gives True.
+LIBRARIES = [
+    ("bs4", "bs4.BeautifulSoup('<p>a</p>', 'lxml').p.text == 'a'"),
+    ("docx", "d = docx.Document()\np = d.add_paragraph('a')\nd.save('a.docx')\ndocx.Document('a.docx').paragraphs[0].text == 'a'"),
+    ("jinja2", "jinja2.Template('{{ a }}').render(a=1) == '1'"),
+    ("lxml", "import lxml.etree\nlxml.etree.fromstring('<a/>').tag == 'a'"),
+    ("nest_asyncio", "nest_asyncio.apply()\nimport asyncio\nasyncio.run(asyncio.sleep(0, True))"),
+    ("networkx", "networkx.shortest_path_length(networkx.path_graph(4), 0, 3) == 3"),
+    ("plotly", "import plotly.express as px\npx.bar(x=['a'], y=[1]).data[0].type == 'bar'"),
+    ("qrcode", "qrcode.make('a').save('a.png')\nimport os\nos.path.getsize('a.png') > 100"),
+    ("reportlab", "from reportlab.pdfgen.canvas import Canvas\nc = Canvas('a.pdf')\nc.drawString(9, 9, 'a')\nc.save()\nopen('a.pdf', 'rb').read(5) == b'%PDF-'"),
+    ("requests", "requests.Request('GET', 'http://a.org').prepare().url == 'http://a.org/'"),
+    ("statsmodels", "import statsmodels.api as sm\nbool(sm.OLS([1, 2, 3.5], sm.add_constant([1, 2, 3])).fit().rsquared > 0.9)"),
+    ("tqdm", "from tqdm import tqdm\nsum(tqdm(range(3), disable=True)) == 3"),
+    ("xlsxwriter", "w = xlsxwriter.Workbook('a.xlsx')\nw.add_worksheet().write(0, 0, 1)\nw.close()\nimport pandas\npandas.read_excel('a.xlsx', header=None).iloc[0, 0] == 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, use", LIBRARIES, ids=[r[0] for r in LIBRARIES])
+def test_a_library_that_models_import_works(session, name, use):
+    pytest.importorskip(name)
+    cell = run(session, [f"import {name}\n{use}"])
+    assert (cell.result, cell.error, cell.stderr) == ("True", {}, "")
+
+
+def test_the_executor_says_which_libraries_there_are(executor, session):
+    names = executor.connection.welcome["libraries"].split(", ")
+    assert {"numpy", "pandas", "matplotlib"} <= set(names)
+    cell = run(session, [f"import importlib.util\n[n for n in {names} if not importlib.util.find_spec(n)]"])
+    assert cell.result == "[]"

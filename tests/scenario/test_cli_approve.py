@@ -37,14 +37,14 @@ def record(jobs):
 
 # Every row: the options, what is said, the record of the journal.
 VERDICTS = [
-    ([], "approved: it goes on", {"verdict": "yes"}),
-    (["--reject", "-r", "no"], "rejected", {"verdict": "no", "observation": "no"}),
+    ([], "approved: it goes on", {"verdict": "approve"}),
+    (["--reject", "-r", "no"], "rejected", {"verdict": "reject", "observation": "no"}),
     (["--edit", "new.py"], "edited", {"verdict": "edit", "arguments": "6 * 8\n"}),
     (["--skip"], "skipped", {"verdict": "skip"}),
     (["--regenerate"], "asked for another", {"verdict": "regenerate"}),
     (["--ask", "why?"], "is told", {"verdict": "ask", "arguments": "why?"}),
     (["--abort"], "it ends", {"verdict": "abort"}),
-    (["--call", "1.0"], "approved", {"verdict": "yes"}),
+    (["--call", "1.0"], "approved", {"verdict": "approve"}),
 ]
 
 
@@ -71,17 +71,17 @@ def test_what_is_no_verdict_is_refused(quern, jobs, ask):
     assert jobs.state(A) == "waiting"
 
 
-def test_a_worker_that_names_no_call_is_told_yes_or_no(quern, jobs):
+def test_a_worker_that_names_no_call_is_told_the_verdict(quern, jobs):
     jobs.submit(A)
     jobs.wait(A, jobs.begin().epoch, 0, "approval", 0)
-    assert "waits for yes or no" in quern("approve", A, "--skip", code=65)
-    assert quern.json("approve", A) == [{"id": A, "outcome": "approved"}]
+    assert "waits for approve or reject" in quern("approve", A, "--skip", code=65)
+    assert quern.json("approve", A) == [{"id": A, "outcome": "approve"}]
 
 
 def test_who_follows_on_a_terminal_is_asked(quern, jobs, ask):
     ask(tool="execute_python_code", code="6 * 7\x1b]0;mine\x07")
     with Terminal(quern, "watch", A) as terminal:
-        terminal.wait_for("q quit:")
+        terminal.wait_for("q abort:")
         assert "execute_python_code" in terminal.said
         assert "6 * 7" in terminal.said and "\x1b]0" not in terminal.said
         terminal.type("w\na\n")
@@ -91,7 +91,7 @@ def test_who_follows_on_a_terminal_is_asked(quern, jobs, ask):
         assert record(jobs)["arguments"] == "which one?"
         ask("1.1", False, tool="pay", text='{"to": "me"}')
         terminal.wait_for('{"to": "me"}')
-        terminal.wait_for("q quit:")
+        terminal.wait_for("q abort:")
         assert quern("approve", A, "--call", "1.1", "--skip")
         terminal.type("y\n")
         terminal.wait_for("somebody has answered already")
@@ -99,6 +99,31 @@ def test_who_follows_on_a_terminal_is_asked(quern, jobs, ask):
         jobs.finish(A, job.epoch)
         terminal.end()
     assert record(jobs)["verdict"] == "skip"
+
+
+TURNED = 'if level != "user\u202e \u2066# check\u2069 \u2066":'
+HIDDEN = [
+    ("x = 1 # fine\rpay()", "x = 1 # fine<U+000D>pay()"),
+    ("a = 1\r\nb = 2", "b = 2"),
+    (TURNED, '"user<U+202E> <U+2066># check'),
+    ("pass\u200bword", "pass<U+200B>word"),
+    ("\u0645\u06cc\u200c\u062e = 1", "<U+200C>"),
+    ("x = 1\u2028pay()", "x = 1<U+2028>pay()"),
+    ("s = '\U0001f600\U000e0070\U000e0061\ufe03'", "<U+E0070><U+E0061><U+FE03>"),
+]
+
+
+@pytest.mark.parametrize("code, shown", HIDDEN)
+def test_who_approves_sees_every_character(quern, jobs, ask, code, shown):
+    quern.env["NO_COLOR"] = "1"
+    ask(tool="pay\u202e\nyes", code=code)
+    with Terminal(quern, "watch", A) as terminal:
+        terminal.wait_for("q abort:")
+        assert "to be approved: pay<U+202E><U+000A>yes\r\n" in terminal.said
+        assert shown in terminal.said
+        assert "\u202e" not in terminal.said
+        terminal.type("q\n")
+        jobs.cancel(A)
 
 
 def test_what_was_answered_before_is_only_shown(quern, jobs, ask):
@@ -109,7 +134,7 @@ def test_what_was_answered_before_is_only_shown(quern, jobs, ask):
         terminal.wait_for("to be approved")
         jobs.finish(A, job.epoch)
         terminal.end()
-        assert "q quit:" not in terminal.said
+        assert "q abort:" not in terminal.said
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(quern, jobs, ask):
@@ -117,13 +142,13 @@ def test_nobody_is_asked_where_there_is_no_terminal(quern, jobs, ask):
     child = quern.start("watch", A)
     jobs.cancel(A)
     out, err = child.communicate(timeout=30)
-    assert child.returncode == 1 and "q quit" not in out + err
+    assert child.returncode == 1 and "q abort" not in out + err
 
 
 def test_ctrl_c_leaves_the_question(quern, jobs, ask):
     ask(tool="pay")
     with Terminal(quern, "watch", A) as terminal:
-        terminal.wait_for("q quit:")
+        terminal.wait_for("q abort:")
         terminal.type("\x03")
         terminal.wait_for(f"it waits: quern approve {A}")
         terminal.wait_for("Ctrl-C again to leave")

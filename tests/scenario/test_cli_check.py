@@ -40,6 +40,13 @@ class World:
         self.jobs.begin(stream=self.jobs.work(queue))
         return id
 
+    def read(self):
+        """Its entry was read, and is not acknowledged."""
+        queue = f"run{self.number}"
+        id = self.submit(queue=queue)
+        self.jobs.take(stream=self.jobs.work(queue))
+        return id
+
     def ended(self, state="completed"):
         id = self.running()
         self.jobs.finish(id, self.jobs.epoch(id), state)
@@ -106,15 +113,14 @@ def a_running_job_has_no_lease(world):
     return job_key(id), "it runs, but has no lease"
 
 
-def a_running_jobs_entry_was_acknowledged(world):
+def a_running_job_has_an_entry(world):
     id = world.running()
-    stream = world.jobs.work(world.queue_of(id))
-    world.redis.xack(stream, "consumers", world.entry(id))
-    return job_key(id), "it runs, but nobody has taken its entry"
+    world.redis.xadd(world.jobs.work(world.queue_of(id)), {"id": id})
+    return job_key(id), "it runs, and has an entry in a stream"
 
 
 def an_entry_was_deleted_but_not_acknowledged(world):
-    id = world.running()
+    id = world.read()
     queue = world.jobs.facts(id)["queue"]
     world.redis.xdel(world.jobs.work(queue), world.entry(id))
     return f"work:{queue}:normal", "is pending, but not in the stream"
@@ -341,7 +347,7 @@ def no_job_id_in_a_set(world):
 BREAKS = [
     an_entry_is_deleted,
     a_running_job_has_no_lease,
-    a_running_jobs_entry_was_acknowledged,
+    a_running_job_has_an_entry,
     an_entry_was_deleted_but_not_acknowledged,
     a_second_entry,
     an_entry_of_no_job,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import time
@@ -163,8 +164,10 @@ def test_images_are_saved_beside_what_is_there(quern, consumer, tmp_path):
     for _ in range(2):
         child = quern.start("run", "q")
         consumer.take().finish(answer="see", images=[IMAGE])
-        child.communicate(timeout=30)
+        _, err = child.communicate(timeout=30)
         assert child.returncode == 0
+        told = "image quern-out/figure-1~3.png, called figure-1.png in the answer"
+        assert told in (err if isinstance(err, str) else err.decode())
     assert (tmp_path / "quern-out/figure-1.png").read_text() == "mine"
     assert (tmp_path / "target").read_text() == "untouched"
     assert (tmp_path / "quern-out/figure-1~3.png").read_bytes() == PNG
@@ -250,7 +253,7 @@ def test_a_terminal_shows_the_work(quern, consumer):
 
 
 def test_nothing_that_a_model_says_drives_the_terminal(quern, consumer):
-    evil = "a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rE\x08F"
+    evil = "a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rE\x08F\u202eG\u200bH\U000e0041"
     with Terminal(quern, "run", "q") as terminal:
         job = consumer.take()
         job.event("tool.started", turn=1, call="c", tool=evil, code=evil)
@@ -260,9 +263,65 @@ def test_nothing_that_a_model_says_drives_the_terminal(quern, consumer):
         job.finish("failed", answer=evil + "!", error=error, notes=evil)
         assert os.WEXITSTATUS(terminal.end()) == 1
         said = terminal.said
-    for bad in ("\x1b]", "\x1b[2J", "\u009b", "\x07", "\x08"):
+    hidden = "\u202e\u200b\U000e0041"
+    for bad in ("\x1b]", "\x1b[2J", "\u009b", "\x07", "\x08", *hidden):
         assert bad not in said
-    assert said.count("a?]0;owned?b?[2Jc?31mdE?F") >= 5
+    said = re.sub(r"\x1b\[\d*m", "", said)  # numbers stand out
+    prose = "a<U+001B>]0;owned<U+0007>b<U+001B>[2Jc<U+009B>31mdE<U+0008>F<U+202E>G"
+    prose += "<U+200B>H<U+E0041>"
+    code = prose.replace("dE", "d<U+000D>E")
+    assert said.count(prose) >= 2, "output and answer"
+    assert said.count(code) >= 3, "name, code and error"
+
+
+def test_json_on_a_terminal_is_harmless_and_the_same(quern, consumer):
+    evil = "a\x7fb\u009bc\u202ed\U000e0041"
+    with Terminal(quern, "run", "q", "--json") as terminal:
+        consumer.take().finish(answer=evil)
+        assert terminal.end() == 0
+        said = terminal.said
+    assert r"a\u007fb\u009bc\u202ed\udb40\udc41" in said
+    result = json.loads(said.splitlines()[-1])["result"]
+    assert result["answer"] == evil
+
+
+def test_prose_keeps_what_its_language_needs(quern, consumer):
+    with Terminal(quern, "run", "q") as terminal:
+        job = consumer.take()
+        for piece in ("\u0645\u06cc", "\u200c\u062e ", "\u2764", "\ufe0f"):
+            job.event("message.delta", turn=1, text=piece)
+        job.finish(answer="\u0645\u06cc\u200c\u062e \u2764\ufe0f")
+        assert terminal.end() == 0
+        assert "\u0645\u06cc\u200c\u062e \u2764\ufe0f" in terminal.said
+
+
+@pytest.mark.parametrize(
+    "name, saved",
+    [
+        ("-rf.png", "_rf.png"),
+        ("gnp.\u202eexe", "gnp._exe"),
+        ("a\u009b2J.png", "a_2J.png"),
+        ("a\u200b\U000e0041.png", "a__.png"),
+    ],
+)
+def test_a_saved_name_is_what_it_looks_like(name, saved, quern, consumer):
+    child = quern.start("run", "q")
+    consumer.take().finish(answer="a", images=[{**IMAGE, "name": name}])
+    child.communicate(timeout=30)
+    assert os.listdir(quern.cwd / "quern-out") == [saved]
+
+
+def test_of_an_output_schema_a_pipe_gets_the_value_alone(quern, consumer):
+    """The model may have said more; it stands in the result, as its answer."""
+    (quern.cwd / "s.json").write_text('{"type": "object"}')
+    said = {"answer": 'Here it is: {"n": 3}', "output": {"n": 3, "é": None}}
+    child = quern.start("run", "q", "--output-schema", "s.json")
+    job = consumer.take()
+    job.event("message.delta", turn=1, text=said["answer"])
+    job.finish(**said)
+    out, _ = child.communicate(timeout=30)
+    assert out == quern("get", job.id) == '{"n":3,"é":null}\n'
+    assert quern.json("get", job.id)[0]["result"]["answer"] == said["answer"]
 
 
 def test_no_color_is_obeyed(quern, consumer):

@@ -119,9 +119,10 @@ def test_several_blocks(codes):
         both,
         lambda code: [
             (
-                f"```python\n{code}\n```\nand\n<execute>{both[code]}</execute>",
+                f"{head}{code}{end}\nand\n{head}{both[code]}{end}",
                 f"{code}\n\n{both[code]}",
             )
+            for head, end in (("```python\n", "\n```"), ("<execute>", "</execute>"))
         ],
     )
 

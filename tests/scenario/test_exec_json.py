@@ -10,7 +10,7 @@ from clients import free_port
 from command import Command
 from stack import ROOT, Stack
 
-TYPES = {"string": str, "integer": int, "array": list, "object": dict}
+TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
 
 
 def documented():
@@ -35,7 +35,7 @@ def listed(page):
     """The same of a page of help: what is indented is of what stands above."""
     found, above = {}, {}
     for indent, name, types in re.findall(
-        r"^((?:  ){1,3})(\w+) +((?:string|integer|array|object)(?: or \w+)?)  ",
+        r"^((?:  ){1,3})(\w+) +((?:string|integer|boolean|array|object)(?: or \w+)?)  ",
         page,
         re.M,
     ):
@@ -320,6 +320,8 @@ display(Rich())
     assert blob(stack, parts["text/latex"]["blob"]) == b"$x$"
     assert blob(stack, parts["application/x-odd"]["blob"]) == b"odd"
     assert parts["image/svg+xml"]["name"] == "figure-1.svg"
+    active = {mime for mime, part in parts.items() if part["active"]}
+    assert active == {"text/html", "application/x-odd"}
     for part in parts.values():
         saved = (quern.cwd / part["saved"]).read_bytes()
         assert saved == blob(stack, part["blob"]) and len(saved) == part["bytes"]
@@ -333,6 +335,30 @@ def test_a_figure_is_a_part_and_an_image(stack, one):
     assert part["mime"] == "image/png" and part["width"] > part["height"] > 100
     assert blob(stack, part["blob"])[:8] == b"\x89PNG\r\n\x1a\n"
     assert part["saved"] is None  # nobody asked
+
+
+def test_an_image_that_may_act_is_marked_wherever_it_is_told(stack, quern, one):
+    """The mark is the consumer's: a cell cannot set it."""
+    code = """from IPython.display import SVG, display
+display(SVG('<svg><rect width="1"/></svg>'))
+display(SVG('<svg onload="alert(1)"/>'))
+display({"image/svg+xml": '<svg><script/></svg>', "active": "false"}, raw=True)
+import io, matplotlib.pyplot as plt
+plt.plot([1, 3, 2], label="a & b"); plt.legend(); plt.title("3 > 2")
+file = io.StringIO(); plt.savefig(file, format="svg"); plt.close()
+display(SVG(file.getvalue()))
+"""
+    cell = one(code)
+    parts = [part for shown in cell["displays"] for part in shown["parts"]]
+    marks = [p["active"] for p in parts if p["mime"] == "image/svg+xml"]
+    assert marks == [False, True, True, False]
+    job = cell["job"]
+    [result] = quern.json("get", job)
+    images = result["result"]["images"]
+    assert [image.get("active", False) for image in images] == marks
+    events = quern.json("watch", job)
+    told = [e["data"]["image"] for e in events if e["type"] == "image"]
+    assert [image.get("active", False) for image in told] == marks
 
 
 def test_more_than_a_job_may_display_is_noted(one):

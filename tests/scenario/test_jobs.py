@@ -394,3 +394,49 @@ def test_a_hundred_at_once(stack):
         assert result["cells"][0]["result"] == str(n * 2)
         stack.check_events(job)
     assert stack.is_quiet()
+
+
+KEY = "import os\nos.environ.get('API_KEY')"
+
+
+def test_a_job_has_variables_of_the_environment(stack):
+    job = stack.submit(**cells([KEY, "len(os.environ['API_KEY'])"], env={"API_KEY": "s3"}))
+    assert [cell["result"] for cell in stack.result(job)["cells"]] == ["'s3'", "2"]
+
+
+def test_a_conversation_has_variables_of_the_environment(stack):
+    job = stack.submit(prompt=f"Run:\n```python\n{KEY}\n```", env={"API_KEY": "s3"})
+    assert stack.result(job)["cells"][0]["result"] == "'s3'"
+
+
+def test_variables_of_a_job_do_not_stay_in_its_session(stack):
+    first = stack.submit(**cells(KEY, session="env", env={"API_KEY": "s3"}))
+    assert stack.result(first)["cells"][0]["result"] == "'s3'"
+    second = stack.submit(**cells(KEY, session="env"))
+    assert stack.result(second)["cells"][0].get("result", "") == ""
+
+
+def test_values_of_variables_are_told_to_nobody(stack):
+    secret = "s3-nobody-is-told"
+    job = stack.submit(**cells("1", env={"API_KEY": secret}))
+    told = [repr(stack.result(job)), repr(stack.events(job))]
+    told += [consumer.text() for consumer in stack.consumers]
+    assert secret not in "".join(told)
+
+
+LIBRARIES = "Libraries that are installed, beside others: "
+
+
+@pytest.mark.parametrize("mode", ["tools", "codeact"])
+def test_a_model_is_told_which_libraries_there_are(stack, mode):
+    stack.result(stack.submit(prompt="hello", mode=mode))
+    system = stack.model.request()["messages"][0]["content"]
+    told = system.split(LIBRARIES)[1].split(".\n")[0].rstrip(".").split(", ")
+    code = f"import importlib.util as u\n[name for name in {told} if not u.find_spec(name)]"
+    cell = stack.result(stack.submit(**cells(code)))["cells"][0]
+    assert "numpy" in told and cell["result"] == "[]"
+
+
+def test_in_chinese_as_well(stack):
+    stack.result(stack.submit(prompt="你好，请画图"))
+    assert "已安装的库（不止这些）：numpy" in stack.model.request()["messages"][0]["content"]

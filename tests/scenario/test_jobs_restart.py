@@ -63,7 +63,7 @@ class StandIn(threading.Thread):
 def stack():
     with Stack(executor=False) as stack:
         stand_in = StandIn(stack.socket)
-        stack.consumer()
+        stack.consumer(executor=stack.socket)
         yield stack
         stand_in.server.close()
 

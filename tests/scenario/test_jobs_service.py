@@ -56,6 +56,23 @@ def test_a_wrong_password_is_not_waited_for():
         assert "WRONGPASS" in end.stderr and "wrong@" not in end.stderr
 
 
+def test_too_few_descriptors_for_the_slots_are_told_at_the_start(tmp_path):
+    """Before: the model was said not to answer, when they were used up."""
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!/bin/sh\nulimit -n 128\nexec {binary('quern-consumer')} --slots 1000\n"
+    )
+    program.chmod(0o755)
+    with Stack(executor=False) as stack:
+        consumer = stack.consumer(program=str(program), name="few")
+        lines = [json.loads(x) for x in consumer.text().splitlines() if x[:1] == "{"]
+        [told] = [line for line in lines if "open_files" in line]
+        assert (told["wanted"], told["slots"], told["open_files"]) == (1000, 32, 128)
+        assert "LimitNOFILE" in told["text"]
+        jobs = [stack.submit(prompt="x") for _ in range(100)]
+        assert {stack.result(job)["status"] for job in jobs} == {"completed"}
+
+
 def test_redis_may_come_later():
     with RedisServer() as redis:
         redis.kill()
@@ -207,6 +224,7 @@ def test_keys_are_in_no_line_and_no_result(tmp_path):
                 "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
                 "OPENAI_API_KEY_FILE": str(key),
                 "OPENAI_MODEL": "m",
+                "QUERN_EXECUTOR": "none",
                 "QUERN_MAX_ATTEMPTS": "1",
             },
         ).start()

@@ -9,7 +9,7 @@ import time
 import pytest
 from command import QUERN
 from servers import wait_until
-from stack import ROOT, Stack
+from stack import DRAINED, ROOT, Stack
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_a_delayed_job_runs_when_its_time_has_come(stack):
 
 def test_a_deadline_passes_while_nobody_runs_the_job(stack):
     job = stack.submit(
-        kind="code", cells=["1"], queue="nobodys", pairs={"deadline_ms": 300}
+        kind="code", cells=["1"], queue="nobodys", limits={"deadline_ms": 300}
     )
     assert stack.result(job)["error"]["code"] == "deadline_exceeded"
 
@@ -158,9 +158,10 @@ def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
     stack.wait_event(job, "tool.started")
     quern(stack, "worker", "drain", "leaver")
     leaver.wait_for('"drain"')
-    assert leaver.wait() == 0
+    assert leaver.wait() == DRAINED
     result = stack.result(job)
     assert (result["status"], result["attempts"]) == ("completed", 1)
+    quern(stack, "worker", "resume", "leaver")
     wait_until(lambda: "leaver" not in workers(stack), what="that it is forgotten")
     assert stack.consumers[0].alive()
 

@@ -97,6 +97,62 @@ def test_says_why_a_job_failed(language, server, consumer, tmp_path):
 
 
 @languages("python", "node", "php")
+@pytest.mark.parametrize("state", [None, "completed"])
+def test_a_job_that_is_not_kept_ends_it(language, state, server, consumer, tmp_path):
+    """Unknown, or expired: nothing more will come."""
+    child = ask(language, server.port, tmp_path, "q")
+    job = consumer.take()
+    assert child.stderr.readline().startswith("1 job.queued")
+    assert child.stderr.readline().startswith("2 job.started")
+    forget(consumer.redis, job.id, state)
+    consumer.redis.client_kill_filter(_type="pubsub")
+    out, err = child.communicate(timeout=30)
+    why = f"job {job.id} is {state or 'unknown'}, its events are not kept\n"
+    assert (out, err, child.returncode) == ("", why, 1)
+
+
+def forget(redis, id, state):
+    """In one step: a client that blocks on the stream wakes when it is gone."""
+    with redis.pipeline(transaction=True) as step:
+        step.delete(f"quern:{{000}}:job:{id}", f"quern:{{000}}:events:{id}")
+        if state:
+            step.hset(f"quern:{{000}}:job:{id}", "state", state)
+        step.execute()
+
+
+@languages("python", "node", "php")
+def test_a_false_picture_is_not_saved(language, server, consumer, tmp_path):
+    child = ask(language, server.port, tmp_path, "q")
+    job = consumer.take()
+    consumer.redis.set(f"quern:{{000}}:blob:{SHA}", b"something else")
+    image = {"name": "figure-1.png", "mime": "image/png", "blob": SHA, "bytes": 264}
+    job.finish(answer="b: 2", images=[image])
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 1
+    assert err.endswith("figure-1.png: its bytes are gone, or are not what was drawn\n")
+    assert not (tmp_path / "figure-1.png").exists()
+
+
+@languages("python", "node", "php")
+def test_fifteen_lines_say_why_a_job_failed(language, server, consumer, tmp_path):
+    child = ask(language, server.port, tmp_path, program="ask")
+    error = {"kind": "reject", "code": "unknown_model", "message": "no such model"}
+    consumer.take().finish("failed", error=error)
+    out, err = child.communicate(timeout=30)
+    assert (out.splitlines()[-1], child.returncode) == ("no such model", 0), err
+
+
+@languages("python", "node", "php")
+def test_fifteen_lines_end_without_a_job(language, server, consumer, tmp_path):
+    child = ask(language, server.port, tmp_path, program="ask")
+    job = consumer.take()
+    forget(consumer.redis, job.id, None)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 0, err
+    assert out.splitlines()[-1] == f"no result of job {job.id}"
+
+
+@languages("python", "node", "php")
 def test_fifteen_lines_ask_and_answer(language, server, consumer, tmp_path):
     child = ask(language, server.port, tmp_path, program="ask")
     job = consumer.take()

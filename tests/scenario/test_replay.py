@@ -238,12 +238,12 @@ VERDICTS = {
         ("ask", "", "which c?"),
         ("edit", "", "1 + 2"),
         ("edit", "", "no JSON"),
-        ("yes", "", ""),
-        ("no", "too dear", ""),
-        ("yes", "", ""),
+        ("approve", "", ""),
+        ("reject", "too dear", ""),
+        ("approve", "", ""),
     ],
-    "approval-codeact": [("yes", "", "")],
-    "approval-aborted": [("yes", "", ""), ("abort", "enough", "")],
+    "approval-codeact": [("approve", "", "")],
+    "approval-aborted": [("approve", "", ""), ("abort", "enough", "")],
 }
 
 

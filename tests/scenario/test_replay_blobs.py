@@ -57,7 +57,7 @@ JOBS = {
         {
             "prompt": "Draw.",
             "session": "spent",
-            "limits": {"max_total_tokens": 1800},
+            "limits": {"max_total_tokens": 1900},
         },
         2,
     ),
@@ -105,7 +105,7 @@ def recorded(stack, quern, folder):
         id = stack.submit(**{**job, "files": files})
         if "approve" in job:
             stack.wait_event(id, "job.waiting")
-            stack.call("approve", id, "yes", "", "", "")
+            stack.call("approve", id, "approve", "", "", "")
         ends = "incomplete" if "limits" in job else "completed"
         assert stack.result(id)["status"] == ends
         [outcome] = quern.json("replay", id, "--save", path)

@@ -68,7 +68,7 @@ def test_names_at_their_bounds_are_of_one_session_each(pair, what, one, other):
     assert cell("import os\nx, os.listdir()", other)["result"] == "(2, [])"
 
 
-@pytest.mark.parametrize("bad", ["s" * 129, "a/b", "a b", "é", "a\0", ".."], ids=ascii)
+@pytest.mark.parametrize("bad", ["s" * 129, "é" * 65, "a\n", "\x7f", "a\0", "\x85"], ids=ascii)
 def test_names_out_of_bounds_are_refused(pair, bad):
     a, _ = pair
     body = {"v": 1, "kind": "code", "cells": ["1"], "session": bad}

@@ -85,7 +85,7 @@ def test_who_waits_for_a_person_keeps_the_turn(stack, name):
     time.sleep(0.5)
     assert stack.state(second) == "queued", "it is not its turn"
     assert history(stack, name) == [tuple(text for _, text in FIRST)]
-    decide(stack, job, "yes")
+    decide(stack, job, "approve")
     assert check(stack, job)["attempts"] == 1
     assert stack.result(second)["answer"] == "It is 41."
     first, again, last = (shown(stack.model.request(n)) for n in range(3))
@@ -128,7 +128,7 @@ def test_a_picture_is_shown_to_who_goes_on(stack, name):
     for count in (1, 2):
         questions = lambda: stack.types(job).count("job.waiting")
         wait_until(lambda: questions() == count, what=f"question {count}")
-        decide(stack, job, "yes")
+        decide(stack, job, "approve")
     check(stack, job)
     pictures = [parts(stack.model.request(n)) for n in range(3)]
     assert [len(found) for found in pictures] == [0, 1, 1]

@@ -91,9 +91,13 @@ def what_stands(queue, key):
 
 
 def all_of(queue):
+    """But what counts and lists by the clock: the two are not at the same time."""
+    by_clock = tuple(queue.root + kind for kind in ("ended", "figures:"))
     found = queue.client.scan_iter(f"{queue.root}*", count=1000)
     return {
-        neutral(queue, key): neutral(queue, what_stands(queue, key)) for key in found
+        neutral(queue, key): neutral(queue, what_stands(queue, key))
+        for key in found
+        if not key.decode().startswith(by_clock)
     }
 
 

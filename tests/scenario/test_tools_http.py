@@ -28,6 +28,7 @@ class Tools(Web):
         answers = {
             "/broken": (503, b"the index is closed", {}),
             "/locked": (401, f"who is {key}?".encode(), {}),
+            "/echo": (200, json.dumps({"headers": dict(asked.headers)}).encode(), {}),
             "/text": (200, "just text, 中文".encode(), {}),
             "/large": (200, json.dumps("x" * 100_000).encode(), {}),
             "/away": (302, b"", {"Location": f"{self.url}/elsewhere"}),
@@ -59,6 +60,7 @@ def catalog(web):
         "broken": tool("/broken"),
         "away": tool("/away"),
         "locked": tool("/locked", headers={"Authorization": "Bearer ${SEARCH_KEY}"}),
+        "echo": tool("/echo", headers={"Authorization": "Bearer ${SEARCH_KEY}"}),
         "large": tool("/large", max_bytes=50_000),
         "late": tool("/slow", total_ms=300),
     }
@@ -106,6 +108,22 @@ def test_code_calls_tools(stack, web):
         assert result["cells"][0].get("result") == shown, result
     key = web.asked[0].headers["Authorization"]
     assert key == "Bearer s3cret"
+
+
+def test_a_key_that_a_server_repeats_is_told_to_nobody(stack, web):
+    """Neither to code, nor to a model, nor in what is kept or followed."""
+    call = {"id": "c", "index": 0, "name": "echo", "arguments": '{"query": "a"}'}
+    stack.model.script([{"tool_calls": [call]}, {"text": "done"}])
+    stack.consumer()
+    code = run(stack, "print(echo('a')['headers']['Authorization'])")
+    assert code["cells"][0]["stdout"] == "Bearer ******\n"
+    job = stack.submit(prompt="who am I?")
+    assert stack.result(job)["answer"] == "done"
+    [told] = [m for m in stack.model.request(1)["messages"] if m["role"] == "tool"]
+    assert "Bearer ******" in told["content"]
+    dumped = [stack.db.dump(key) for key in stack.db.keys()]
+    assert not any(b"s3cret" in value for value in dumped)
+    assert web.asked[-1].headers["Authorization"] == "Bearer s3cret"
 
 
 def test_tools_refuse(stack, web):

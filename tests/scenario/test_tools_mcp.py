@@ -269,7 +269,7 @@ def test_a_person_approves_what_the_entry_or_the_operator_names():
             for turn in (1, 2):
                 wait_until(lambda: asked_about(stack, job), 60, f"question {turn}")
                 assert (server.asked() != [], late.asked()) == (turn == 2, [])
-                stack.call("approve", job, "yes", "", f"{turn}.0")
+                stack.call("approve", job, "approve", "", f"{turn}.0")
                 wait_until(lambda: not asked_about(stack, job), what="it goes on")
             assert stack.result(job, 60)["answer"] == "so"
             assert len(late.asked()) == 1

@@ -217,6 +217,37 @@ def test_what_servers_get_wrong(stack):
         assert "s3cret" not in consumer.text()
 
 
+def test_a_key_that_a_server_repeats_is_told_to_nobody(stack):
+    """In what its tools are said to do, in their answers, in any form."""
+    key = "you sent Bearer s3cret"
+    described = tool("say", description=key)
+    described["inputSchema"]["properties"]["x"]["description"] = key
+    answers = {
+        "plain": text(key),
+        "structured": {**text(key), "structuredContent": {"s3cret": [key]}},
+        "failed": {**text(key), "isError": True},
+        "streamed": lambda message: events(json.loads(reply(message, text(key)))),
+    }
+    with Server(answers) as server:
+        server.answers["tools/list"]["tools"].append(described)
+        server.answers.update(answers)
+        headers = {"Authorization": "Bearer ${WEATHER_KEY}"}
+        consumer = serve(stack, s=(server, {"headers": headers}))
+        for name in answers:
+            assert "Bearer ******" in run(stack, f"s_{name}()"), name
+        stack.model.script([{"text": "done"}])
+        assert stack.run(prompt="what is there?")["answer"] == "done"
+        [said] = [
+            t["function"]
+            for t in stack.model.request(0)["tools"]
+            if t["function"]["name"] == "s_say"
+        ]
+        assert said["description"] == "you sent Bearer ******"
+        assert "s3cret" not in json.dumps(stack.model.request(0)) + consumer.text()
+        dumped = [stack.db.dump(key) for key in stack.db.keys()]
+        assert not any(b"s3cret" in value for value in dumped)
+
+
 def test_a_lost_call_is_made_again_only_if_it_may_be(stack):
     lost = {"once": 1, "twice": 2, "never_again": 1}
 

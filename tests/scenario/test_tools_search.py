@@ -244,6 +244,18 @@ def test_what_is_no_text_or_no_page_is_left_out(stack, web, consumer):
     assert third == {"title": "", "url": "https://third.example/", "text": ""}
 
 
+def test_a_key_that_a_provider_repeats_is_told_to_nobody(stack, web, consumer):
+    said = {"title": "for t-key", "url": "https://a.example/?k=t-key", "content": "t-key"}
+    body = json.dumps({"answer": "You are t-key.", "results": [said]})
+    web.says["tavily"] = (200, body.encode(), JSON)
+    consumer(only("tavily", web))
+    found = search(stack, "grain")
+    assert found["answer"] == "You are *****."
+    assert found["results"] == [
+        {"title": "for *****", "url": "https://a.example/?k=*****", "text": "*****"}
+    ]
+
+
 # Every row: what it shows, what the provider says, the sentence.
 FAILURES = [
     ("too many", (429, b"slow down", {}), "tavily: HTTP 429, too many searches for now"),

@@ -78,8 +78,8 @@ def test_what_is_published_is_what_is_in_the_stream(queue):
 # ------------------------------------------------------------------- submit
 
 
-def test_pairs_come_in_any_order_and_unknown_ones_are_ignored(queue):
-    queue.call("submit", "priority", "high", "job", "x", "later", "1", "id", A)
+def test_pairs_come_in_any_order(queue):
+    queue.call("submit", "priority", "high", "job", "x", "id", A)
     assert queue.client.xlen(queue.work(priority="high")) == 1
     assert queue.facts(A)["priority"] == "high"
 
@@ -98,8 +98,8 @@ def test_pairs_come_in_any_order_and_unknown_ones_are_ignored(queue):
         ("BADARG", {"queue": "a b"}),
         ("BADARG", {"queue": "a{b}"}),
         ("BADARG", {"queue": "q" * 129}),
-        ("BADARG", {"tenant": "a:b"}),
-        ("BADARG", {"session": "s/1"}),
+        ("BADARG", {"tenant": "a\nb"}),
+        ("BADARG", {"session": "s\x7f"}),
         ("BADARG", {"priority": "urgent"}),
         ("BADARG", {"deadline_ms": "-1"}),
         ("BADARG", {"deadline_ms": "soon"}),
@@ -137,7 +137,8 @@ def test_the_same_id_again_is_the_same_job(queue):
 def test_the_same_key_of_the_same_tenant_is_the_same_job(queue):
     assert queue.submit(A, idempotency_key="k") == (A, "created")
     assert queue.submit(B, idempotency_key="k") == (A, "exists")
-    assert queue.submit(B, idempotency_key="k", tenant="other") == (B, "created")
+    other = pack(v=1, id=B, tenant="other")
+    assert queue.submit(B, other, idempotency_key="k", tenant="other")[1] == "created"
     # Once the facts are gone the key names nothing, and is given anew.
     queue.client.delete(f"{queue.root}job:{A}", queue.work())
     queue.client.delete(f"{queue.root}job:{B}")
@@ -176,17 +177,15 @@ def test_a_waiting_job_takes_little_memory(queue):
     assert queue.client.memory_usage(f"{queue.root}events:{A}") < 1024
 
 
-def test_the_depth_counts_what_waits_and_runs_in_all_priorities(queue):
+def test_the_depth_counts_what_waits_in_all_priorities(queue):
     queue.submit(job_id(1), max_depth=3, priority="low")
     queue.submit(job_id(2), max_depth=3, priority="high")
     queue.submit(job_id(3), max_depth=3)
     text = refused("QUEUEFULL", queue.submit, job_id(4), max_depth=3)
     assert "3 jobs, at most 3" in text
-    job = queue.begin()
-    refused("QUEUEFULL", queue.submit, job_id(4), max_depth=3)
     assert queue.submit(job_id(3), max_depth=3)[1] == "exists"
     assert queue.submit(job_id(4), queue="other", max_depth=3)[1] == "created"
-    queue.finish(job.id, queue.epoch(job.id))
+    queue.begin()
     assert queue.submit(job_id(5), max_depth=3)[1] == "created"
 
 
@@ -200,16 +199,6 @@ def test_what_was_submitted_before_the_first_consumer_is_not_lost(queue):
 
 
 # --------------------------------------------------------------- idempotence
-
-
-def test_start_again_is_the_same_attempt_under_a_new_epoch(queue):
-    queue.submit(A)
-    (entry,) = queue.take()
-    epoch = queue.start(entry).epoch
-    again = queue.start(entry)
-    assert again.epoch > epoch and (again.attempt, again.crashes) == (1, 0)
-    refused("STALE", queue.event, A, queue.epoch(A), "turn.started", b"")
-    assert queue.types(A) == ["job.queued", "job.started"]
 
 
 def test_a_record_again_is_no_change(queue):
@@ -275,7 +264,7 @@ def test_many_end_in_one_step_and_each_is_answered(queue):
     args = [
         part
         for job, state, result in rows
-        for part in (job.id, job.epoch, state, pack(r=result), b"", "", 0, 0)
+        for part in (job.id, job.epoch, state, pack(r=result), b"", "", 0, 0, 0, 0)
     ]
     answers = queue.call("finish_many", *args)
     words = [str(answer).split()[0].strip("b'") for answer in answers]
@@ -553,16 +542,15 @@ def test_names_of_consumers_long_gone_are_forgotten(queue):
 
     queue.submit(A)
     queue.submit(B)
-    for name in ("idle", "busy"):
-        (entry,) = queue.take(name)
-        queue.start(entry, name)
-    queue.finish(A, queue.epoch(A))
+    (entry,) = queue.take("idle")
+    queue.start(entry, "idle")
+    queue.take("dead")
     time.sleep(0.11)
     queue.reclaim(lease_ms=60000)
-    assert names() == [b"busy", b"idle"], "not heard of for a while"
+    assert names() == [b"dead", b"idle"], "not heard of for a while"
     queue.reclaim(lease_ms=1)
-    assert names() == [b"busy"], "what it holds is put back first"
-    assert queue.state(B) == "in_progress", "its own lease is longer"
+    assert names() == [], "what they had read is put back"
+    assert (queue.state(A), queue.state(B)) == ("in_progress", "queued")
 
 
 def test_what_was_asked_to_cancel_does_not_come_back(queue):
@@ -575,8 +563,7 @@ def test_what_was_asked_to_cancel_does_not_come_back(queue):
     (entry,) = queue.take()
     queue.start(entry, lease_ms=0)
     queue.cancel(B)
-    assert queue.start(entry, lease_ms=0).cancel is True  # its reply was lost
-    queue.reclaim()
+    queue.lapse()
     assert queue.state(B) == "cancelled"
 
 
@@ -618,13 +605,13 @@ def test_an_event_that_comes_again_is_known_by_its_number(queue):
 def test_the_one_key_is_a_partitions_root(queue, keys):
     for name, args in {
         "submit": ["id", A, "job", "x"],
-        "start": [queue.work(), "1-0", "c", 1, 1],
+        "take": ["c", 1, 1, 1],
         "beat": ["c", A, 1],
         "journal": [A, 1, 0, "r"],
         "event": [A, 1],
         "finish": [A, 1, "failed", "r", "", "", 0, 0],
         "release": [A, 1],
-        "reclaim": [queue.work(), 0, 1, 1, "-"],
+        "reclaim": [queue.work(), 0, 1, "-"],
         "cancel": [A],
     }.items():
         refused("BADARG", queue.call_with, name, keys, *args)

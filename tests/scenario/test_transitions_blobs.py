@@ -36,7 +36,7 @@ def end_by_cancel(queue, id):
 
 def end_by_crash(queue, id):
     queue.begin(lease_ms=0)
-    queue.reclaim(max_crashes=0)
+    queue.lapse(max_crashes=0)
 
 
 @pytest.mark.parametrize(

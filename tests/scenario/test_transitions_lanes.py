@@ -365,7 +365,7 @@ def test_control_is_told(queue):
         ["q", "max_depth:t", "1"],
         ["q", "max_depth", "-1"],
         ["q", "max_depth", "x"],
-        ["q", "tenant_running:a b", "1"],
+        ["q", "tenant_running:a\nb", "1"],
         ["q", "colour", "1"],
         ["a b", "paused", "1"],
         ["q", "paused", "1", "colour", "2"],

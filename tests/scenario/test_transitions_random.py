@@ -106,10 +106,10 @@ class Walk:
         if not self.entries:
             return
         consumer, entry = self.random.choice(self.entries[-6:])
-        args = (self.queue.work(), entry, consumer, 0, self.random.randint(1, 3))
-        got = self.send("start", *args)
-        if got and got[0]:
-            self.holdings.append((consumer, got[2].decode(), got[3]))
+        about = (consumer, 0, self.random.randint(1, 3), 1)
+        got = self.send("take", *about, "entry", self.queue.work(), entry)
+        if got and got[0][0]:
+            self.holdings.append((consumer, got[0][2].decode(), got[0][3]))
 
     def take(self):
         """With what was read, sometimes; and a ticket that was had, sometimes."""
@@ -133,7 +133,7 @@ class Walk:
         self.send("wait", id, epoch, *how, b"")
 
     def approve(self):
-        self.send("approve", self.some_job(), self.random.choice(("yes", "no")), "")
+        self.send("approve", self.some_job(), self.random.choice(("approve", "reject")), "")
 
     def promote(self):
         self.send("promote", self.random.randint(1, 9))
@@ -207,7 +207,7 @@ class Walk:
         self.send("release", id, epoch, "drain")
 
     def reclaim(self):
-        self.send("reclaim", self.queue.work(), 0, 2, self.random.randint(1, 9), "-")
+        self.send("reclaim", self.queue.work(), 0, self.random.randint(1, 9), "-")
 
     def cancel(self):
         self.send("cancel", self.some_job(), "enough")

@@ -124,7 +124,8 @@ def test_those_of_one_millisecond_stand_as_they_were_submitted(queue):
     queue.submit(ids[0], **IN_S)
     with queue.client.pipeline(transaction=True) as pipe:
         for id in ids[1:]:
-            given = ["id", id, "job", b"\x80", "tenant", "t", "session", "s"]
+            given = ["id", id, "job", b"\x80", "pairs", "all"]
+            given += ["tenant", "t", "session", "s"]
             pipe.execute_command("FCALL", "quern_v1_submit", 1, queue.root, *given)
         pipe.execute()
     line = queue.client.zrange(f"{queue.root}line:t/s", 0, -1)

@@ -75,6 +75,7 @@ TOOK = {
     "input_tokens": 1000,
     "output_tokens": 20,
     "cached_tokens": 300,
+    "cache_write_tokens": 200,
     "cost": 70,
     "model_calls": 1,
 }
@@ -83,6 +84,7 @@ RECORDS = {
     "b": pack(kind="model_intent", turn=1, **{**ASKS, "model": "b"}),
     "f": pack(kind="model_intent", turn=1, failed=True),
     "l": pack(kind="model_intent", turn=1, failed=True, last="token_limit"),
+    "p": pack(kind="model_intent", turn=1, failed=True, model="a", usage=TOOK),
     "s": pack(kind="model_sent", turn=1, model="a", reply_id="resp_1"),
     "r": pack(kind="model_reply", turn=1, model="a", usage=TOOK),
     "n": pack(kind="model_reply", turn=1, usage=TOOK),
@@ -104,6 +106,7 @@ JOURNALS = {
     "ir": both(**TOOK),
     "i": both(**ASKED),
     "if": None,
+    "ip": both(**TOOK),
     "il": both(**ASKED),
     "ifir": both(**TOOK),
     "iri": both(**{**TOOK, "uncounted_tokens": 5000, "cost": 970}),

@@ -96,7 +96,7 @@ def test_the_caller_says_what_its_event_tells(queue):
         (1, "retry", 1, b"\x81" + b"x" * 65536),
         (1, "retry", 1, b"", "1.0"),
         (0, "approval", 0, b"", "1.0 "),
-        (0, "approval", 0, b"", "1.0", "yes"),
+        (0, "approval", 0, b"", "1.0", "approve"),
     ],
 )
 def test_waits_that_are_none_are_refused(queue, args):
@@ -147,20 +147,19 @@ def test_who_leaves_after_its_deadline_or_a_cancel_ends(queue):
 # ---------------------------------------------------------------- approval
 
 
-@pytest.mark.parametrize("verdict", ["yes", "no"])
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
 def test_a_verdict_lets_it_go_on_and_is_told(queue, verdict):
     epoch = begun(queue)
     assert queue.wait(A, epoch, 0, "approval", 0) == "waiting"
     assert 6 * DAY_MS < queue.promote()[1] <= WEEK_MS
     assert queue.approve(A, verdict, "since it is little") == "queued"
     assert queue.approve(A, verdict) == "queued", "sent again"
-    assert queue.approve(A, "no" if verdict == "yes" else "yes") == "late"
+    assert queue.approve(A, "reject" if verdict == "approve" else "approve") == "late"
     (job,) = queue.take_jobs()
     assert (job.approval, job.approval_note) == (verdict, "since it is little")
     assert (job.attempt, job.errors) == (1, 0)
     queue.finish(A, job.epoch)
-    assert queue.approve(A, verdict) == "queued", "and again, behind its end"
-    assert queue.approve(A, "no" if verdict == "yes" else "yes") == "late"
+    assert queue.approve(A, verdict) == "late", "it has ended"
 
 
 def test_a_verdict_that_finds_a_job_late_is_late_for_good(queue):
@@ -170,14 +169,25 @@ def test_a_verdict_that_finds_a_job_late_is_late_for_good(queue):
     assert queue.approve(A) == "late", "sent again"
 
 
+def test_a_verdict_on_a_job_that_has_ended_is_late(queue):
+    """Also the one that it was told while it waited."""
+    queue.wait(A, begun(queue), 0, "approval", 0)
+    assert queue.approve(A) == "queued"
+    assert queue.approve(A) == "queued", "sent again"
+    (job,) = queue.take_jobs()
+    assert queue.approve(A) == "queued", "it goes on"
+    queue.finish(A, job.epoch)
+    assert queue.approve(A) == "late"
+
+
 def test_a_second_wait_for_approval_forgets_the_first_verdict(queue):
     queue.wait(A, begun(queue), 0, "approval", 0)
-    queue.approve(A, "yes", "once")
+    queue.approve(A, "approve", "once")
     (job,) = queue.take_jobs()
     queue.wait(A, job.epoch, 0, "approval", 0)
-    queue.approve(A, "no")
+    queue.approve(A, "reject")
     (job,) = queue.take_jobs()
-    assert (job.approval, job.approval_note) == ("no", "")
+    assert (job.approval, job.approval_note) == ("reject", "")
 
 
 def test_nobody_approves_within_the_time(queue):
@@ -194,8 +204,17 @@ def test_what_does_not_wait_for_approval_cannot_be_approved(queue):
     assert queue.approve(A) == "late"
     queue.wait(A, queue.begin().epoch, 60000, "retry")
     assert queue.approve(A) == "late"
-    for args in (("x",), (A, "maybe"), (A, "yes", "x" * 257)):
+    for args in (("x",), (A, "approve", "x" * 257)):
         refused("BADARG", queue.approve, *args)
+
+
+@pytest.mark.parametrize("word", ["maybe", "yes", "approved", "APPROVE", ""])
+def test_a_wrong_verdict_is_told_the_right_ones(queue, word):
+    queue.submit(A)
+    assert refused("BADARG", queue.approve, A, word) == (
+        f"approve: verdict '{word}', must be approve, reject, edit, skip, "
+        "regenerate, ask or abort"
+    )
 
 
 # ------------------------------------------------- approval of a certain call
@@ -215,15 +234,7 @@ def records(queue):
     return [msgpack.unpackb(record) for record in queue.records(A)]
 
 
-WORDS = {
-    "yes": "approved",
-    "no": "rejected",
-    "edit": "edited",
-    "skip": "skipped",
-    "regenerate": "regenerated",
-    "ask": "asked",
-    "abort": "aborted",
-}
+WORDS = ["approve", "reject", "edit", "skip", "regenerate", "ask", "abort"]
 
 
 @pytest.mark.parametrize("verdict", WORDS)
@@ -234,7 +245,7 @@ def test_a_verdict_is_a_record_of_the_journal(queue, verdict):
     assert told["tool"] == "pay" and told["until"] > time.time() * 1000 + 6 * DAY_MS
     assert queue.approve(A, verdict, "note", "1.0", text) == "queued"
     assert queue.approve(A, verdict, "note", "1.0", text) == "queued", "sent again"
-    assert queue.events(A)[-1]["data"]["reason"] == WORDS[verdict]
+    assert queue.events(A)[-1]["data"]["reason"] == verdict
     (job,) = queue.take_jobs()
     _, record = records(queue)
     assert record == {
@@ -252,19 +263,19 @@ def test_a_verdict_is_a_record_of_the_journal(queue, verdict):
 
 def test_a_verdict_is_for_its_call_only(queue):
     asking(queue, "1.0")
-    assert queue.approve(A, "yes", "", "1.1") == "late"
+    assert queue.approve(A, "approve", "", "1.1") == "late"
     assert queue.approve(A, "edit", "", "1.0", "new") == "queued"
     assert queue.approve(A, "edit", "", "1.0", "newer") == "late"
     asking(queue, "1.1")
     assert queue.approve(A, "edit", "", "1.0", "new") == "late", "of the one before"
-    assert queue.approve(A, "yes") == "queued", "of whoever does not name it"
+    assert queue.approve(A, "approve") == "queued", "of whoever does not name it"
     assert [r.get("call") for r in records(queue)] == [None, "1.0", "1.1"]
 
 
 @pytest.mark.parametrize(
     "args",
     [
-        ("yes", "", "1.0", "text"),
+        ("approve", "", "1.0", "text"),
         ("edit", "", "1.0", ""),
         ("ask", "", "1.0", b"\xff"),
         ("ask", "", "1.0", "x" * 49153),
@@ -507,7 +518,8 @@ def fire(queue, at, next_at, id, name="nightly"):
 
 
 def test_a_schedule_submits_its_job_when_it_is_due(queue):
-    schedule(queue, queue="q", tenant="t", priority="high", deadline_ms=60000)
+    facts = {"queue": "q", "tenant": "t", "priority": "high"}
+    schedule(queue, pairs="all", deadline_ms=60000, **facts)
     _, next_ms, ((name, spec, zone, at),) = queue.promote()
     assert (name, spec, zone) == ("nightly", "0 3 * * *", "Europe/Berlin")
     assert next_ms == -1, "what is due now is told, not waited for"
@@ -637,6 +649,21 @@ def test_a_worker_says_what_it_is_and_hears_what_is_wished(queue):
     assert report(queue) == (0, [])
 
 
+def test_a_drain_holds_for_a_name_that_is_not_there(queue):
+    report(queue)
+    queue.call("drain", "c", 1)
+    assert queue.call("report", "c", 0) == [0, []]  # it leaves
+    assert queue.ids("workers") == [] and not queue.client.exists(
+        f"{queue.root}worker:c"
+    )
+    queue.call("drain", "c", 1)  # again: no harm
+    assert report(queue) == (1, [])
+    queue.call("report", "c", 0)
+    queue.call("drain", "c", 0)
+    refused("GONE", queue.call, "drain", "c", 0)
+    assert queue.client.dbsize() == 0
+
+
 def test_a_worker_that_says_nothing_any_more_is_forgotten(queue):
     report(queue, ttl_ms=1)
     queue.wait_idle(5)
@@ -655,8 +682,7 @@ def test_a_worker_that_says_nothing_any_more_is_forgotten(queue):
         ["c", 0, "host", "h"],
         ["c", 1, "host"],
         ["c", 1, "Host", "h"],
-        ["c", 1, "drain", "0"],
-        ["c", 1, "host", "h" * 1025],
+        ["c", 1, "host", "h" * 4097],
         ["a b", 1, "host", "h"],
         ["c", 1, *["host", "h"] * 33],
     ],

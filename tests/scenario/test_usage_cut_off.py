@@ -84,10 +84,10 @@ def test_a_job_that_meets_its_deadline(stack):
 @pytest.mark.parametrize("ends", ["cancelled", "failed"])
 def test_nobody_holds_it_any_more(stack, ends):
     """It ends in a step of Redis, when its lease has."""
-    pairs = {"deadline_ms": 6000} if ends == "failed" else {}
+    limits = {"deadline_ms": 6000} if ends == "failed" else {}
     first = stack.consumer()
     submitted = time.monotonic()
-    job = begin(stack, PAID, {**SLOW, "delay_ms": 60_000}, pairs=pairs)
+    job = begin(stack, PAID, {**SLOW, "delay_ms": 60_000}, limits=limits)
     first.kill()
     if ends == "cancelled":
         stack.call("cancel", job)

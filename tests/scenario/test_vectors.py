@@ -100,7 +100,7 @@ JOB = {"v": 1, "id": ID, "prompt": "Grüße 😀"}
     [
         {},
         {"kind": "conversation", "priority": "low"},
-        {"files": [{"name": "a.csv", "blob": "0" * 64, "bytes": 2**26}]},
+        {"files": [{"name": "a.csv", "blob": "0" * 64, "bytes": 2**25}]},
         {"limits": {"deadline_ms": 604_800_000}, "retry": {"max_attempts": 3}},
         {"metadata": {"user": "42", "seit": "März"}},
         {"tools": ["search_web"], "session": "s-1", "not_before": 2**53 - 1},
@@ -138,6 +138,9 @@ def test_prompts_from_old_libraries_are_refused_by_name():
         ({"kind": "poem"}, "bad_field", 'kind is "poem"'),
         ({"id": ID.upper()}, "bad_field", "id must be"),
         ({"v": 1.0}, "unsupported_version", "v is a real"),
+        ({"env": {"A": "x" * 16_384}}, "too_large", "env has 16385 bytes"),
+        ({"env": {"A": "x\0"}}, "bad_field", 'env has a NUL in the value of "A"'),
+        ({"env": {f"A{n}": "" for n in range(65)}}, "too_large", "env has 65"),
         ({"metadata": {"a": 1}}, "bad_field", 'metadata has an integer under "a"'),
     ],
 )

@@ -158,6 +158,7 @@ def test_what_cannot_be_cut_is_told(stack, tmp_path):
     result = stack.run(prompt="the task")
     assert result["error"]["code"] == "model_context"
     assert "nothing more of it can be left out" in result["error"]["message"]
+    assert "prompt is too long: 9 > 8" in result["error"]["message"]
 
 
 def test_a_model_that_counts_more_than_we_do(stack, tmp_path):

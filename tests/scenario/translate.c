@@ -60,7 +60,7 @@ static bool encode(const struct schema *schema, struct view in, void *message,
 
     if (!ok)
         return err_set(err, ERR_REJECT, "bad_message", "not JSON");
-    ok = json_to_message(schema, json, message, arena, err) &&
+    ok = json_to_message(schema, json, message, arena, NULL, err) &&
          message_encode(schema, message, &out, err);
     json_decref(json);
     fwrite(out.data, 1, out.len, stdout);

@@ -208,13 +208,15 @@ static json_int_t member(const json_t *object, const char *name)
 static json_t *usage_json(const struct writer *writer, bool at_start)
 {
     json_t *usage = reply_usage(writer->reply, writer->request);
-    json_int_t cached = member(json_object_get(usage, "prompt_tokens_details"),
-                               "cached_tokens");
-    json_t *json = json_pack(
-        "{s:I, s:i, s:I, s:I}", "input_tokens",
-        member(usage, "prompt_tokens") - cached, "cache_creation_input_tokens",
-        0, "cache_read_input_tokens", cached, "output_tokens",
-        at_start ? (json_int_t)1 : member(usage, "completion_tokens"));
+    const json_t *details = json_object_get(usage, "prompt_tokens_details");
+    json_int_t cached = member(details, "cached_tokens");
+    json_int_t written = member(details, "cache_write_tokens");
+    json_t *json = json_pack("{s:I, s:I, s:I, s:I}", "input_tokens",
+                             member(usage, "prompt_tokens") - cached - written,
+                             "cache_creation_input_tokens", written,
+                             "cache_read_input_tokens", cached, "output_tokens",
+                             at_start ? (json_int_t)1
+                                      : member(usage, "completion_tokens"));
 
     json_decref(usage);
     return json;

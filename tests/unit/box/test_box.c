@@ -68,7 +68,7 @@ static void send_order(int maker, int channel)
 {
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * ORDER_FDS)];
+        char space[CMSG_SPACE(sizeof(int) * ORDER_POOL)];
     } control = { 0 };
     struct box_order order = { .disk_bytes = DISK_BYTES };
     struct iovec bytes = { &order, sizeof(order) };
@@ -78,8 +78,8 @@ static void send_order(int maker, int channel)
         .msg_control = &control,
         .msg_controllen = sizeof(control),
     };
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), fds[ORDER_FDS];
-    for (size_t i = 0; i < ORDER_FDS; i++)
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), fds[ORDER_POOL];
+    for (size_t i = 0; i < ORDER_POOL; i++)
         fds[i] = i == ORDER_CHANNEL ? channel : null;
     control.header.cmsg_level = SOL_SOCKET;
     control.header.cmsg_type = SCM_RIGHTS;

@@ -88,7 +88,7 @@ static const struct {
       "description: is [], must be a text" },
     { "an unknown member", TOOL("\"header\": {}"),
       "t: header: unknown; there are description, parameters, url, method, "
-      "headers, repeat, approve, total_ms, max_bytes" },
+      "headers, sign, repeat, approve, total_ms, max_bytes" },
     { "an approval that is a word", TOOL("\"approve\": \"yes\""),
       "t: approve: is \"yes\", must be true or false" },
     { "headers in a list", TOOL("\"headers\": []"),

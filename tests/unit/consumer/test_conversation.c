@@ -542,7 +542,7 @@ static void test_the_last_verdict_counts(void **state)
     const struct call *call = conversation_call(&all);
     assert_true(view_is(call_arguments(call), "2"));
     assert_true(approval_is_given(call));
-    approves(&all, "1.0", VERDICT_YES, "");
+    approves(&all, "1.0", VERDICT_APPROVE, "");
     assert_true(view_is(call_arguments(call), "{\"code\": \"1\"}"));
     approves(&all, "1.1", VERDICT_ABORT, "");
     assert_int_equal(conversation_next(&all), NEXT_END);

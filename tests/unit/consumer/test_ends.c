@@ -13,7 +13,7 @@
 #include "consumer/queue/ends.h"
 #include "schemas/message/result.h"
 
-enum { FIRST_ARG = 4, ARGS = 8, JOBS = 100, MAX_CALLS = 16 };
+enum { FIRST_ARG = 4, ARGS = 10, JOBS = 100, MAX_CALLS = 16 };
 
 /* Redis, as far as ends see it. */
 struct server {
@@ -140,7 +140,7 @@ static const struct told_row {
       { "unknown_job ", "completed ", "too_large " } },
     { "what Redis cannot take now concerns all",
       "-OOM command not allowed\r\n",
-      { "redis_unavailable ", "redis_unavailable ", "redis_unavailable " } },
+      { "redis_full ", "redis_full ", "redis_full " } },
     { "so does what it does not allow",
       "-NOPERM no\r\n",
       { "redis_refused ", "redis_refused ", "redis_refused " } },

@@ -93,7 +93,7 @@ static const struct {
       "s: headers: A: the environment has no NOT_SET" },
     { "too much time", SERVER("\"total_ms\": 600001"), "must be 1 to 600000" },
     { "an unknown member", SERVER("\"env\": {}"),
-      "s: env: unknown; there are url, type, headers, tools, repeat, "
+      "s: env: unknown; there are url, type, headers, sign, tools, repeat, "
       "approve, trust_annotations, total_ms, max_bytes" },
 };
 

@@ -152,6 +152,32 @@ static struct view blob_of(struct fixture *f, const char *bytes)
     return arena_copy(&f->arena, view_of(name));
 }
 
+/* A client saves it under this name, and a person reads it. */
+static void a_name_is_what_it_looks_like(void **state)
+{
+    static const struct {
+        const char *path, *name;
+    } names[] = {
+        { "d/a.csv", "d_a.csv" },
+        { "a\x1b[2J\n\177", "a_[2J__" },
+        { "a\xc2\x9b"
+          "2J",
+          "a_2J" },
+        { "invoice_\u202efdp.exe", "invoice__fdp.exe" },
+        { "a\u200b\ufeff\u2028\U000e0041.csv", "a____.csv" },
+        { "-rf", "_rf" },
+        { "--/-x", "_-_-x" },
+        { "\xff", "\xef\xbf\xbd" },
+        { "..", "_." },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct view name = file_name_of(view_of(names[i].path), &f->arena);
+        print_message("%s\n", names[i].name);
+        assert_true(view_is(name, names[i].name));
+    }
+}
+
 /* The bytes of a file f: as an earlier job left it, as the job brought it, as
  * two cells of it wrote it (NULL: they did not), as it is now. */
 static const struct version {
@@ -446,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_journal_that_says_more_than_there_may_be_leaves_no_share),
+        TEST(a_name_is_what_it_looks_like),
         TEST(what_has_the_bytes_of_before_is_left_out),
         TEST(of_a_stream_that_comes_again_nothing_is_lost_or_twice),
         TEST(of_displays_that_come_again_nothing_is_lost_or_twice),

@@ -187,11 +187,12 @@ static const struct {
 
 static void an_answer_is_always_json(void **state)
 {
+    const struct headers none = { 0 };
     (void)state;
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         CLEANUP(buf_finish) struct buf out;
         buf_init(&out, 4096);
-        answer_write(answers[i].body, &out);
+        answer_write(&none, answers[i].body, &out);
         json_t *value = json_loadb(out.data, out.len,
                                    JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         if (!value ||
@@ -201,6 +202,56 @@ static void an_answer_is_always_json(void **state)
     }
 }
 
+/* What a server sends that repeats what it was sent: "Bearer s3cr\"t", a
+ * cookie of two, and a number. */
+static const struct {
+    const char *name, *body, *json;
+} echoes[] = {
+    { "in a text", "\"you sent Bearer s3cr\\\"t.\"",
+      "\"you sent Bearer ******.\"" },
+    { "in a body that is no JSON", "key=s3cr\"t&key=s3cr\"t",
+      "\"key=******&key=******\"" },
+    { "written in another way", "[\"\\u0073\\u0033cr\\\"t\"]", "[\"******\"]" },
+    { "in a member, deep", "{\"h\": [{\"a\": \"s3cr\\\"t\"}]}",
+      "{\"h\":[{\"a\":\"******\"}]}" },
+    { "in the name of a member", "{\"s3cr\\\"t\": 1}", "{\"******\":1}" },
+    { "in a member that is there twice", "{\"a\": \"123456789\", \"a\": 1}",
+      "{\"a\":1}" },
+    { "as a number", "{\"pin\": 123456789, \"n\": 1.50}",
+      "{\"pin\":\"*********\",\"n\":1.5}" },
+    { "one of several in a header", "[\"a=t0ken; b\", \"other\"]",
+      "[\"a=*****; b\",\"*****\"]" },
+    { "not of a header that carries none", "[\"application/json\", 1.50]",
+      "[\"application/json\", 1.50]" },
+    { "too short to be one", "[\"abc\", \"ab\"]", "[\"abc\", \"ab\"]" },
+    { "a beginning of one", "[\"s3cr\"]", "[\"s3cr\"]" },
+};
+
+static void a_secret_is_in_no_answer(void **state)
+{
+    struct headers headers = { 0 };
+    struct err err;
+    (void)state;
+    setenv("KEY", "s3cr\"t", 1);
+    setenv("TOKEN", "t0ken", 1);
+    setenv("OTHER", "other", 1);
+    setenv("SHORT", "ab", 1);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "Authorization", "Bearer ${KEY}",
+                  "X-Two", "a=${TOKEN}; b=${OTHER}", "X-Short", "${SHORT}",
+                  "Accept", "application/json", "X-Api-Key", "123456789");
+    assert_true(headers_read(&headers, json, &err));
+    for (size_t i = 0; i < sizeof(echoes) / sizeof(echoes[0]); i++) {
+        CLEANUP(buf_finish) struct buf out;
+        buf_init(&out, 4096);
+        answer_write(&headers, view_of(echoes[i].body), &out);
+        if (!view_is(buf_view(&out), echoes[i].json))
+            fail_msg("%s: %.*s", echoes[i].name, VIEW_ARG(buf_view(&out)));
+    }
+    headers_finish(&headers);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +259,7 @@ int main(void)
         cmocka_unit_test(what_is_left_is_the_body_of_a_post),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(an_answer_is_always_json),
+        cmocka_unit_test(a_secret_is_in_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

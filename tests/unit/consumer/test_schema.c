@@ -108,7 +108,12 @@ static const struct {
     { "{\"properties\": {\"a\": {\"format\": \"date\"}}}",
       "$.properties.a.format: is not checked here" },
     { "{\"type\": \"text\"}", "$.type: is \"text\", must be" },
-    { "{\"type\": [\"string\", 1]}", "$.type[1]: is 1, must be a type" },
+    { "{\"type\": [\"string\", 1]}", "$.type[1]: is 1, must be string, "
+                                     "integer, number, boolean, array, object "
+                                     "or null" },
+    { "{\"type\": \"strange\"}", "$.type: is \"strange\", must be string, "
+                                 "integer, number, boolean, array, "
+                                 "object or null, or a list" },
     { "{\"enum\": []}", "$.enum: is [], must be a list" },
     { "{\"required\": [1]}", "$.required[0]: is 1, must be a text" },
     { "{\"minItems\": -1}", "$.minItems: is -1, must be a whole number" },

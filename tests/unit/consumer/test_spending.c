@@ -22,7 +22,17 @@ static const struct record reply = { .kind = RECORD_MODEL_REPLY,
                                                 .cost = 70,
                                                 .model_calls = 1 } };
 
-/* i: an intent; f: refused; r: its reply. */
+static const struct record refusal = { .kind = RECORD_MODEL_INTENT,
+                                       .failed = true };
+static const struct record paid = { .kind = RECORD_MODEL_INTENT,
+                                    .failed = true,
+                                    .model = { "a", 1 },
+                                    .usage = { .input_tokens = 1000,
+                                               .output_tokens = 20,
+                                               .cost = 70,
+                                               .model_calls = 1 } };
+
+/* i: an intent; f: refused; p: refused, and counted; r: its reply. */
 static struct usage usage_of(struct spending *spending, const char *records)
 {
     *spending = (struct spending){ 0 };
@@ -30,9 +40,11 @@ static struct usage usage_of(struct spending *spending, const char *records)
         if (*records == 'i')
             spending_ask(spending, &intent);
         else if (*records == 'f')
-            spending_refuse(spending);
+            spending_settle(spending, &refusal);
+        else if (*records == 'p')
+            spending_settle(spending, &paid);
         else
-            spending_reply(spending, &reply);
+            spending_settle(spending, &reply);
     return spending_total(spending);
 }
 
@@ -47,6 +59,8 @@ static void test_journals(void **state)
         { "a reply: what it took", "ir", 1020, 0, 70, 0 },
         { "under way: what was reserved", "i", 5000, 5000, 900, 0 },
         { "refused: nothing", "if", 0, 0, 0, 0 },
+        { "refused, and counted", "ip", 1020, 0, 70, 0 },
+        { "counted, and asked again", "ipir", 2040, 0, 140, 0 },
         { "refused, and asked again", "ifir", 1020, 0, 70, 0 },
         { "no reply, and asked again", "iir", 6020, 5000, 970, 1 },
         { "twice no reply", "iiir", 11020, 10000, 1870, 2 },
@@ -81,8 +95,8 @@ static void test_by_model(void **state)
         struct record one = reply;
         snprintf(names[i], sizeof(names[i]), "m%zu", i);
         one.model = view_of(names[i]);
-        spending_reply(&spending, &one);
-        spending_reply(&spending, &one);
+        spending_settle(&spending, &one);
+        spending_settle(&spending, &one);
     }
     struct usage usage = spending_total(&spending);
     const struct model_usage *models = usage.models.items;

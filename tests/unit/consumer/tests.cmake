@@ -1,5 +1,6 @@
-foreach(module arguments blob brake budget cache catalog codeact conversation
-    decide ends fetch_policy fold known links mcp memory observation output python
+foreach(module active arguments blob brake budget cache catalog codeact conversation
+    decide ends fetch_policy fold known links log mcp memory observation output python
+    replies
     request result schema settings spending text told window)
   unit_test(consumer/${module} consumer_core)
 endforeach()

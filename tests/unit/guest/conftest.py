@@ -2,11 +2,13 @@
 recorder here, and a session is a process forked for the test."""
 
 import contextlib
+import fcntl
 import importlib
 import io
 import os
 import pathlib
 import pickle
+import stat
 import sys
 import tempfile
 import traceback
@@ -46,7 +48,22 @@ def fake_quern(displays):
     module.enter = module.release = module.leave = lambda: None
     module.figure = module.drawing = lambda: None
     module.restore = dict.update
+    module.session = 0  # its pid
+    module.is_session = lambda: os.getpid() == module.session
+    module.writable_files = writable_files
     return module
+
+
+def writable_files():
+    """As the one in module.c."""
+    found = []
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):
+            about, flags = os.fstat(fd), fcntl.fcntl(fd, fcntl.F_GETFL)
+            writable = flags & os.O_ACCMODE != os.O_RDONLY
+            if fd > 3 and writable and stat.S_ISREG(about.st_mode):
+                found.append((fd, about.st_dev, about.st_ino))
+    return found
 
 
 def load(profile):
@@ -82,15 +99,16 @@ def captured(fd):
 
 
 def use_main(module):
-    """Makes that module the session's __main__."""
+    """Makes that module the session's __main__, and this process the session."""
     from quern_guest import cell, magics, shell, timing
 
+    sys.modules["_quern"].session = os.getpid()
     sys.modules["__main__"] = module
     for ours in (cell, magics, shell, timing):
         ours.__main__ = module
 
 
-def run_cells(cells, displays):
+def run_cells(cells, displays, last=False):
     from quern_guest import boot, cell
 
     importlib.reload(warnings)  # pytest records them; a session prints them
@@ -100,7 +118,7 @@ def run_cells(cells, displays):
     for number, code in enumerate(cells, 1):
         displays.clear()
         with captured(1) as out, captured(2) as err:
-            outcome = cell.run(code, number)
+            outcome = cell.run(code, number, "", last and number == len(cells))
         texts = [data.decode("utf-8", "backslashreplace") for data in out + err]
         done.append(Cell(outcome, list(displays), *texts))
     return done
@@ -142,13 +160,14 @@ def loaded():
 
 @pytest.fixture
 def run(loaded, tmp_path):
-    """run(cell, ...) gives what came of each, in one session of its own."""
+    """run(cell, ...) gives what came of each, in one session of its own. last: it
+    ends with the last of them."""
 
-    def run(*cells, before=lambda: None):
+    def run(*cells, before=lambda: None, last=False):
         def work():
             os.chdir(tmp_path)
             before()
-            return run_cells(cells, loaded)
+            return run_cells(cells, loaded, last)
 
         return in_child(work)
 

@@ -114,11 +114,11 @@ class Session:
         """Waits until that is the last that the session has said."""
         wait_until(lambda: self.said[name].endswith(text))
 
-    def start(self, code):
+    def start(self, code, **more):
         self.number += 1
         self.heard = []
         frame = {"type": "cell", "nonce": self.number + 1000, "number": self.number}
-        send(self.channel, {**frame, "code": code})
+        send(self.channel, {**frame, "code": code, **more})
 
     def outcome(self):
         """(frame done, or None when the session died; displays)"""

@@ -4,6 +4,11 @@ import pytest
 
 # Every row: what it shows, the cells of one session, what the last one gives.
 SHOWN = [
+    (
+        "input() reads what a cell has put there",
+        ["import io, sys\nsys.stdin = io.StringIO('Ada\\n')\ninput()"],
+        "'Ada'",
+    ),
     ("an expression", ["2 + 2"], "4"),
     ("an assignment shows nothing", ["x = 3"], ""),
     ("a variable of an earlier cell", ["x = 3", "x"], "3"),
@@ -249,7 +254,7 @@ RAISED = [
         "invalid syntax",
         ["line 2", "    % 3"],
     ),
-    ("input()", ["input('? ')"], "EOFError", "EOF when reading a line", []),
+    ("input()", ["input('? ')"], "EOFError", "nobody can type while this code runs", []),
     (
         "a missing module",
         ["import nope_nope"],

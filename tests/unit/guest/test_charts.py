@@ -189,6 +189,33 @@ def test_titles_labels_and_scales(one):
     assert (chart["x_scale"], chart["y_scale"]) == ("linear", "log")
 
 
+FRAME = "import pandas as pd\nplt.close()\ns = pd.Series([1, 2], index={})\nax = s.plot()\n"
+# What is drawn, its scale and the x of its points.
+SCALES = [
+    ("numbers", "ax.plot([1, 2], [3, 4])", "linear", [1, 2]),
+    ("numbers by their logarithm", "ax.loglog([1, 10], [3, 4])", "log", [1, 10]),
+    ("names", "ax.bar(['a', 'b'], [1, 2])", "category", ["a", "b"]),
+    ("names of lying bars", "ax.barh(['a', 'b'], [1, 2])", "category", ["a", "b"]),
+    ("names that look like dates", "ax.plot(['2024-01-01', '2024-01-02'], [1, 2])", "category", ["2024-01-01", "2024-01-02"]),
+    ("names of ticks", "ax.bar([0, 1], [1, 2])\nax.set_xticks([0, 1], ['a', 'b'])", "category", ["a", "b"]),
+    ("a name among numbers", "ax.plot([0, 1, 2], [1, 2, 3])\nax.set_xticks([1], ['b'])", "linear", [0, "b", 2]),
+    ("dates", "import datetime as d\nax.plot([d.date(2024, 1, 1), d.date(2024, 1, 2)], [1, 2])", "date", ["2024-01-01", "2024-01-02"]),
+    ("dates with a locator of numbers", "import datetime as d\nax.plot([d.date(2024, 1, 1), d.date(2024, 1, 2)], [1, 2])\nax.xaxis.set_major_locator(plt.MaxNLocator(2))", "date", ["2024-01-01", "2024-01-02"]),
+    ("times", "ax.plot(np.array(['2024-01-01T12', '2024-01-01T13'], 'M8[h]'), [1, 2])", "date", ["2024-01-01T12:00:00", "2024-01-01T13:00:00"]),
+    ("days of pandas", FRAME.format("pd.date_range('2024-01-01', periods=2)"), "date", ["2024-01-01", "2024-01-02"]),
+    ("days apart of pandas", FRAME.format("pd.to_datetime(['2024-01-01', '2024-03-01'])"), "date", ["2024-01-01", "2024-03-01"]),
+    ("months of pandas", FRAME.format("pd.period_range('2024-01', periods=2, freq='M')"), "date", ["2024-01-01", "2024-02-01"]),
+    ("names of pandas", FRAME.format("['a', 'b', 'c']").replace("[1, 2]", "[1, 2, 3]"), "category", ["a", "b", "c"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, scale, x", [r[1:] for r in SCALES], ids=[r[0] for r in SCALES])
+def test_scales_of_dates_and_names(one, code, scale, x):
+    (chart,) = told(one(PLOT + code))["charts"]
+    assert chart["x_scale"] == scale
+    assert [point[0] for point in chart["series"][0]["points"]] == x
+
+
 def test_several_axes_are_several_charts(one):
     code = "fig, (a, b) = plt.subplots(1, 2)\na.plot([1])\nb.bar(['x'], [1])\nc = a.twinx()\nc.plot([5])"
     charts = told(one(PLOT + "plt.close()\n" + code))["charts"]

@@ -260,6 +260,23 @@ def test_rows_that_were_asked_for_are_shown(one):
     assert "\n99 " in cell.result
 
 
+def test_all_rows_are_shown_as_far_as_the_bound_goes(one):
+    """pandas alone would show ten of a table that exceeds the bound."""
+    cell = one(
+        "import pandas as pd\npd.set_option('display.max_rows', None)\n"
+        "pd.DataFrame({'a': range(1500)})"
+    )
+    html = cell.displays[0]["text/html"].decode()
+    assert html.count("<tr>") == 1001 and "<th>499</th>" in html
+    assert "1500 rows" in html
+
+
+def test_few_rows_that_were_asked_for_are_few(one):
+    few = "pd.set_option('display.max_rows', 4)\npd.set_option('display.min_rows', 4)\n"
+    cell = one(f"import pandas as pd\n{few}pd.DataFrame({{'a': range(1500)}})")
+    assert cell.displays[0]["text/html"].count(b"<tr>") == 5  # and one of dots
+
+
 def test_numbers_that_were_asked_for_are_shown_within_bounds(one):
     everything = "import numpy as np, sys\nnp.set_printoptions(threshold=sys.maxsize)\n"
     assert "..." not in one(everything + "np.arange(2000)").result

@@ -270,8 +270,25 @@ def test_chinese_in_files(one, kind):
     assert (cell.result, cell.err) == ("True", "")
 
 
-def test_minus_is_in_every_font(one):
-    assert one(PLOT + "plt.rcParams['axes.unicode_minus']").result == "False"
+def test_minus_is_as_matplotlib_has_it(one):
+    assert one(PLOT + "plt.rcParams['axes.unicode_minus']").result == "True"
+
+
+GLYPHS = [
+    ("Devanagari", "\u0939\u093f\u0928\u094d\u0926\u0940"),
+    ("Arabic", "\u0627\u0644\u0639\u0631\u0628\u064a\u0629"),
+    ("Hebrew", "\u05e2\u05d1\u05e8\u05d9\u05ea"),
+    ("Thai", "\u0e44\u0e17\u0e22"),
+    ("emoji", "\U0001f600 \U0001f680 \U0001f4c8 \u2705"),
+]
+
+
+@pytest.mark.parametrize("setting", [r[1] for r in SCRIPTS], ids=[r[0] for r in SCRIPTS])
+@pytest.mark.parametrize("title", [r[1] for r in GLYPHS], ids=[r[0] for r in GLYPHS])
+def test_scripts_and_emoji_have_glyphs(one, setting, title):
+    cell = one(PLOT + setting + f"plt.plot([-1, 1])\nplt.title({title!r})")
+    assert len(cell.images) == 1
+    assert "missing from" not in cell.err
 
 
 ANIMATION = (
@@ -328,3 +345,124 @@ def test_long_animations_are_cut_and_said_so(one):
     gif = PIL.Image.open(io.BytesIO(cell.displays[0]["image/gif"]))
     assert gif.n_frames == 100
     assert b"only its first 100 frames" in cell.displays[0]["text/plain"]
+
+
+# mpl_toolkits draws the grid of a floating axis when it is first drawn.
+FLOATING = """
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.projections import PolarAxes
+from matplotlib.transforms import Affine2D
+from mpl_toolkits.axisartist import GridHelperCurveLinear, HostAxes, angle_helper
+turned = Affine2D().scale(np.pi / 180, 1) + PolarAxes.PolarTransform()
+ends = angle_helper.ExtremeFinderCycle(20, 20, 360, None, None, (0, np.inf))
+helper = GridHelperCurveLinear(turned, extreme_finder=ends)
+axes = plt.figure(figsize=(5, 5)).add_subplot(axes_class=HostAxes, grid_helper=helper)
+axes.axis["lat"] = axes.new_floating_axis(0, 60)
+axes.set_aspect(1)
+axes.set(xlim=(-5, 12), ylim=(-5, 10))
+axes.grid(True)
+"""
+
+
+@pytest.mark.parametrize("end", ["plt.show()", ""], ids=["show()", "left open"])
+def test_an_axis_that_knows_its_size_once_it_is_drawn(one, end):
+    cell = one(FLOATING + end)
+    assert (cell.status, cell.err, len(cell.images)) == ("ok", "", 1)
+
+
+@pytest.mark.parametrize("method", ["get_tightbbox", "get_window_extent"])
+def test_a_figure_whose_size_is_not_to_be_had_is_shown_untrimmed(one, method):
+    cell = one(
+        PLOT + "from matplotlib.text import Text\n"
+        "class Odd(Text):\n"
+        f"    def {method}(self, *a, **b): raise TypeError('odd')\n"
+        "plt.gcf().add_artist(Odd(0.5, 0.5, 'x'))\nplt.show()"
+    )
+    assert (cell.status, cell.err) == ("ok", "")
+    assert sizes(cell) == [(640, 480)]
+
+
+def test_a_figure_that_cannot_be_trimmed_is_shown_untrimmed(one):
+    cell = one(
+        PLOT + "plt.plot([1, 2])\ndraw = plt.gcf().canvas.print_figure\n"
+        "def odd(*a, bbox_inches=None, **b):\n"
+        "    if bbox_inches: raise TypeError('odd')\n"
+        "    return draw(*a, **b)\n"
+        "plt.gcf().canvas.print_figure = odd\nplt.show()"
+    )
+    assert (cell.status, cell.err) == ("ok", "")
+    assert sizes(cell) == [(640, 480)]
+
+
+UNKNOWN_GLYPH = "Glyph 983040 "
+# How a figure with a glyph that no font has is shown, and the line that is named.
+WARNED = [
+    ("by show()", "plt.title(chr(0xf0000))\nplt.show()", 4),
+    ("by its value", "plt.title(chr(0xf0000))\nplt.gcf()", 2),
+    ("at the end of the cell", "plt.title(chr(0xf0000));", 2),
+    ("by show() after savefig()", "plt.title(chr(0xf0000))\nplt.savefig('a.png')\nplt.show()", 4),
+    ("in two figures", "plt.title(chr(0xf0000))\nplt.show()\nplt.plot([1])\nplt.title(chr(0xf0000))\nplt.show()", 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, line", [r[1:] for r in WARNED], ids=[r[0] for r in WARNED])
+def test_a_warning_of_drawing_names_a_line_of_the_cell_once(one, code, line):
+    cell = one("import matplotlib.pyplot as plt\nplt.plot([1, 2])\n" + code)
+    assert cell.err.count("UserWarning: ") == 1
+    assert f"<cell-1>:{line}: UserWarning: {UNKNOWN_GLYPH}" in cell.err
+    assert "quern_guest" not in cell.err
+
+
+def test_a_warning_of_drawing_that_is_not_wanted_does_not_come(one):
+    quiet = "import warnings\nwarnings.filterwarnings('ignore')\n"
+    assert one(quiet + PLOT + "plt.title(chr(0xf0000))\nplt.show()").err == ""
+
+
+def test_each_cell_has_its_own_warnings_of_drawing(run):
+    draw = PLOT + "plt.title(chr(0xf0000))\nplt.show()"
+    assert ["UserWarning" in cell.err for cell in run(draw, draw)] == [True, True]
+
+
+SVG, PDF, JPEG = "image/svg+xml", "application/pdf", "image/jpeg"
+CONFIG = "%config InlineBackend.figure_format"
+# What a session asks for, the forms of its figures beside PNG and data.
+FORMATS = [
+    ("nothing", "", []),
+    ("svg", f"{CONFIG} = 'svg'", [SVG]),
+    ("a bare word", f"{CONFIG} = svg", [SVG]),
+    ("png", f"{CONFIG} = 'png'", []),
+    ("a set", f"{CONFIG}s = {{'png', 'svg'}}", [SVG]),
+    ("a list", f"{CONFIG}s = ['svg', 'pdf', 'jpg']", [PDF, JPEG, SVG]),
+    ("a list, in the singular", f"{CONFIG} = ['svg']", [SVG]),
+    ("another setting", "%config InlineBackend.close_figures = False", []),
+    ("a setting of the shell", "%config IPCompleter.greedy = True", []),
+    ("a function of the backend", "from matplotlib_inline.backend_inline import set_matplotlib_formats as s\ns('svg')", [SVG]),
+    ("what is undone", f"{CONFIG} = 'svg'\n{CONFIG} = 'png'", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("setting, forms", [r[1:] for r in FORMATS], ids=[r[0] for r in FORMATS])
+def test_figures_have_the_formats_that_are_asked_for(run, setting, forms):
+    asked, *shown = run(setting, PLOT + "plt.plot([1, 2]);", PLOT + "plt.plot([1])\nplt.show()")
+    assert (asked.status, asked.result, asked.err) == ("ok", "", "")
+    for cell in shown:
+        (bundle,) = cell.displays
+        assert cell.err == "" and bundle["image/png"].startswith(b"\x89PNG")
+        others = {"image/png", "text/plain", "application/vnd.quern.chart+json"}
+        assert sorted(bundle.keys() - others) == sorted(forms)
+        if SVG in bundle:
+            assert b"<svg" in bundle[SVG]
+
+
+def test_retina_has_twice_the_dots(run):
+    plot = PLOT + "plt.plot([1, 2]);"
+    before, _, after = run(plot, f"{CONFIG} = 'retina'", plot)
+    (width, height), (wide, high) = sizes(before)[0], sizes(after)[0]
+    assert abs(wide - 2 * width) <= 2 and abs(high - 2 * height) <= 2
+
+
+def test_a_format_that_nobody_knows_is_named(one):
+    cell = one(f"{CONFIG} = 'bmp'")
+    assert cell.name == "ValueError"
+    assert "'bmp' is not known; there are jpeg, jpg, pdf, png, png2x, retina, svg" in cell.value

@@ -309,6 +309,43 @@ def test_a_display_larger_than_memory_is_a_memory_error(zygote, tmp_path):
     assert session.close() == 0
 
 
+def test_files_left_open_are_written_out(session, tmp_path):
+    done(session, "f = open('a.txt', 'w')\nn = f.write('kept')")
+    assert (tmp_path / "a.txt").read_text() == "kept"
+
+
+def test_only_a_new_descriptor_makes_it_look_at_all_objects(session):
+    """It takes long where there are many."""
+    done(
+        session,
+        "import gc, os\nlooked = []\nget = gc.get_objects\n"
+        "gc.get_objects = lambda: looked.append(1) or get()",
+    )
+    done(session, "f = open('a.txt', 'w')\nd = os.open('b', os.O_CREAT | os.O_WRONLY)")
+    done(session, "n = f.write('1')")
+    assert done(session, "len(looked)")["result"] == "1"
+
+
+def test_variables_of_the_environment_are_there_for_one_cell(session):
+    more = {"env": {"KEY": "s=1", "HOME": "/x", "LEER": ""}}
+    session.start("import os\nos.environ['KEY'], os.environ['HOME'], os.environ['LEER']", **more)
+    assert session.outcome()[0]["result"] == "('s=1', '/x', '')"
+    after = "'KEY' in os.environ, os.environ['HOME'], os.system('test -z \"$KEY\"')"
+    assert done(session, after)["result"] == "(False, '/workspace', 0)"
+
+
+def test_variables_of_the_environment_reach_programs_and_end_with_an_error(session):
+    session.start("import os\nos.system('test \"$KEY\" = s') or 1/0", env={"KEY": "s"})
+    assert session.outcome()[0]["error"]["name"] == "ZeroDivisionError"
+    assert done(session, "os.environ.get('KEY')").get("result", "") == ""
+
+
+def test_a_variable_that_a_cell_sets_itself_stays(session):
+    session.start("import os\nos.environ['KEY'] = 'mine'", env={"KEY": "s"})
+    session.outcome()
+    assert done(session, "os.environ['KEY']")["result"] == "'mine'"
+
+
 FORKED = [
     ("falls through", "import os\npid = os.fork()\nprint('x')\npid", 0),
     (
@@ -316,6 +353,7 @@ FORKED = [
         "import os, sys\npid = os.fork()\nif pid == 0: sys.exit(3)",
         3,
     ),
+    ("ends with a sentence", "import os, sys\npid = os.fork()\nif pid == 0: sys.exit('x')", 1),
     ("raises", "import os\npid = os.fork()\nif pid == 0: 1/0", 1),
     ("displays", "import os\npid = os.fork()\nif pid == 0: display('forged')", 0),
 ]

@@ -7,6 +7,6 @@ target_sources(test_guest_inbox PRIVATE
   ${CMAKE_SOURCE_DIR}/executor/guest/inbox.c)
 
 # The Python files on their own, then the real program with a test as warden.
-foreach(module cell charts display figures doctests notebook session)
+foreach(module cell charts display doctests endings figures notebook session)
   scenario_test(unit/guest/${module} unit)
 endforeach()

@@ -145,7 +145,7 @@ static const struct {
       "promt is not a member of job" },
     { "an inner member nobody knows", &schema_job,
       "{" ID ",'files':[{'name':'a','size':3}]}",
-      "files[0].size is not a member of file_ref" },
+      "files[0].size is not a member of job_file" },
     { "any value is free", &schema_job,
       "{" ID ",'messages':[{'role':'user','x':{'y':[1]}}]}", NULL },
     { "a type", &schema_job, "{" ID ",'limits':{'cell_ms':'5'}}",
@@ -199,7 +199,8 @@ static void test_messages_are_read_strictly(void **state)
             *c = *c == '\'' ? '"' : *c;
         json = json_loads(text, 0, NULL);
         assert_non_null(json);
-        ok = json_to_message(messages[i].schema, json, message, &arena, &err);
+        ok = json_to_message(messages[i].schema, json, message, &arena, NULL,
+                             &err);
         json_decref(json);
         if (ok != (messages[i].text == NULL) ||
             (!ok && strcmp(err.text, messages[i].text) != 0))
@@ -243,7 +244,8 @@ static void test_a_message_survives_json(void **state)
 
     (void)state;
     assert_non_null(json);
-    assert_true(json_to_message(&schema_result, json, &again, &arena, NULL));
+    assert_true(
+        json_to_message(&schema_result, json, &again, &arena, NULL, NULL));
     json_decref(json);
     cell = again.cells.items;
     assert_int_equal(again.status, STATE_COMPLETED);

@@ -28,9 +28,71 @@ static const struct {
     { "messages", "{" ID ",'messages':[{'role':'user','content':'hi'}]}", NULL,
       NULL },
     { "every role",
-      "{" ID ",'messages':[{'role':'system'},{'role':'developer'},"
-      "{'role':'user'},{'role':'assistant'},{'role':'tool'}]}",
+      "{" ID ",'messages':[{'role':'system','content':'a'},"
+      "{'role':'developer','content':'b'},{'role':'user','content':''},"
+      "{'role':'assistant'},{'role':'tool','content':'c'}]}",
       NULL, NULL },
+    { "content in parts",
+      "{" ID ",'messages':[{'role':'user','content':["
+      "{'type':'text','text':'hi'}]}]}",
+      NULL, NULL },
+    { "a user who says nothing", "{" ID ",'messages':[{'role':'user'}]}",
+      "missing_field", "messages[0].content is required" },
+    { "a user whose content is null",
+      "{" ID ",'messages':[{'role':'user','content':null}]}", "missing_field",
+      "messages[0].content is required" },
+    { "content that is a number",
+      "{" ID ",'messages':[{'role':'user','content':7}]}", "bad_field",
+      "messages[0].content must be text, or an array of parts" },
+    { "a part that is text",
+      "{" ID ",'messages':[{'role':'user','content':['hi']}]}", "bad_field",
+      "messages[0].content[0] must be a map" },
+    { "a part of no type",
+      "{" ID ",'messages':[{'role':'user','content':[{'text':'hi'}]}]}",
+      "missing_field", "messages[0].content[0].type is required" },
+    { "a trace",
+      "{" TALK ",'traceparent':"
+      "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}",
+      NULL, NULL },
+    { "a trace of a later version",
+      "{" TALK ",'traceparent':"
+      "'cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more'}",
+      NULL, NULL },
+    { "a trace that is none", "{" TALK ",'traceparent':'x'}", "bad_field",
+      "traceparent is \"x\", must be 00-<32 hexadecimal digits>-<16>-<2> in "
+      "lower case, as W3C Trace Context has it" },
+    { "a trace in capitals",
+      "{" TALK ",'traceparent':"
+      "'00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01'}",
+      "bad_field",
+      "traceparent is "
+      "\"00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01\", must be "
+      "00-<32 hexadecimal "
+      "digits>-<16>-<2> in lower case, as W3C Trace Context has it" },
+    { "a trace of zeros",
+      "{" TALK ",'traceparent':"
+      "'00-00000000000000000000000000000000-b7ad6b7169203331-01'}",
+      "bad_field",
+      "traceparent is "
+      "\"00-00000000000000000000000000000000-b7ad6b7169203331-01\", must be "
+      "00-<32 hexadecimal "
+      "digits>-<16>-<2> in lower case, as W3C Trace Context has it" },
+    { "a trace of a version that is none",
+      "{" TALK ",'traceparent':"
+      "'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}",
+      "bad_field",
+      "traceparent is "
+      "\"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\", must be "
+      "00-<32 hexadecimal "
+      "digits>-<16>-<2> in lower case, as W3C Trace Context has it" },
+    { "a trace with something behind it",
+      "{" TALK ",'traceparent':"
+      "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x'}",
+      "bad_field",
+      "traceparent is "
+      "\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x\", must be "
+      "00-<32 hexadecimal "
+      "digits>-<16>-<2> in lower case, as W3C Trace Context has it" },
     { "cells", "{" ID ",'kind':'code','cells':['x=1','x']}", NULL, NULL },
     { "unknown members", "{" TALK ",'colour':'red','limits':{'x':1}}", NULL,
       NULL },
@@ -41,7 +103,8 @@ static const struct {
           "a.csv") "],'limits':{'max_turns':9},"
                    "'retry':{'max_attempts':3},'idempotency_key':'k','not_"
                    "before':1,"
-                   "'metadata':{'a':'b'},'traceparent':'00-1-2-00'}",
+                   "'metadata':{'a':'b'},'traceparent':'00-"
+                   "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}",
       NULL, NULL },
 
     { "no id", "{'v':1,'prompt':'hi'}", "missing_field", "id is required" },
@@ -67,6 +130,23 @@ static const struct {
       "cells is required for kind code" },
     { "code with a prompt", "{" TALK ",'kind':'code','cells':['x']}",
       "bad_field", "kind code takes cells, not messages or prompt" },
+    { "variables of the environment",
+      "{" TALK ",'env':{'API_KEY':'a=b','_':'','x9':'\xc3\xa9'}}", NULL, NULL },
+    { "a variable without a name", "{" TALK ",'env':{'':'x'}}", "bad_field",
+      "env has a key of 0 bytes, must be 1 to 128 of UTF-8" },
+    { "a variable that a shell cannot name", "{" TALK ",'env':{'a-b':'x'}}",
+      "bad_field",
+      "env has the name \"a-b\", must be 1 to 128 of A-Z a-z 0-9 _ and not "
+      "begin with a digit" },
+    { "a variable that begins with a digit", "{" TALK ",'env':{'1a':'x'}}",
+      "bad_field",
+      "env has the name \"1a\", must be 1 to 128 of A-Z a-z 0-9 _ and not "
+      "begin with a digit" },
+    { "a variable that is no text", "{" TALK ",'env':{'a':1}}", "bad_field",
+      "env has an integer under \"a\", must be text or bytes" },
+    { "variables of a session",
+      "{" ID ",'kind':'session','session':'s','env':{'a':'b'}}", "bad_field",
+      "env is for jobs that run cells, not for kind session" },
     { "an unknown kind", "{" TALK ",'kind':'poem'}", "bad_field",
       "kind is \"poem\", must be one of conversation, code, session" },
     { "code with an action",
@@ -123,13 +203,14 @@ static const struct {
       "bad_field", "action.to is the session itself" },
     { "forking to a path",
       "{" ID ",'kind':'session','session':'s','action':{'do':'fork',"
-      "'to':'a/b'}}",
+      "'to':'a\\nb'}}",
       "bad_field",
-      "action.to is \"a/b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+      "action.to is \"a?b\", must be 1 to 128 bytes of UTF-8 without "
+      "control characters" },
 
     { "messages as text", "{" ID ",'messages':'hi'}", "bad_field",
       "messages must be an array of maps" },
-    { "a message as text", "{" ID ",'messages':[{'role':'user'},'hi']}",
+    { "a message as text", "{" ID ",'messages':[{'role':'assistant'},'hi']}",
       "bad_field", "messages[1] must be a map" },
     { "a message without a role", "{" ID ",'messages':[{'content':'hi'}]}",
       "missing_field", "messages[0].role is required" },
@@ -141,10 +222,13 @@ static const struct {
 
     { "a queue with a key's brace", "{" TALK ",'queue':'a}b'}", "bad_field",
       "queue is \"a}b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
-    { "a tenant with a colon", "{" TALK ",'tenant':'a:b'}", "bad_field",
-      "tenant is \"a:b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
-    { "a session that is a path", "{" TALK ",'session':'..'}", "bad_field",
-      "session is \"..\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "a tenant with a line end", "{" TALK ",'tenant':'a\\nb'}", "bad_field",
+      "tenant is \"a?b\", must be 1 to 128 bytes of UTF-8 without "
+      "control characters" },
+    { "a session with a C1 control", "{" TALK ",'session':'\xc2\x9b'}",
+      "bad_field",
+      "session is \"\xc2\x9b\", must be 1 to 128 bytes of UTF-8 without "
+      "control characters" },
     { "a tool with a space", "{" TALK ",'tools':['a','b c']}", "bad_field",
       "tools[1] is \"b c\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
     { "a tool without a name", "{" TALK ",'tools':['']}", "bad_field",

@@ -44,8 +44,12 @@ static const struct row {
     { "a value out of bounds teaches nothing",
       "max_tokens is too large: 100000. This model supports at most 4096",
       "max_tokens", 0, 0 },
+    { "a reasoning model takes no temperature",
+      "Unsupported value: 'temperature' does not support 0.2 with this model. "
+      "Only the default (1) value is supported.",
+      "temperature", 0, QUIRK_NO_TEMPERATURE },
     { "another parameter teaches nothing",
-      "Unsupported parameter: 'temperature'", "temperature", 0, 0 },
+      "Unsupported parameter: 'logit_bias'", "logit_bias", 0, 0 },
     { "what is known is no news", "Unknown parameter: 'stream_options'.", "",
       QUIRK_NO_STREAM_OPTIONS, QUIRK_NO_STREAM_OPTIONS },
 };

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "consumer/model/endpoint.h"
+#include "consumer/model/model_head.h"
 #include "schemas/message/buf.h"
+#include "tests/unit/model/replies.h"
 
 /* Writes text to a new file; free() the path, which unlinks nothing. */
 static char *write_file(const char *text)
@@ -63,6 +65,19 @@ static const struct row {
     { "parameters that are no object",
       "{\"a\":{\"url\":\"http://x\",\"parameters\":[]}}",
       "parameters: must be" },
+    { "an anchor", "{\"a\":{\"url\":\"http://x/#a\"}}", "must not have a #" },
+    { "a query that is no object",
+      "{\"a\":{\"url\":\"http://x\",\"query\":\"a=1\"}}",
+      "query: must be an object" },
+    { "a query of a number",
+      "{\"a\":{\"url\":\"http://x\",\"query\":{\"a\":1}}}",
+      "query: must be an object" },
+    { "a header that is none",
+      "{\"a\":{\"url\":\"http://x\",\"headers\":{\"a b\":\"s3cret\"}}}",
+      "headers: " },
+    { "a header of what the environment lacks",
+      "{\"a\":{\"url\":\"http://x\",\"headers\":{\"a\":\"${T_NO}\"}}}",
+      "the environment has no T_NO" },
     { "a key file that is not there",
       "{\"a\":{\"url\":\"http://x\",\"key_file\":\"/nowhere/key\"}}",
       "/nowhere/key: No such file" },
@@ -101,6 +116,79 @@ static void test_bad_files(void **state)
             fail_msg("%s: tells a key", bad_rows[i].name);
         assert_int_equal(endpoints.count, 0);
     }
+}
+
+/* Where a request goes, and with which headers: Azure's classic form too. */
+static void test_requests_go_where_the_operator_says(void **state)
+{
+    static const struct {
+        const char *members, *path, *url, *headers;
+    } rows[] = {
+        { "'url':'https://a/v1'", "/chat/completions",
+          "https://a/v1/chat/completions", "" },
+        { "'url':'https://a/d/gpt?api-version=1'", "/chat/completions",
+          "https://a/d/gpt/chat/completions?api-version=1", "" },
+        { "'url':'https://a/d/gpt/chat/completions?api-version=1'",
+          "/chat/completions", "https://a/d/gpt/chat/completions?api-version=1",
+          "" },
+        { "'url':'https://a/v1/chat/completions/'", "/chat/completions",
+          "https://a/v1/chat/completions", "" },
+        { "'dialect':'responses','url':'https://a/v1/responses?'",
+          "/responses/r?include=x", "https://a/v1/responses/r?include=x", "" },
+        { "'url':'https://a','query':{'v':'1 2','k&':'ä'}", "/responses/r?x",
+          "https://a/responses/r?x&v=1%202&k%26=%C3%A4", "" },
+        { "'url':'https://a?b=1','query':{'v':'2'}", "/x",
+          "https://a/x?b=1&v=2", "" },
+        { "'url':'https://a','key':'s3cret','headers':{'api-key':'${T_KEY}',"
+          "'X-Team':'é'}",
+          "/x", "https://a/x",
+          "api-key: from the environment|X-Team: é|Authorization: Bearer "
+          "s3cret|" },
+        { "'url':'https://a','key':'s3cret','headers':{'authorization':'own'}",
+          "/x", "https://a/x", "authorization: own|" },
+        { "'dialect':'anthropic','url':'https://a','headers':{"
+          "'Anthropic-Version':'2024-01-01'}",
+          "/x", "https://a/x", "Anthropic-Version: 2024-01-01|" },
+    };
+
+    (void)state;
+    setenv("T_KEY", "from the environment", 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        CLEANUP(cleanup_free) char *members = json_of(rows[i].members);
+        CLEANUP(cleanup_free) char *file = NULL;
+        CLEANUP(model_head_finish) struct model_head head = { 0 };
+        CLEANUP(buf_finish) struct buf lines = { .max = 4096 };
+        struct endpoints endpoints = { 0 };
+        struct err err;
+
+        assert_true(asprintf(&file, "{\"a\":{%s}}", members) > 0);
+        if (!load(&endpoints, file, &err))
+            fail_msg("%s: %s", rows[i].members, err.text);
+        model_head_make(&head, endpoints.items[0], rows[i].path);
+        for (size_t line = 2; head.lines[line]; line++)
+            buf_printf(&lines, "%s|", head.lines[line]);
+        assert_string_equal(head.url, rows[i].url);
+        if (!view_is(buf_view(&lines), rows[i].headers))
+            fail_msg("%s: %.*s", rows[i].members, VIEW_ARG(buf_view(&lines)));
+        endpoints_finish(&endpoints);
+    }
+}
+
+static void test_what_is_secret_is_starred_out(void **state)
+{
+    char text[] = "no such key: s3cret, nor environment";
+    struct endpoints endpoints = { 0 };
+    struct err err;
+
+    (void)state;
+    setenv("T_KEY", "from the environment", 1);
+    assert_true(load(&endpoints,
+                     "{\"a\":{\"url\":\"http://a\",\"key\":\"s3cret\","
+                     "\"headers\":{\"api-key\":\"${T_KEY}\"}}}",
+                     &err));
+    endpoint_hide(endpoints.items[0], text);
+    assert_string_equal(text, "no such key: ******, nor ***********");
+    endpoints_finish(&endpoints);
 }
 
 static void test_a_file_that_is_missing(void **state)
@@ -238,6 +326,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dialects),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_requests_go_where_the_operator_says),
+        cmocka_unit_test(test_what_is_secret_is_starred_out),
         cmocka_unit_test(test_a_file_that_is_missing),
         cmocka_unit_test(test_a_good_file),
         cmocka_unit_test(test_an_endpoint_outlives_its_table),

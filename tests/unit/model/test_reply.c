@@ -35,6 +35,18 @@ static const struct row {
       TEXT("ab"), "stop", false },
     { "a plain body", PLAIN("'role':'assistant','content':'ab'", "'stop'"),
       TEXT("ab"), "stop", false },
+    { "a plain body with a message and a delta",
+      "{'choices':[{'index':0,'message':{'role':'assistant','content':'ab'},"
+      "'delta':{'role':'assistant','content':''},'finish_reason':'stop'}]}",
+      TEXT("ab"), "stop", false },
+    { "a plain body with a delta and an empty message",
+      "{'choices':[{'message':{},'delta':{'content':'ab'},'finish_reason':"
+      "'stop'}]}",
+      TEXT("ab"), "stop", false },
+    { "a chunk with a delta and a message",
+      "data: {'choices':[{'delta':{'content':'a'},'message':{'content':'ab'},"
+      "'finish_reason':'stop'}]}\n\n" DONE,
+      TEXT("a"), "stop", false },
     { "blank lines before a plain body",
       "\n\n \r\n" PLAIN("'content':'ab'", "'stop'"), TEXT("ab"), "stop",
       false },

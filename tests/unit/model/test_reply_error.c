@@ -76,10 +76,28 @@ static const struct row {
       ERR_REJECT, "Not Found" },
     { "a list around it", "[{\"error\":{\"code\":400,\"message\":\"bad\"}}]",
       400, 0, "model_rejected", ERR_REJECT, "bad" },
+    { "detail that is an object", "{\"detail\":{\"error\":\"No such model\"}}",
+      404, 0, "model_rejected", ERR_REJECT, "No such model" },
+    { "detail that lists what is wrong, and where",
+      "{\"detail\":[{\"type\":\"missing\",\"loc\":[\"body\",\"messages\",0,"
+      "\"role\"],\"msg\":\"Field required\"}]}",
+      422, 0, "model_rejected", ERR_REJECT,
+      "body.messages.role: Field required" },
+    { "a list of errors",
+      "{\"success\":false,\"errors\":[{\"code\":7003,\"message\":\"No "
+      "route\"}]}",
+      404, 0, "model_rejected", ERR_REJECT, "No route" },
     { "a page", "<html>Bad Gateway</html>", 502, 0, "model_unavailable",
-      ERR_RETRY, "<html>Bad Gateway</html>" },
-    { "a redirect", "", 302, 0, "model_rejected", ERR_REJECT,
-      "a redirect, which is not followed" },
+      ERR_RETRY, "an HTML page: Bad Gateway" },
+    { "a page with a title",
+      "\n<!DOCTYPE html>\n<html><head><style>p {}</style>\n<TITLE lang=en>502 "
+      "Bad\n  Gateway </TITLE></head><body><h1>Sorry</h1></body></html>",
+      502, 0, "model_unavailable", ERR_RETRY, "an HTML page: 502 Bad Gateway" },
+    { "a page without a word", "<html></html>", 502, 0, "model_unavailable",
+      ERR_RETRY, "an HTML page" },
+    { "compressed bytes", "\x1F\x8B\x08 are no sentence", 500, 0,
+      "model_unavailable", ERR_RETRY,
+      "a compressed body (gzip), which nobody asked for" },
     { "inside a 200, with a number",
       "{\"error\":{\"code\":502,\"message\":\"Provider returned error\"}}", 200,
       0, "model_unavailable", ERR_RETRY, "Provider returned error" },
@@ -112,6 +130,35 @@ static void test_rows(void **state)
             strcmp(err.text, row->text) != 0)
             fail_msg("%s: %s (%d): %s", row->name, err.code, err.kind,
                      err.text);
+    }
+}
+
+/* What the headers say counts before the body. */
+static void test_what_headers_say(void **state)
+{
+    static const struct {
+        const char *body, *location, *encoding;
+        unsigned status;
+        const char *text;
+    } said[] = {
+        { "", "", "", 302, "a redirect, which is not followed" },
+        { "<html>Moved</html>", "https://a.example/v1?key=k", "", 301,
+          "a redirect to https://a.example/v1, which is not followed" },
+        { "\x8B\x02\x80", "", "br", 500,
+          "a compressed body (br), which nobody asked for" },
+        { "plain", "", "identity", 500, "plain" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+        struct reply_error error;
+        struct err err;
+
+        reply_error_parse(&error, view_of(said[i].body));
+        reply_error_name(&error, said[i].status, said[i].location,
+                         said[i].encoding);
+        reply_error_judge(&error, said[i].status, 0, &err);
+        assert_string_equal(err.text, said[i].text);
     }
 }
 
@@ -292,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_a_conversation_that_is_too_long),
         cmocka_unit_test(test_what_is_not_too_long_says_nothing_of_a_window),
+        cmocka_unit_test(test_what_headers_say),
         cmocka_unit_test(test_members),
         cmocka_unit_test(test_long_sentences_are_cut_between_characters),
     };

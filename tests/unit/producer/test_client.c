@@ -72,8 +72,8 @@ static const struct {
       { .messages = "[{" },
       "bad_field",
       "messages: not JSON: line 1" },
-    { "a session that could leave its key",
-      { .prompt = "q", .session = "a:b" },
+    { "a session with a line end",
+      { .prompt = "q", .session = "a\nb" },
       "bad_field",
       "session" },
     { "more cells than there may be",
@@ -148,12 +148,12 @@ static void sessions_are_asked_for_by_name(void **state)
         const char *tenant, *name;
         const char *said;
     } rows[] = {
-        { NULL, "a b", "session: \"a b\" is not a name: 1 to 128 of A-Z" },
-        { NULL, "", "session: \"\" is not a name" },
-        { NULL, NULL, "session: \"\" is not a name" },
-        { NULL, "..", "session: \"..\" is not a name" },
-        { "a/b", "lab", "tenant: \"a/b\" is not a name" },
-        { "", "lab", "tenant: \"\" is not a name" },
+        { NULL, "a\nb", "session is \"a?b\", must be 1 to 128 bytes of UTF-8" },
+        { NULL, "", "session is \"\", must be" },
+        { NULL, NULL, "session is \"\", must be" },
+        { NULL, "\xff", "without control characters" },
+        { "a\x7f", "lab", "tenant is \"a?\", must be" },
+        { "", "lab", "tenant is \"\", must be" },
     };
     struct quern *quern = open_nowhere();
     struct quern_records records;
@@ -170,7 +170,7 @@ static void sessions_are_asked_for_by_name(void **state)
         assert_non_null(strstr(error.text, rows[i].said));
         assert_null(record.bytes);
     }
-    assert_false(quern_sessions(quern, "a b", &records, &error));
+    assert_false(quern_sessions(quern, "a\nb", &records, &error));
     assert_string_equal(error.code, "bad_field");
     quern_records_finish(&records);
     quern_records_finish(NULL);

@@ -255,7 +255,7 @@ static const struct {
     { { .session = "lab" }, "session", "lab" },
     { { .deadline_ms = 60000 }, "deadline_at", "*" },
     { { .delay_ms = 60000 }, "state", "scheduled" },
-    { { .not_before = 4102444800000 }, "not_before", "4102444800000" },
+    { { .not_before = 7 }, NULL, "\"not_before\":7" },
     { { .unique_key = "u" }, "unique", "u" },
     { { .idempotency_key = "i" }, NULL, "\"idempotency_key\":\"i\"" },
     { { .system = "s" }, NULL, "\"system\":\"s\"" },
@@ -375,7 +375,7 @@ static void *kill_connections(void *data)
     struct conn *conn = open_conn();
 
     while (!killer->over) {
-        const struct timespec pause = { .tv_nsec = 10000000 };
+        const struct timespec pause = { .tv_nsec = 50000000 };
         redisReply *reply = call(conn, "CLIENT KILL TYPE normal SKIPME yes");
         if (reply)
             killer->killed += (unsigned int)reply->integer;

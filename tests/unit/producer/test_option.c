@@ -97,8 +97,11 @@ static void faults_are_told(void **state)
         const char *line;
         const char *said;
     } rows[] = {
-        { "run --sesion lab", "there is no option --sesion" },
-        { "run --sess lab", "there is no option --sess" },
+        { "run --sesion lab",
+          "there is no option --sesion; did you mean --session?" },
+        { "run --sess=lab", "--sess=lab; did you mean --session?" },
+        { "run --qeue lab", "--qeue; did you mean --queue?" },
+        { "run --xyzzy lab", "there is no option --xyzzy" },
         { "run -x", "there is no option -x" },
         { "get --session lab", "there is no option --session" },
         { "get --deadline 5s", "there is no option --deadline" },
@@ -118,7 +121,8 @@ static void faults_are_told(void **state)
         { "run --max-cost 1000000000000", "is not an amount of dollars" },
         { "run --max-cost 1.2.3", "is not an amount of dollars" },
         { "run --max-cost .5", "is not an amount of dollars" },
-        { "run --priority urgent", "\"urgent\" is not high, normal or low" },
+        { "run --priority urgent",
+          "\"urgent\" is not one of: normal, high, low" },
     };
 
     (void)state;

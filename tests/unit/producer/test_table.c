@@ -1,4 +1,5 @@
 /* test_table.c - columns that fit, whatever stands in them. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +103,7 @@ static void many_rows_are_kept(void **state)
 static void hostile_text_cannot_drive_the_terminal(void **state)
 {
     static const char *const row[][COUNT(columns)] = {
-        { "a\033[2Jb", "1", "\r\n" },
+        { "a\033[2Jb\u202e", "1", "\r\n" },
     };
     struct table *table = table_new(columns, COUNT(columns));
     char *text = NULL;
@@ -116,7 +117,28 @@ static void hostile_text_cannot_drive_the_terminal(void **state)
     table_free(table);
     assert_null(strchr(text, '\033'));
     assert_null(strchr(text, '\r'));
+    assert_null(strstr(text, "\u202e"));
     free(text);
+}
+
+/* Of a wide character two, of a combining one none; a cut leaves it whole. */
+static void widths_are_those_of_the_terminal(void **state)
+{
+    static const char *const rows[][COUNT(columns)] = {
+        { "caf\u00e9", "1", "x" },
+        { "cafe\u0301", "2", "x" },
+        { "\u4e2d\u6587", "3", "x" },
+        { "\u4e2d\u6587\u4e2d\u6587\u4e2d", "4", "x" },
+    };
+    char *drawn = draw(rows, COUNT(rows), 18);
+
+    (void)state;
+    assert_string_equal(drawn, "NAME      N  WHERE\n"
+                               "caf\u00e9      1  x\n"
+                               "cafe\u0301      2  x\n"
+                               "\u4e2d\u6587      3  x\n"
+                               "\u4e2d\u6587\u4e2d..  4  x\n");
+    free(drawn);
 }
 
 int main(void)
@@ -125,7 +147,10 @@ int main(void)
         cmocka_unit_test(columns_are_as_wide_as_what_they_hold),
         cmocka_unit_test(many_rows_are_kept),
         cmocka_unit_test(hostile_text_cannot_drive_the_terminal),
+        cmocka_unit_test(widths_are_those_of_the_terminal),
     };
 
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

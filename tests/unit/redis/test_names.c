@@ -4,6 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs those before it. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
 #include <cmocka.h>
 
 #include "schemas/message/limits.h"
@@ -43,6 +47,16 @@ static void keys_are_as_published(void **state)
           names_blob(&names, 0xab, sha) },
         { "quern:{000}:session:acme/s-1",
           names_session(&names, 0, VIEW("acme"), VIEW("s-1")) },
+        { "quern:{000}:session:a%2Fb/user%3A42",
+          names_session(&names, 0, VIEW("a/b"), VIEW("user:42")) },
+        { "quern:{000}:line:a%2Fb/c",
+          names_line(&names, 0, VIEW("a/b"), VIEW("c")) },
+        { "quern:{000}:lane:q/a%3Ahigh:low",
+          names_lane(&names, 0, VIEW("q"), VIEW("a:high"), PRIORITY_LOW) },
+        { "quern:{000}:ready:q/a%20b",
+          names_ready(&names, 0, VIEW("q"), VIEW("a b")) },
+        { "quern:{000}:running:q/a%20b",
+          names_running(&names, 0, VIEW("q"), VIEW("a b")) },
         { "quern:{0ab}:sessions", names_sessions(&names, 0xab) },
         { "quern:{000}:line:acme/s-1",
           names_line(&names, 0, VIEW("acme"), VIEW("s-1")) },
@@ -90,9 +104,60 @@ static void the_longest_names_fit(void **state)
     struct key key = names_work(&names, 0, (struct view){ name, sizeof(name) },
                                 PRIORITY_NORMAL);
     assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 5 + sizeof(name) + 7);
+    for (size_t i = 0; i < sizeof(name); i++)
+        name[i] = ':';
     struct view longest = { name, sizeof(name) };
     key = names_session(&names, 0, longest, longest);
-    assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 8 + 2 * longest.len + 1);
+    assert_int_equal(key.len, sizeof(prefix) - 1 + 6 + 8 + 6 * longest.len + 1);
+}
+
+static size_t from_hex(const char *digits, char *bytes)
+{
+    size_t len = strlen(digits) / 2;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned int byte;
+
+        assert_int_equal(sscanf(digits + 2 * i, "%2x", &byte), 1);
+        bytes[i] = (char)byte;
+    }
+    return len;
+}
+
+/* The same vectors are read by tests/scenario/test_labels.py for library/. */
+static void labels_are_encoded_as_published(void **state)
+{
+    (void)state;
+    json_t *vectors =
+        json_load_file(SOURCE_DIR "/schemas/vectors/labels.json", 0, NULL);
+    json_t *item;
+    size_t i;
+
+    assert_non_null(vectors);
+    json_array_foreach(json_object_get(vectors, "labels"), i, item) {
+        const char *label = json_string_value(json_object_get(item, "label"));
+        const char *want = json_string_value(json_object_get(item, "encoded"));
+        char back[MAX_NAME_BYTES + 1];
+
+        assert_true(label_is_valid(view_of(label)));
+        assert_string_equal(names_encode(view_of(label)).text, want);
+        assert_true(names_decode(view_of(want), back));
+        assert_string_equal(back, label);
+    }
+    json_array_foreach(json_object_get(vectors, "no_labels"), i, item) {
+        char bytes[256];
+        size_t len = from_hex(json_string_value(item), bytes);
+
+        if (label_is_valid((struct view){ bytes, len }))
+            fail_msg("%s is no label", json_string_value(item));
+    }
+    json_array_foreach(json_object_get(vectors, "no_encoded"), i, item) {
+        char back[MAX_NAME_BYTES + 1];
+
+        if (names_decode(view_of(json_string_value(item)), back))
+            fail_msg("%s is no encoded label", json_string_value(item));
+    }
+    json_decref(vectors);
 }
 
 static void prefixes(void **state)
@@ -129,6 +194,7 @@ int main(void)
         cmocka_unit_test(keys_are_as_published),
         cmocka_unit_test(what_the_fleet_knows_is_in_one_slot),
         cmocka_unit_test(the_longest_names_fit),
+        cmocka_unit_test(labels_are_encoded_as_published),
         cmocka_unit_test(prefixes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void errors(void **state)
           "ERR Function not found" },
         { "LOADING Redis is loading", ERR_RETRY, "redis_unavailable",
           "LOADING Redis is loading" },
-        { "OOM command not allowed", ERR_RETRY, "redis_unavailable",
+        { "OOM command not allowed", ERR_RETRY, "redis_full",
           "OOM command not allowed" },
         { "STALEMATE", ERR_RETRY, "redis_unavailable", "STALEMATE" },
         { "", ERR_RETRY, "redis_unavailable", "" },

@@ -126,13 +126,13 @@ static void approval_is_waited_for_and_told(void **state)
     assert_false(promote(due).mend);
 
     struct approval approval = { .id = VIEW(ID),
-                                 .verdict = VERDICT_YES,
+                                 .verdict = VERDICT_APPROVE,
                                  .note = VIEW("fine") };
     transition_approve(&command, &names, &approval);
     reply = call(&command);
     assert_true(transition_approved(reply, &late, NULL) && !late);
     freeReplyObject(reply);
-    approval = (struct approval){ .id = VIEW(ID), .verdict = VERDICT_NO };
+    approval = (struct approval){ .id = VIEW(ID), .verdict = VERDICT_REJECT };
     transition_approve(&command, &names, &approval);
     reply = call(&command);
     assert_true(transition_approved(reply, &late, NULL) && late);
@@ -149,7 +149,7 @@ static void a_lease_lapses(void **state)
     bool more;
 
     redisReply *reply = take_job(0, &started);
-    assert_true(view_is(started.approval, "yes"));
+    assert_true(view_is(started.approval, "approve"));
     assert_true(view_is(started.approval_note, "fine"));
     assert_int_equal(started.errors, 0);
     freeReplyObject(reply);

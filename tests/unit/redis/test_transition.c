@@ -26,10 +26,15 @@ static void refused(struct command *command, const char *code)
     command_finish(command);
 }
 
+#define BODY                                                                   \
+    "\x84\xa1v\x01\xa6tenant\xa4"                                              \
+    "acme\xa7session\xa2s1\xa6limits\x81\xab"                                  \
+    "deadline_ms\xcd\xea\x60"
+
 static void submit_job(const char *expected)
 {
     struct submit submit = { .id = VIEW(ID),
-                             .body = VIEW("\x81\xa1v\x01"),
+                             .body = VIEW(BODY),
                              .tenant = VIEW("acme"),
                              .session = VIEW("s1"),
                              .idempotency_key = VIEW("k"),
@@ -72,12 +77,18 @@ static redisReply *start_entry(const char *entry, struct started *started)
     struct claim claim = { .stream = VIEW(STREAM), .entry = view_of(entry) };
     struct take take = { .consumer = VIEW("c"),
                          .lease_ms = 30000,
-                         .max_crashes = 3 };
+                         .max_crashes = 3,
+                         .count = 1,
+                         .claims = &claim,
+                         .claim_count = 1 };
     struct command command;
+    size_t count;
 
-    transition_start(&command, &names, 0, &claim, &take);
+    transition_take(&command, &names, 0, &take);
     redisReply *reply = call(&command);
-    assert_true(transition_started(reply, started, NULL));
+    assert_true(transition_taken(reply, &count, NULL));
+    assert_int_equal(count, 1);
+    assert_true(transition_started(reply->element[0], started, NULL));
     return reply;
 }
 
@@ -116,7 +127,7 @@ static void a_consumer_is_told_all_at_start(void **state)
     assert_false(started.cancel);
     assert_int_equal(started.deadline_at - started.submitted_at, 60000);
     assert_true(started.now >= started.submitted_at);
-    assert_true(view_is(started.body, "\x81\xa1v\x01"));
+    assert_true(view_is(started.body, BODY));
     assert_int_equal(started.records, 0);
     freeReplyObject(reply);
 }
@@ -236,11 +247,9 @@ static void reclaim_and_cancel(void **state)
     uint64_t jobs;
     enum cancelled outcome;
 
-    struct reclaim walk = { .stream = VIEW(STREAM),
-                            .lease_ms = 1,
-                            .max_crashes = 3,
-                            .count = 100,
-                            .cursor = VIEW("-") };
+    struct reclaim walk = {
+        .stream = VIEW(STREAM), .lease_ms = 1, .count = 100, .cursor = VIEW("-")
+    };
     transition_reclaim(&command, &names, 0, &walk);
     redisReply *reply = call(&command);
     assert_true(transition_reclaimed(reply, &cursor, &jobs, NULL));

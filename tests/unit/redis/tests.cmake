@@ -1,7 +1,7 @@
 add_library(redis_server STATIC unit/redis/server.c)
 target_link_libraries(redis_server PRIVATE quern_flags quern_sanitize)
 
-unit_test(redis/names schemas_redis)
+unit_test(redis/names schemas_redis schemas_json)
 unit_test(redis/endpoint schemas_redis)
 unit_test(redis/address schemas_redis)
 unit_test(redis/command schemas_redis)

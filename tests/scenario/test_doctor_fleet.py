@@ -1,0 +1,247 @@
+"""quern doctor: what keeps jobs from being done, and the remedy of that cause."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+from executor_client import Executor
+from servers import BUILD, RedisServer, binary, die_with_parent, wait_until
+from stack import ROOT, Stack
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+LESS = "--bounding-set=-dac_override,-dac_read_search"
+
+
+def doctor(url, *by, code=None, **env):
+    """Its findings by check: a list of each."""
+    child = subprocess.run(
+        [*by, binary("quern"), "doctor", "--json"],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/nowhere",
+            "REDIS_URL": url,
+            "QUERN_EXECUTOR": "/nowhere/executor.sock",
+            **env,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=die_with_parent,
+    )
+    found = {}
+    for line in map(json.loads, child.stdout.splitlines()):
+        found.setdefault(line["check"], []).append(line)
+    assert code is None or child.returncode == code, (child, found)
+    return found
+
+
+@pytest.fixture
+def stack():
+    with Stack(executor=False, lease_ms=900) as stack:
+        yield stack
+
+
+def reported(stack, name, field, value):
+    return stack.db.hget(f"{ROOT}worker:{name}", field) == value.encode()
+
+
+# -- queues
+
+
+def test_jobs_that_nobody_serves_are_a_fault(stack):
+    """Before: "1 connected", and all was well."""
+    stack.consumer(name="other", queues="night")
+    wait_until(lambda: reported(stack, "other", "queues", "night"))
+    stack.submit(prompt="x")
+    [found] = doctor(stack.redis.url, code=69)["queues"]
+    assert found["level"] == "fault"
+    assert found["text"] == "1 job waits at queue default, and no consumer takes it"
+    assert found["remedy"] == "start one: quern-consumer --queues default"
+
+
+def test_a_paused_queue_with_jobs_is_told(stack):
+    stack.consumer(name="w")
+    stack.call("queue_set", "default", "paused", "1")
+    wait_until(lambda: reported(stack, "w", "queues", "default"))
+    assert doctor(stack.redis.url, code=0)["queues"][0]["level"] == "ok"
+    for _ in range(2):
+        stack.submit(prompt="x")
+    [found] = doctor(stack.redis.url, code=0)["queues"]
+    assert found["level"] == "warning"
+    assert "queue default is paused, and 2 jobs wait" in found["text"]
+    assert found["remedy"] == "quern queue resume default"
+    stack.call("queue_set", "default", "paused", "0")
+
+
+def test_jobs_that_wait_for_a_budget_are_told(stack):
+    stack.call("queue_set", "default", "tenant_tokens", "1600")
+    stack.call("queue_set", "default", "tenant_budget_ms", str(7 * 24 * 3600 * 1000))
+    usage = {"prompt_tokens": 700, "completion_tokens": 300}
+    stack.model.script([{"text": "ok", "usage": usage}])
+    stack.consumer()
+    limits = {"max_tokens": 600}
+    stack.run(prompt="go", limits=limits)
+    waits = stack.submit(prompt="go", limits=limits)
+    assert stack.wait_event(waits, "job.waiting")["data"]["reason"] == "budget"
+    [found] = doctor(stack.redis.url, code=0)["budgets"]
+    assert found["level"] == "note"
+    assert "1 job of queue default waits for the tenant's next budget" in found["text"]
+    stack.call("cancel", waits)
+
+
+# -- executors
+
+
+def test_every_executor_of_the_fleet_that_is_away_is_shown(stack):
+    with Executor() as executor:
+        stack.consumer(name="with", executor=executor.path)
+        stack.consumer(name="without", executor="/nowhere/e.sock")
+        wait_until(lambda: reported(stack, "without", "executor_away", "absent"))
+        wait_until(lambda: reported(stack, "with", "executor_away", ""))
+        [found] = doctor(stack.redis.url, code=0)["executors"]
+    assert found["level"] == "warning" and "/nowhere/e.sock: absent" in found["text"]
+    assert "of worker without on" in found["text"]
+    assert "systemctl start quern-executor" in found["remedy"]
+    wait_until(lambda: not reported(stack, "with", "executor_away", ""))
+    stack.submit(prompt="x")
+    found = doctor(stack.redis.url, code=69)
+    assert [f["level"] for f in found["executors"]] == ["fault", "fault"]
+    assert "2 of it without an executor" in found["queues"][0]["text"]
+    listed = quern_json(stack, "worker", "ls")
+    executors = {line["worker"]: line["executor"] for line in listed}
+    assert executors["without"]["socket"] == "/nowhere/e.sock"
+    assert executors["without"]["away"] and executors["without"]["reason"] == "absent"
+    assert executors["without"]["away_since"] > 0
+
+
+@needs_root
+def test_programs_that_the_executors_user_cannot_reach(tmp_path):
+    """Before: "in a container, allow it clone and unshare"."""
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    for name in ("quern", "quern-executor", "quern-box", "quern-guest"):
+        shutil.copy(binary(name), closed / "bin" / name)
+    shutil.copytree(os.path.join(BUILD, "share"), closed / "share")
+    closed.chmod(0o700)
+    done = subprocess.run(
+        [closed / "bin" / "quern-executor", "--check"], capture_output=True, text=True
+    )
+    said = done.stderr + done.stdout
+    assert done.returncode == 69 and "container" not in said
+    assert f"{closed} is closed to it" in said or f"{tmp_path}" in said
+    assert "may not start" in said and "deploy/visible" in said
+
+
+# -- Redis that refuses
+
+
+def test_a_full_redis_is_a_fault():
+    """Before: a warning, and the exit status of a healthy fleet."""
+    with RedisServer() as redis:
+        redis.client().config_set("maxmemory", "1")
+        [found] = doctor(redis.url, code=69)["writes"]
+    assert found["level"] == "fault" and "OOM" in found["text"]
+    assert "raise maxmemory" in found["remedy"]
+
+
+def test_a_redis_that_cannot_write_its_disk(tmp_path):
+    """Before: "start Redis"."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with RedisServer(dir=str(folder)) as redis:
+        db = redis.client()
+        db.config_set("save", "3600 1")
+        db.config_set("stop-writes-on-bgsave-error", "yes")
+        shutil.rmtree(folder)
+        db.set("x", 1)
+        db.execute_command("BGSAVE")
+        wait_until(lambda: db.info("persistence")["rdb_last_bgsave_status"] == "err")
+        found = doctor(redis.url, code=69)
+    faults = [f for f in sum(found.values(), []) if "MISCONF" in f["text"]]
+    assert faults and all(f["level"] == "fault" for f in faults[:1])
+    assert "cannot write its disk" in faults[0]["remedy"]
+    assert "start Redis" not in faults[0]["remedy"]
+
+
+def test_a_replica_refuses():
+    with RedisServer() as redis:
+        redis.client().execute_command("REPLICAOF", "127.0.0.1", "1")
+        [found] = doctor(redis.url, code=69)["writes"]
+    assert "READONLY" in found["text"] and "name the master" in found["remedy"]
+
+
+def test_a_login_without_the_right_is_told_which_it_needs():
+    with RedisServer() as redis:
+        db = redis.client()
+        db.acl_setuser(
+            "weak", enabled=True, passwords=["+pw"], keys=["*"], commands=["+@connection"]
+        )
+        url = f"unix://weak:pw@{redis.socket}"
+        [found] = doctor(url)["writes"]
+    assert found["level"] == "note" and 'user "operator"' in found["remedy"]
+
+
+@needs_root
+def test_a_socket_that_may_not_be_opened_is_not_to_be_started():
+    with RedisServer() as redis:
+        os.chown(redis.socket, 61184, 61184)
+        os.chmod(redis.socket, 0o600)
+        [found] = doctor(f"unix://{redis.socket}", "setpriv", LESS, code=69)["redis"]
+    assert "ermission denied" in found["text"]
+    assert "may not open the socket" in found["remedy"]
+    assert "start Redis" not in found["remedy"]
+
+
+# -- the model
+
+
+def test_an_endpoint_that_does_not_answer_is_told(stack):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+    [found] = doctor(stack.redis.url, OPENAI_BASE_URL=url)["model"]
+    assert found["level"] == "warning" and "onnection refused" in found["text"]
+    [found] = doctor(
+        stack.redis.url, OPENAI_BASE_URL=stack.model.url, OPENAI_API_KEY="k"
+    )["model"]
+    assert found["level"] == "ok"
+
+
+def test_an_endpoint_that_fails_is_told_with_its_last_error(stack):
+    """Before: calls were counted, and nothing else."""
+    stack.model.script([{"status": 401}])
+    stack.consumer()
+    assert stack.run(prompt="x")["error"]["code"] == "model_rejected"
+
+    def listed():
+        lines = quern_json(stack, "endpoint", "ls")
+        return [line for line in lines if line["failures"] == 1]
+
+    [line] = wait_until(listed)
+    assert line["host"] == stack.model.url.split("/")[2]
+    assert (line["model"], line["error_code"]) == ("practice", "model_rejected")
+    assert "HTTP 401" in line["error"]
+    assert abs(line["failed_at"] / 1000 - time.time()) < 60 and line["answered_at"] == 0
+    [found] = doctor(stack.redis.url, code=0)["endpoints"]
+    assert found["level"] == "warning" and "HTTP 401" in found["text"]
+    assert "key" in found["remedy"]
+    stack.model.script([])
+    assert stack.run(prompt="x")["status"] == "completed"
+    wait_until(lambda: quern_json(stack, "endpoint", "ls")[0]["answered_at"])
+    [found] = doctor(stack.redis.url, code=0)["endpoints"]
+    assert found["level"] == "ok"
+
+
+def quern_json(stack, *words):
+    done = subprocess.run(
+        [binary("quern"), *words, "--json"],
+        env={"REDIS_URL": stack.redis.url},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]

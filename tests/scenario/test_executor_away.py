@@ -1,0 +1,160 @@
+"""A host whose executor is away takes no jobs, and hands back those it has."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from executor_client import Executor
+from servers import binary, wait_until
+from stack import ROOT, Stack
+
+SLOW = "import time; time.sleep({}); 6 * 7"
+
+
+@pytest.fixture
+def stack():
+    with Stack(executor=False, lease_ms=3000, away_ms=1000) as stack:
+        yield stack
+
+
+@pytest.fixture
+def executor():
+    with Executor() as executor:
+        yield executor
+
+
+def submit_many(stack, count, code="6 * 7"):
+    return [stack.submit(kind="code", cells=[code]) for _ in range(count)]
+
+
+def charged(stack, job):
+    return int(stack.db.hget(f"{ROOT}job:{job}", "attempts"))
+
+
+def check_all(stack, jobs):
+    for job in jobs:
+        result = stack.result(job)
+        assert result["status"] == "completed", result
+        assert result["attempts"] == 1 and charged(stack, job) == 1, result
+
+
+def starters(stack, job):
+    return [
+        e["data"]["consumer"]
+        for e in stack.events(job)
+        if e["type"] == "job.started"
+    ]
+
+
+def test_the_host_that_has_one_does_all(stack, executor):
+    """Before: the other went on claiming, and its jobs failed."""
+    stack.consumer(name="without", executor=stack.folder + "/none.sock")
+    stack.consumer(name="with", executor=executor.path)
+    jobs = submit_many(stack, 12)
+    check_all(stack, jobs)
+    assert {name for job in jobs for name in starters(stack, job)} == {"with"}
+
+
+def test_it_goes_away_in_the_middle_of_jobs(stack, executor):
+    with Executor() as other:
+        stack.consumer(name="a", executor=other.path, slots=4)
+        first = submit_many(stack, 4, SLOW.format(4))
+        wait_until(lambda: all(stack.state(job) == "in_progress" for job in first))
+        b = stack.consumer(name="b", executor=executor.path)
+        time.sleep(0.5)
+        other.process.kill()
+        check_all(stack, first + submit_many(stack, 8))
+        assert starters(stack, first[0]) == ["a", "b"]
+        assert b.alive()
+
+
+def test_it_comes_back(stack):
+    consumer = stack.consumer(executor=stack.folder + "/run/executor.sock")
+    job = stack.submit(kind="code", cells=["6 * 7"])
+    time.sleep(1.5)
+    assert stack.state(job) == "queued"
+    stack.start_executor()
+    begun = time.monotonic()
+    wait_until(lambda: stack.state(job) != "queued", what="a job that starts")
+    assert time.monotonic() - begun < 1
+    check_all(stack, [job])
+    stack.executor.kill()
+    wait_until(lambda: consumer.text().count("claim.held") > 1)
+    job = stack.submit(kind="code", cells=["6 * 7"])
+    time.sleep(1.5)
+    assert stack.state(job) == "queued"
+    stack.start_executor()
+    check_all(stack, [job])
+
+
+def test_a_drain_ends_without_it(stack):
+    consumer = stack.consumer(executor=stack.folder + "/none.sock")
+    consumer.signal(signal.SIGTERM)
+    assert consumer.wait() == 0
+
+
+def reported(stack, name):
+    hash = stack.db.hgetall(f"{ROOT}worker:{name}")
+    return {k.decode(): v.decode() for k, v in hash.items()}
+
+
+def test_what_is_wrong_is_told_apart(stack):
+    """Absent, refused, not permitted: each asks for another remedy."""
+    stack.consumer(name="absent", executor=stack.folder + "/none.sock")
+    socket = stack.folder + "/dead.sock"
+    with Executor() as gone:
+        gone.process.kill()
+        os.path.exists(gone.path) and os.rename(gone.path, socket)
+        stack.consumer(name="refused", executor=socket)
+
+    def word(name, wish):
+        return wait_until(
+            lambda: reported(stack, name).get("executor_away") == wish
+            and reported(stack, name)
+        )
+
+    absent = word("absent", "absent")
+    assert absent["executor"] == stack.folder + "/none.sock"
+    assert abs(int(absent["executor_away_since"]) / 1000 - time.time()) < 30
+    assert "no such socket" in absent["executor_reason"]
+    assert "nobody listens" in word("refused", "refused")["executor_reason"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+def test_not_permitted(stack, executor):
+    folder, program = stack.folder + "/closed", stack.folder + "/program"
+    os.mkdir(folder, 0o700)
+    os.chown(folder, 61184, 61184)
+    with open(program, "w") as script:
+        script.write(
+            "#!/bin/sh\nexec setpriv --bounding-set=-dac_override,-dac_read_search "
+            + f"{binary('quern-consumer')}\n"
+        )
+    os.chmod(program, 0o755)
+    stack.consumer(name="barred", program=program, executor=folder + "/s")
+    told = wait_until(
+        lambda: reported(stack, "barred").get("executor_away") == "not permitted"
+        and reported(stack, "barred")
+    )
+    assert "may not open the socket" in told["executor_reason"]
+
+
+# -- consumers that are meant to have none
+
+
+def test_none_is_a_setting(stack):
+    stack.consumer(executor="none")
+    answer = stack.run(prompt="hello")
+    assert answer["status"] == "completed"
+    assert "execute_python_code" not in json.dumps(stack.model.request().get("tools"))
+    for job in (
+        {"kind": "code", "cells": ["1"]},
+        {"prompt": "```python\n1\n```", "mode": "codeact"},
+        {"prompt": "x", "tools": ["execute_python_code"]},
+    ):
+        result = stack.run(**job)
+        assert result["error"]["code"] == "executor_unavailable", result
+        assert "QUERN_EXECUTOR is none" in result["error"]["message"]
+        assert result["attempts"] == 1

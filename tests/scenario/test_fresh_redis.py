@@ -1,0 +1,75 @@
+"""A Redis that nobody has used: the first who comes brings the functions."""
+
+import msgpack
+import pytest
+
+from command import Command
+from library import job_id
+from servers import RedisServer
+
+ID = job_id(1)
+
+# what, and with which exit code it ends where there is nothing yet
+VERBS = [
+    ("submit x", 0),
+    (f"get {ID}", 65),
+    (f"wait {ID}", 65),
+    (f"watch {ID}", 65),
+    (f"cancel {ID}", 65),
+    (f"approve {ID}", None),
+    (f"retry {ID}", None),
+    ("session ls", 0),
+    ("session show s", None),
+    ("queue ls", 0),
+    ("queue stats", 0),
+    ("queue set default max_depth=5", 0),
+    ("queue pause default", 0),
+    ("queue purge default --yes", None),
+    ("dead ls", 0),
+    ("worker ls", 0),
+    ("worker drain w", None),
+    ("endpoint ls", 0),
+    ("schedule ls", 0),
+    ("schedule rm s", None),
+    ("schedule add s @daily x", None),
+]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh(server):
+    client = server.client()
+    client.flushall()
+    client.function_flush()
+    return client
+
+
+def submit_plainly(redis):
+    """As the README's clients do, with no more than Redis and MessagePack."""
+    job = msgpack.packb({"v": 1, "id": ID, "prompt": "x"})
+    return redis.execute_command(
+        "FCALL", "quern_v1_submit", 1, "quern:{000}:", "id", ID, "job", job
+    )
+
+
+@pytest.mark.parametrize("words, code", VERBS, ids=[words for words, _ in VERBS])
+def test_any_verb_brings_the_functions(fresh, server, tmp_path, words, code):
+    with pytest.raises(Exception, match="Function not found"):
+        submit_plainly(fresh)
+    out, err, returned = Command(server.url, tmp_path).run(*words.split())
+    assert "Function not found" not in out + err
+    assert code in (None, returned), (out, err, returned)
+    assert submit_plainly(fresh)[1] in (b"created", b"exists")
+
+
+def test_who_may_not_load_them_can_still_read(fresh, server, tmp_path):
+    fresh.acl_setuser(
+        "reader", enabled=True, passwords=["+pw"], keys="*", commands=["+@read", "+@connection"]
+    )
+    quern = Command(f"unix://reader:pw@{server.socket}", tmp_path)
+    assert quern.run("get", ID)[2] == 65
