@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from servers import SOURCE
+from servers import BUILD, SOURCE
 
 
 def run(script, *args, **env):
@@ -39,3 +39,18 @@ def test_a_pack_that_is_not_there(script):
     done = run(script, "/nowhere/pack.jsonl")
     assert done.returncode == 66
     assert done.stderr == f"{script}: /nowhere/pack.jsonl cannot be read\n"
+
+
+def test_what_is_built_is_the_program(tmp_path):
+    """Before: "quern" built the library of that name, and bin/quern was not there."""
+    asked = tmp_path / "asked"
+    cmake = tmp_path / "cmake"
+    cmake.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
+    cmake.chmod(0o755)
+    done = run("tests/built", "dev", "quern", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 0, done
+    target = asked.read_text().split()[-1]
+    rule = subprocess.run(
+        ["ninja", "-C", BUILD, "-t", "query", target], capture_output=True, text=True
+    ).stdout
+    assert "EXECUTABLE_LINKER" in rule, (target, rule)
