@@ -35,6 +35,8 @@ def one_end(seen, state, _):
         if job.is_entry or not job.facts:
             continue
         told = job.told()
+        if not told and job.facts.get("cancel_reason") == "purged":
+            told = seen.events[id]  # Redis keeps them for ten minutes only
         ends = [event for event in told if is_end(event["type"])]
         if job.state not in TERMINAL:
             if ends or job.result is not None:
