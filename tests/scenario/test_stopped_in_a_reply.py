@@ -2,7 +2,8 @@
 
 import pytest
 from command import Command
-from stack import Stack
+from servers import wait_until
+from stack import Stack, call_of
 
 SLOW = {"text": "word " * 40, "chunk": 200, "chunk_ms": 300}
 
@@ -11,6 +12,14 @@ SLOW = {"text": "word " * 40, "chunk": 200, "chunk_ms": 300}
 def stack():
     with Stack(executor=False) as stack:
         stack.consumer()
+        yield stack
+
+
+@pytest.fixture
+def asked_of():
+    with Stack() as stack:
+        stack.consumer()
+        stack.model.script([{"match": "", "replies": [ASKS]}])
         yield stack
 
 
@@ -34,6 +43,31 @@ def test_a_cancelled_job_has_what_was_streamed(stack, tmp_path):
     assert result["answer"].startswith("word") and result["answer"] == streamed(stack, job)
     out, err, code = Command(stack.redis.url, tmp_path).run("replay", job)
     assert (code, err) == (0, ""), out
+
+
+ASKS = {
+    "text": "I want to run this.",
+    "tool_calls": [call_of("1")],
+}
+
+
+def test_one_that_waited_for_a_person_has_what_was_said(asked_of):
+    """No consumer has it then: the function library writes its result."""
+    job = asked_of.submit(prompt="go", approve=["execute_python_code"])
+    asked_of.wait_event(job, "job.waiting")
+    wait_until(lambda: asked_of.state(job) == "waiting", what="that it waits")
+    asked_of.call("cancel", job)
+    result = asked_of.result(job)
+    assert (result["status"], result["answer"]) == ("cancelled", ASKS["text"])
+
+
+def test_a_deadline_while_a_person_was_asked_says_so(asked_of):
+    job = asked_of.submit(
+        prompt="go", approve=["execute_python_code"], limits={"deadline_ms": 1500}
+    )
+    error = asked_of.result(job)["error"]
+    assert error["code"] == "deadline_exceeded"
+    assert "nobody had approved" in error["message"], "it has started long ago"
 
 
 def test_a_job_that_met_its_deadline_too(stack):

@@ -113,10 +113,11 @@ end
 -- has not been started.
 local function end_job(job, now, state, code, message, purged)
     fence(job)
-    local usage = usage_of(job) or {}
+    local usage, said = usage_of(job)
+    usage = usage or {}
     local result = {
         v = 1, id = job.id, status = state, attempts = job.attempts,
-        usage = next(usage) and usage,
+        usage = next(usage) and usage, answer = said,
     }
     local data = { ms = now - job.submitted_at }
     if state == "failed" then
@@ -153,9 +154,15 @@ local function is_late(job, now)
 end
 
 local function end_late(job, now)
-    end_job(job, now, "failed", "deadline_exceeded", string.format(
-        "its deadline passed %d ms before it could %s",
-        now - job.deadline_at, job.attempts == 0 and "start" or "go on"))
+    local why = "its deadline passed %d ms before it could start"
+    if job.reason == "approval" then
+        why = "its deadline passed %d ms ago, and nobody had approved what it"
+            .. " waits for"
+    elseif job.started_at > 0 then
+        why = "its deadline passed %d ms before it could go on"
+    end
+    end_job(job, now, "failed", "deadline_exceeded",
+        string.format(why, now - job.deadline_at))
 end
 
 -- What nobody holds any more comes to an end here when it was cancelled, or its

@@ -11,7 +11,8 @@ local function has_read_enough()
     return journal_bytes >= MAX_JOURNAL_BYTES
 end
 
--- As the result has it; nil: nothing.
+-- As the result has it, nil: nothing; and what the model has said last, which
+-- whoever follows the job has seen.
 local usage_of
 
 do
@@ -20,6 +21,7 @@ do
         "uncounted_tokens", "cost", "model_calls",
     }
     local MAX_MODELS = 64
+    local MAX_SAID = 64 * KIB -- of a message as JSON: no call takes long
     local STEP = 4 -- records in memory at once, of up to a MiB
 
     -- Of whoever has written it.
@@ -75,6 +77,7 @@ do
     local function take(all, record)
         if record.kind == "model_reply" then
             settle(all, record)
+            all.message = record.message
         elseif record.kind ~= "model_intent" then
             return
         elseif not record.failed then
@@ -100,6 +103,13 @@ do
         end
     end
 
+    local function said_in(message)
+        if type(message) ~= "string" or #message > MAX_SAID then return nil end
+        local read, value = pcall(cjson.decode, message)
+        local text = read and type(value) == "table" and value.content
+        return type(text) == "string" and text ~= "" and text or nil
+    end
+
     -- Where no model was asked first, none was asked at all: a job of kind code.
     function usage_of(job)
         local list, at, step = job.root .. "journal:" .. job.id, 0, 1
@@ -115,6 +125,6 @@ do
         count_asked(all)
         if all.repeated > 0 then all.sum.repeated_calls = all.repeated end
         if #all.models > 0 then all.sum.models = all.models end
-        return next(all.sum) and all.sum
+        return next(all.sum) and all.sum, said_in(all.message)
     end
 end
