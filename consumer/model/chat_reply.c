@@ -128,17 +128,44 @@ static void take_usage(struct reply *reply, const json_t *usage)
     take_cost(reply, json_object_get(usage, "cost"));
 }
 
-/* A chunk has a delta and a plain body a message. Some servers write both: the
- * delta of a plain body is empty then, or says the same once more. */
+static bool is_filled(const json_t *value)
+{
+    return json_array_size(value) > 0 || json_object_size(value) > 0 ||
+           json_string_length(value) > 0;
+}
+
+/* A text, calls, a refusal: not only whose it is. */
+static bool says_something(const json_t *message)
+{
+    static const char *const names[] = { "content",           "tool_calls",
+                                         "function_call",     "refusal",
+                                         "reasoning_content", "reasoning" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is_filled(json_object_get(message, names[i])))
+            return true;
+    return false;
+}
+
+/* A chunk has a delta and a plain body a message. Some servers write both: then
+ * the message counts, unless it says nothing, or comes at the end of a stream
+ * and says once more what has been said. */
 static const json_t *text_of_choice(const struct reply *reply,
                                     const json_t *choice)
 {
     const json_t *message = json_object_get(choice, "message");
     const json_t *delta = json_object_get(choice, "delta");
+    bool silent = reply->content.len == 0 && reply->reasoning.len == 0 &&
+                  reply->calls.count == 0 && reply->thought.whole.len == 0 &&
+                  reply->thought.held.len == 0;
 
-    if (reply->form == FORM_PLAIN && json_object_size(message) > 0)
+    if (!json_is_object(delta))
         return message;
-    return json_is_object(delta) ? delta : message;
+    if (reply->form == FORM_PLAIN)
+        return says_something(message) || !says_something(delta) ? message
+                                                                 : delta;
+    return silent && says_something(message) && !says_something(delta) ? message
+                                                                       : delta;
 }
 
 /* Only the first of several choices: more than one is never asked for. */

@@ -191,7 +191,11 @@ static bool take_json(struct reply *reply, struct view name, const json_t *json)
 {
     bool payload = true;
 
-    if (view_is(name, "error") || reply_error_is(json))
+    /* One of Responses that failed says beside its error what it has cost. */
+    bool fails =
+        reply_error_is(json) && !json_is_array(json_object_get(json, "output"));
+
+    if (view_is(name, "error") || fails)
         reply_set_error(reply, json);
     else
         payload = reply->dialect->take(reply, name, json);
@@ -392,7 +396,7 @@ static bool is_truncated(const struct reply *reply)
 /* Of a reply that has come to its end: a count before that is not all of it. */
 static void set_usage(const struct reply *reply, struct model_reply *result)
 {
-    if (has_fault(reply) || !is_finished(reply))
+    if (!reply->failed && (has_fault(reply) || !is_finished(reply)))
         return;
     result->usage = reply->usage;
     result->usage.model_calls = 1;

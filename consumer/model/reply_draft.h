@@ -38,6 +38,7 @@ struct reply {
     bool has_choice;  /* it is a reply of that dialect */
     bool done;        /* the event that ends it */
     bool at_end;      /* the transport has ended; an event may be half */
+    bool failed;      /* it says so, with what was counted until then */
     bool unfinished;  /* a plain body says that there is more to come */
     bool by_length;   /* the endpoint stopped it for its length */
     struct err fault; /* the first thing wrong; kind ERR_NONE: nothing */

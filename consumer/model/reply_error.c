@@ -53,7 +53,10 @@ bool reply_error_is(const json_t *json)
 {
     const json_t *error = json_object_get(json, "error");
 
-    if (json_is_array(json) || json_is_object(error) || json_is_string(error))
+    if (json_is_array(json)) /* Google's; another list is no error */
+        return json_is_object(json_array_get(json, 0)) &&
+               reply_error_is(json_array_get(json, 0));
+    if (json_is_object(error) || json_is_string(error))
         return true;
     if (json_object_get(json, "choices"))
         return false;

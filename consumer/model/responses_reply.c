@@ -209,7 +209,9 @@ static void take_response(struct reply *reply, const json_t *response)
     size_t i;
 
     if (view_is(reply_json_text(response, "status"), "failed")) {
+        take_usage(reply, json_object_get(response, "usage"));
         reply_set_error(reply, response);
+        reply->failed = true;
         return;
     }
     if (reply->items == 0)

@@ -43,6 +43,14 @@ static const struct row {
       "{'choices':[{'message':{},'delta':{'content':'ab'},'finish_reason':"
       "'stop'}]}",
       TEXT("ab"), "stop", false },
+    { "a plain body with a delta and a message of nothing",
+      "{'choices':[{'message':{'content':null},'delta':{'content':'ab'},"
+      "'finish_reason':'stop'}]}",
+      TEXT("ab"), "stop", false },
+    { "a chunk with an empty delta and a message",
+      "data: {'choices':[{'delta':{},'message':{'content':'ab'},"
+      "'finish_reason':'stop'}]}\n\n" DONE,
+      TEXT("ab"), "stop", false },
     { "a chunk with a delta and a message",
       "data: {'choices':[{'delta':{'content':'a'},'message':{'content':'ab'},"
       "'finish_reason':'stop'}]}\n\n" DONE,
