@@ -59,6 +59,7 @@ void endpoint_hide(const struct model_endpoint *endpoint, char *text)
 {
     secret_hide(text, endpoint->key);
     headers_hide(&endpoint->headers, text);
+    secret_hide_query(text, endpoint->query);
 }
 
 void endpoint_free(struct model_endpoint *endpoint)

@@ -1,6 +1,7 @@
 /* secret.c - what must not be told. */
 #include "consumer/model/secret.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,52 @@ void secret_hide(char *text, const char *secret)
     for (size_t part = len < end ? len : end; part > 3; part--)
         if (strncmp(text + end - part, secret, part) == 0)
             memset(text + end - part, '*', part);
+}
+
+bool secret_is_named(const char *name)
+{
+    static const char *const parts[] = { "auth",     "cookie", "key",
+                                         "token",    "secret", "password",
+                                         "signature" };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcasestr(name, parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* In place: %41 is A. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (; *text != '\0'; text++) {
+        char digits[3] = "";
+        if (*text == '%' && isxdigit((unsigned char)text[1]) &&
+            isxdigit((unsigned char)text[2])) {
+            memcpy(digits, text + 1, 2);
+            *to++ = (char)strtoul(digits, NULL, 16);
+            text += 2;
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
+}
+
+void secret_hide_query(char *text, const char *query)
+{
+    char *copy = query == NULL ? NULL : view_dup(view_of(query)), *rest = copy;
+    for (char *name; (name = strsep(&rest, "&")) != NULL;) {
+        char *value = strchr(name, '=');
+        if (value == NULL)
+            continue;
+        *value++ = '\0';
+        if (!secret_is_named(name) || strlen(value) < SECRET_LEAST)
+            continue;
+        secret_hide(text, value);
+        unescape(value);
+        secret_hide(text, value);
+    }
+    free(copy);
 }
 
 /* ------------------------------------------------------------------ answers */

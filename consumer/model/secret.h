@@ -11,6 +11,13 @@
  * so. secret: NULL or "" is none. */
 void secret_hide(char *text, const char *secret);
 
+/* A header, or a parameter of a query, of that name carries a key. */
+bool secret_is_named(const char *name);
+
+/* As secret_hide(), each value of the query of a URL that is named so: as it
+ * stands there, and as it was before it was escaped. NULL: there is none. */
+void secret_hide_query(char *text, const char *query);
+
 /* An answer that a server repeats a secret in: value itself, or a copy of it
  * with the secret starred out in texts, in names of members, and in numbers
  * that hold it, which are texts then. value: taken; body: its bytes, which may

@@ -129,18 +129,6 @@ static struct view last_word(struct view line)
     return (struct view){ line.data + start, line.len - start };
 }
 
-/* A header of that name carries a key. */
-static bool is_for_keys(const char *name)
-{
-    static const char *const parts[] = { "auth",     "cookie", "key",
-                                         "token",    "secret", "password",
-                                         "signature" };
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strcasestr(name, parts[i]) != NULL)
-            return true;
-    return false;
-}
-
 static char **next_place(char **lines)
 {
     while (*lines != NULL)
@@ -170,7 +158,7 @@ static bool add_header(struct headers *headers, const char *name,
     *next_place(of_job ? headers->of_job : headers->lines) =
         view_dup(buf_view(&line));
     keep_values(headers, json_string_value(text));
-    if (is_for_keys(name) || strstr(json_string_value(text), "${") != NULL)
+    if (secret_is_named(name) || strstr(json_string_value(text), "${") != NULL)
         add_secret(headers, last_word(buf_view(&line)));
     return true;
 }

@@ -176,7 +176,8 @@ static void test_requests_go_where_the_operator_says(void **state)
 
 static void test_what_is_secret_is_starred_out(void **state)
 {
-    char text[] = "no such key: s3cret, nor environment";
+    char text[] =
+        "no such key: s3cret, nor environment, nor k/4567 or k%2F4567";
     struct endpoints endpoints = { 0 };
     struct err err;
 
@@ -184,10 +185,12 @@ static void test_what_is_secret_is_starred_out(void **state)
     setenv("T_KEY", "from the environment", 1);
     assert_true(load(&endpoints,
                      "{\"a\":{\"url\":\"http://a\",\"key\":\"s3cret\","
+                     "\"query\":{\"key\":\"k/4567\",\"page\":\"such\"},"
                      "\"headers\":{\"api-key\":\"${T_KEY}\"}}}",
                      &err));
     endpoint_hide(endpoints.items[0], text);
-    assert_string_equal(text, "no such key: ******, nor ***********");
+    assert_string_equal(text, "no such key: ******, nor ***********, nor "
+                              "****** or ********");
     endpoints_finish(&endpoints);
 }
 
