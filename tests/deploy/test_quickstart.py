@@ -161,7 +161,7 @@ def test_models_of_a_file_are_named(quickstart, model):
     (quickstart.tree / "models.json").write_text(json.dumps(models))
     said = quickstart("--keep", QUERN_MODELS="models.json", no_proxy="*")
     assert "Model: small, qwen3 at 127.0.0.1." in said
-    assert "Model: large, which its server names at models.example." in said
+    assert "Model: large, large at models.example." in said
     assert "practice" not in said and "s3cret" not in said and "word" not in said
     assert quickstart.running() == ALL
     assert quickstart("--stop") == "Stopped.\n"
