@@ -10,6 +10,7 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
+#include "schemas/message/glyph.h"
 
 static struct call *add_call(struct conversation *conversation)
 {
@@ -108,7 +109,7 @@ static bool says_nothing(const struct conversation *conversation,
                          struct view text, const struct record *record)
 {
     return conversation->call_count == 0 && record->observation.len == 0 &&
-           view_trimmed(text).len == 0 &&
+           glyph_is_blank(text) &&
            !reply_reason_is_length(record->finish_reason);
 }
 
@@ -154,7 +155,7 @@ static struct asked read_code(struct conversation *conversation,
     clear_calls(conversation, 1);
     if (said.code.len > 0)
         take_code(conversation, buf_view(&said.code));
-    else if (said.final)
+    else if (said.final && !glyph_is_blank(buf_view(&said.answer)))
         asked.answer =
             (struct view){ keep_text(conversation, buf_view(&said.answer)),
                            said.answer.len };

@@ -1,6 +1,8 @@
 /* codeact.c - what a message of a model in CodeAct mode says. */
 #include "consumer/conversation/codeact.h"
 
+#include <string.h>
+
 #include "consumer/conversation/block.h"
 #include "consumer/conversation/markdown.h"
 #include "consumer/conversation/passage.h"
@@ -282,17 +284,29 @@ static void finish_answer(struct reading *reading)
     out->final = out->answer.len > 0;
 }
 
+/* One line that only gives something a value: "x = 5" is an answer as well. */
+static bool is_equation(struct view text)
+{
+    size_t next;
+    struct view line = markdown_line(text, 0, &next);
+
+    return view_trimmed(without(text, next)).len == 0 &&
+           memchr(line.data, '=', line.len) != NULL &&
+           memchr(line.data, '(', line.len) == NULL;
+}
+
 /* Nothing but Python, without a fence: it was meant to be run. A single name or
  * number is an answer. */
 static void read_plain(struct reading *reading)
 {
-    struct view text = seen_from(reading, reading->visible, NOWHERE);
+    struct view text =
+        tag_cut_broken(seen_from(reading, reading->visible, NOWHERE));
     CLEANUP(buf_finish) struct buf lines = { .max = text.len + 1 };
 
     buf_append(&lines, "\n", 1); /* block_add() reads the byte before */
     buf_add(&lines, text);
     text = without(buf_view(&lines), 1);
-    if (!looks_like_python(text))
+    if (!looks_like_python(text) || is_equation(text))
         return;
     block_add(&reading->out->code, text);
     reading->out->blocks = reading->out->code.len > 0;

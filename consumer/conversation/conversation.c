@@ -14,6 +14,7 @@
 #include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
 #include "schemas/json/convert.h"
+#include "schemas/message/glyph.h"
 
 static json_t *json_text(struct view text)
 {
@@ -133,7 +134,7 @@ static bool apply_reply(struct conversation *conversation,
     bool told = asked.notice.len > 0 && conversation->last.len == 0;
     bool idle = told && !asked.paused;
     if (conversation->call_count > 0 ||
-        view_trimmed(reply_json_text(message, "content")).len > 0)
+        !glyph_is_blank(reply_json_text(message, "content")))
         json_array_append(conversation->messages, message);
     if (told)
         json_array_append_new(conversation->messages,

@@ -80,6 +80,10 @@ static void why_of_last(const struct conversation *conversation,
                 "the model went round in circles: the same, with the same "
                 "outcome, more than %llu times",
                 (unsigned long long)terms->repeats);
+    else if (conversation->answer.len == 0 && conversation->call_count == 0)
+        err_set(why, ERR_REJECT, "turn_limit",
+                "the model gave no answer in %llu turns, the most it has",
+                (unsigned long long)conversation->turn - 1);
     else
         err_set(why, ERR_REJECT, "turn_limit",
                 "the model asked for another turn after %llu, the most it has",
@@ -247,11 +251,28 @@ static bool is_barred(const struct conversation *conversation,
     return needs || call->verdict != VERDICT_NONE;
 }
 
+/* A model may call it though it is not offered: the job names its tools. In
+ * CodeAct mode nothing is offered, and code is what is run. */
+static bool python_is_offered(const struct conversation *conversation,
+                              const struct terms *terms,
+                              const struct call *call, struct err *err)
+{
+    const struct job *job = conversation->job;
+    if (call->is_code || job->kind != JOB_CONVERSATION ||
+        job->mode == MODE_CODEACT || call->intended ||
+        tools_have(terms->tools, TOOL_PYTHON))
+        return true;
+    err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%s\"",
+            TOOL_PYTHON);
+    return name_known(terms, err);
+}
+
 enum ruling decide_code(const struct conversation *conversation,
                         const struct terms *terms, const struct call *call,
                         struct buf *code, struct err *why)
 {
-    if (!read_code(call, code, why))
+    if (!python_is_offered(conversation, terms, call, why) ||
+        !read_code(call, code, why))
         return RULING_REFUSE;
     struct view what = buf_view(code);
     bool needs = question_of_code(terms, conversation->job, what);

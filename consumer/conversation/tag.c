@@ -75,6 +75,16 @@ static bool begins_name(struct view part)
     return false;
 }
 
+/* A closing tag, whole or its beginning, is all that follows. */
+static bool closes(struct view text, size_t at)
+{
+    struct tag_mark mark;
+    struct view name = { text.data + at + 2, text.len - at - 2 };
+
+    return begins_name(name) ||
+           (tag_at(text, at, &mark) && mark.end == text.len);
+}
+
 struct view tag_cut_broken(struct view text)
 {
     enum { LONGEST = 16 };
@@ -83,9 +93,9 @@ struct view tag_cut_broken(struct view text)
 
     while (at > 0 && whole.len - at < LONGEST && whole.data[at - 1] != '<')
         at--;
-    if (at == 0 || whole.data[at - 1] != '<' || at == whole.len ||
-        whole.data[at] != '/' ||
-        !begins_name((struct view){ whole.data + at + 1, whole.len - at - 1 }))
+    if (at == 0 || whole.data[at - 1] != '<' ||
+        (at == whole.len ? !tag_begins_line(whole, at - 1)
+                         : whole.data[at] != '/' || !closes(whole, at - 1)))
         return text;
     return view_trimmed((struct view){ whole.data, at - 1 });
 }

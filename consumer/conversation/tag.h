@@ -23,7 +23,8 @@ struct tag_mark {
 
 /* Whether one begins there; an opening one in quotes is only spoken of. */
 bool tag_at(struct view text, size_t at, struct tag_mark *mark);
-/* The text without a closing tag that its end has broken: "4</solu". */
+
+/* The text without a closing tag at its end, whole or broken off: "4</solu". */
 struct view tag_cut_broken(struct view text);
 /* The next one from there on, of any name. */
 bool tag_next(struct view text, size_t at, struct tag_mark *mark);

@@ -19,6 +19,12 @@ static const char *find(struct view text, const char *part)
                          : memmem(text.data, text.len, part, strlen(part));
 }
 
+/* In quotes a tag is only spoken of. */
+static bool is_quoted(struct view text, const char *at)
+{
+    return at > text.data && strchr("`\"'", at[-1]) != NULL && at[-1] != '\0';
+}
+
 /* JSON, or JSON but for bare newlines, in a fence or not. NULL: neither. */
 static json_t *parse(struct view text)
 {
@@ -65,6 +71,8 @@ static bool fits(const struct terms *terms, const struct job *job,
     CLEANUP(buf_finish) struct buf code = { 0 };
     struct err err;
     if (view_is(name, TOOL_PYTHON)) {
+        if (job->mode != MODE_CODEACT && !tools_have(terms->tools, TOOL_PYTHON))
+            return false;
         buf_init(&code, MAX_CODE_BYTES);
         return arguments_text(view_of(arguments), TOOL_PYTHON_CODE, false,
                               &code, &err);
@@ -146,6 +154,8 @@ json_t *text_calls_read(json_t *message, const struct terms *terms,
 {
     struct view text = reply_json_text(message, "content");
     const char *first = find(text, opening);
+    if (first != NULL && is_quoted(text, first))
+        first = NULL;
     struct view rest = { text.data,
                          first != NULL ? (size_t)(first - text.data) : 0 };
     json_t *calls = json_array(), *made = NULL;

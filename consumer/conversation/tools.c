@@ -108,6 +108,19 @@ json_t *tools_without_python(const json_t *tools)
     return kept;
 }
 
+bool tools_have(const json_t *tools, const char *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i, tool) {
+        const json_t *function = json_object_get(tool, "function");
+        const char *own = json_string_value(json_object_get(function, "name"));
+        if (own != NULL && strcmp(own, name) == 0)
+            return true;
+    }
+    return tools == NULL;
+}
+
 void tools_names(const json_t *tools, struct buf *out)
 {
     size_t i;

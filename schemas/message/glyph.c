@@ -87,6 +87,26 @@ bool glyph_is_hidden(uint32_t code)
            IS_ONE_OF(hidden, code);
 }
 
+/* Unicode's White_Space, but for what is hidden. */
+static const struct range spaces[] = {
+    { 0x0020, 0x0020 }, { 0x00a0, 0x00a0 }, { 0x1680, 0x1680 },
+    { 0x2000, 0x200a }, { 0x202f, 0x202f }, { 0x205f, 0x205f },
+    { 0x3000, 0x3000 },
+};
+
+bool glyph_is_blank(struct view text)
+{
+    while (text.len > 0) {
+        size_t len;
+        uint32_t code = glyph_at(text, &len);
+
+        if (!glyph_is_hidden(code) && !IS_ONE_OF(spaces, code))
+            return false;
+        text = (struct view){ text.data + len, text.len - len };
+    }
+    return true;
+}
+
 /* Languages and emoji need it there. */
 static bool is_spelling(uint32_t before, uint32_t code)
 {

@@ -35,6 +35,10 @@ uint32_t glyph_at(struct view text, size_t *len);
 /* A control character (C0, DEL, C1), or one that is hidden. */
 bool glyph_is_hidden(uint32_t code);
 
+/* Whether a reader of text sees nothing at all: it is white space of any
+ * script, or hidden. */
+bool glyph_is_blank(struct view text);
+
 /* How many bytes at the head of text a reader sees as they are. before: the
  * character before text, 0 for none; the last of them afterwards. */
 size_t glyph_run(struct view text, enum reading reading, uint32_t *before);

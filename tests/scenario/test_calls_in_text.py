@@ -24,6 +24,7 @@ OTHERWISE = {
     "arguments that it does not take": json.dumps({**CALL, "arguments": {"x": 1}}),
     "a call that is spoken of": f"You could say {BARE} here.",
     "one good and one bad": f"<tool_call>{BARE}</tool_call><tool_call>{{}}</tool_call>",
+    "in quotes": f"One writes `<tool_call>{BARE}</tool_call>`.",
     "data": '{"name": "Ann", "age": 7}',
 }
 
@@ -64,6 +65,16 @@ def test_python_in_the_text_is_run(stack):
     call = {"name": "execute_python_code", "arguments": {"code": "6 * 7"}}
     result = run(stack, f"<tool_call>{json.dumps(call)}</tool_call>", "It is 42.")
     assert result["answer"] == "It is 42." and result["cells"][0]["result"] == "42"
+
+
+PYTHON = {"name": "execute_python_code", "arguments": {"code": "6 * 7"}}
+NATIVE = {"tool_calls": [{"id": "c", "name": PYTHON["name"], "arguments": '{"code": "6 * 7"}'}]}
+
+
+@pytest.mark.parametrize("reply", [json.dumps(PYTHON), NATIVE], ids=["in text", "proper"])
+def test_python_is_not_run_for_a_job_that_names_other_tools(stack, reply):
+    result = run(stack, reply, "No.", tools=[NAME])
+    assert result["status"] == "completed" and "cells" not in result, result
 
 
 def test_several_are_made(stack):

@@ -11,6 +11,7 @@ REMINDER = "[Your last reply was empty."
 EMPTY = {
     "nothing": {"text": ""},
     "white space": {"text": " \n\t "},
+    "what nobody sees": {"text": "\u00a0\u3000\u200b\ufeff"},
     "reasoning only": {"text": "", "reasoning": "it has to be 2"},
 }
 
@@ -72,6 +73,13 @@ def test_an_empty_reply_that_its_length_ended(stack):
     result = stack.run(prompt="1+1?", model="chat")
     assert result["status"] == "incomplete"
     assert result["error"]["code"] == "token_limit"
+
+
+def test_an_empty_reply_that_was_the_last_turn(stack):
+    script(stack, {"tool_calls": [sum_of("1+1")]}, {"text": ""})
+    result = stack.run(prompt="1+1?", model="chat", limits={"max_turns": 1})
+    assert result["status"] == "incomplete"
+    assert "gave no answer" in result["error"]["message"], "it asked for nothing"
 
 
 def test_an_empty_answer_of_a_form(stack):

@@ -101,6 +101,11 @@ static const struct {
       "print(1)", NULL, 0 },
     { "a sentence that names a call", "I used print(1) for it.", NULL,
       "I used print(1) for it.", 0 },
+    { "a closing tag behind it", "print(1)\n</execute>", "print(1)", NULL, 0 },
+    { "a closing tag alone", "</execute>", NULL, NULL, 0 },
+    { "a closing tag behind an answer", "It is 4.</execute>", NULL, "It is 4.",
+      0 },
+    { "one line that may be an answer", "x = 5", NULL, "x = 5", 0 },
     { "a number alone is an answer", "42", NULL, "42", 0 },
     { "a name alone is an answer", "Paris", NULL, "Paris", 0 },
 

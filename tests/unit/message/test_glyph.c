@@ -77,6 +77,19 @@ static const struct {
     { "a joiner at the beginning", "\u200cم", "<U+200C>م", NULL, NULL },
 };
 
+static void what_shows_nothing_is_blank(void **state)
+{
+    static const char *const blank[] = { "", " \t\n", "\u00a0\u2003\u3000",
+                                         "\u200b\u2060\ufeff", "\u202e\ufe0f" };
+    static const char *const seen[] = { "a", "\u00a0.", "\x9b", "\u2800" };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(blank); i++)
+        assert_true(glyph_is_blank(view_of(blank[i])));
+    for (size_t i = 0; i < COUNT(seen); i++)
+        assert_false(glyph_is_blank(view_of(seen[i])));
+}
+
 static void check(const char *text, enum reading reading, const char *shown)
 {
     CLEANUP(buf_finish) struct buf out;
@@ -151,6 +164,7 @@ static void a_saved_name_is_what_it_looks_like(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_shows_nothing_is_blank),
         cmocka_unit_test(what_is_hidden_is_shown),
         cmocka_unit_test(json_keeps_its_value),
         cmocka_unit_test(a_saved_name_is_what_it_looks_like),
