@@ -121,6 +121,7 @@ struct call {
     const struct fleet *fleet; /* of a write, which is durable when its */
     unsigned int partition;    /* settings say so; NULL: it changes nothing */
     bool sent;
+    bool in_doubt; /* it was sent, and nobody has said what became of it */
 };
 
 static bool is_async(const struct call *call)
@@ -176,12 +177,19 @@ static redisReply *exchange(struct conn *conn, struct call *call,
     redisReply *given;
     struct err late = { 0 };
 
+    call->sent = false;
     if (!send_call(conn, call, timeout_ms, err) ||
-        !(reply = conn_receive(conn, timeout_ms, err)))
+        !(reply = conn_receive(conn, timeout_ms, err))) {
+        if (call->sent && !conn_was_refused(conn))
+            call->in_doubt = true;
         return NULL;
+    }
+    if (reply->type == REDIS_REPLY_ERROR && !reply_is_refusal(reply))
+        call->in_doubt = true;
     if (!is_async(call) &&
         !receive_answer(conn, call->fleet, timeout_ms, &late) &&
         reply->type != REDIS_REPLY_ERROR) {
+        call->in_doubt = true;
         *err = late;
         return NULL;
     }
@@ -261,7 +269,7 @@ bool handle_may_pass(const struct err *fault)
 static void tell(const struct call *call, const struct err *fault,
                  struct err *err)
 {
-    if (call->fleet && call->sent && handle_may_pass(fault))
+    if (call->fleet && call->in_doubt && handle_may_pass(fault))
         err_set(err, ERR_RETRY, "unknown_outcome",
                 "sent, but not answered (%s)", fault->text);
     else

@@ -31,6 +31,7 @@ struct conn {
     size_t owed;        /* replies to what was sent and not yet received */
     size_t unsent;      /* bytes of commands that conn_send() has gathered */
     bool subscribed;    /* messages come unasked */
+    bool refused;       /* the server would not do what was received last */
 };
 
 struct deadline {
@@ -262,6 +263,7 @@ static redisReply *take_answer(struct conn *conn, struct deadline deadline,
     redisReply *reply = receive(conn, deadline, err);
     enum reply_cure cure = reply ? reply_cure(reply) : CURE_NONE;
 
+    conn->refused = reply && reply_is_refusal(reply);
     if (cure == CURE_FOLLOW)
         route_follow(&conn->route, reply, err);
     else if (cure == CURE_RENEW)
@@ -302,6 +304,7 @@ bool conn_send(struct conn *conn, const struct command *command,
 {
     struct deadline deadline = deadline_in(timeout_ms);
 
+    conn->refused = false;
     if (!connect_wire(conn, deadline, err))
         return fail(conn, err);
     wire_put(conn->wire, command);
@@ -317,6 +320,7 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
 {
     /* What broke since took the replies with it. */
     if (conn->owed == 0) {
+        conn->refused = false;
         err_set(err, ERR_RETRY, "redis_unavailable",
                 "the connection was lost before this reply");
         return NULL;
@@ -324,6 +328,7 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
     struct deadline deadline = deadline_in(timeout_ms);
     redisReply *reply = NULL;
 
+    conn->refused = false;
     if (conn->unsent == 0 || flush(conn, deadline, err))
         reply = take_answer(conn, deadline, err);
     if (!reply) {
@@ -332,6 +337,11 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
     }
     conn->owed--;
     return reply;
+}
+
+bool conn_was_refused(const struct conn *conn)
+{
+    return conn->refused;
 }
 
 bool conn_was_answered(const struct conn *conn)

@@ -42,6 +42,10 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
  * came within wait_ms; the connection is still good. */
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err);
 
+/* What conn_receive() waited for last: the server has said that it does nothing
+ * of it (reply_is_refusal()), also where that ended the connection. */
+bool conn_was_refused(const struct conn *conn);
+
 /* Some server has answered once: what fails now may be a failover. */
 bool conn_was_answered(const struct conn *conn);
 

@@ -116,6 +116,13 @@ bool reply_ok(const redisReply *reply, struct err *err)
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
 }
 
+/* What a function's own command was refused names the script: the function may
+ * have written before. */
+bool reply_is_refusal(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && !strstr(reply->str, "script: ");
+}
+
 enum reply_cure reply_cure(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR ? meaning_of(reply)->cure

@@ -23,4 +23,7 @@ enum reply_cure {
 };
 enum reply_cure reply_cure(const redisReply *reply);
 
+/* An error that says: nothing of the command was done. */
+bool reply_is_refusal(const redisReply *reply);
+
 #endif

@@ -133,6 +133,26 @@ def test_what_was_sent_and_not_answered_is_unknown(tmp_path):
         assert quern("submit", "x", "--key", "k").split()[0] == id
 
 
+REFUSED = [
+    ("CONFIG SET min-replicas-to-write 1", "NOREPLICAS"),
+    ("REPLICAOF 127.0.0.1 1", "READONLY"),
+]
+
+
+@pytest.mark.parametrize("hurt, word", REFUSED)
+def test_what_a_server_refuses_does_not_stand(tmp_path, hurt, word):
+    """Before: "sent, but not answered", and the job may stand."""
+    with RedisServer() as server:
+        quern = Command(server.url, tmp_path)
+        quern("queue", "ls")  # so that the library is there
+        server.ask(*hurt.split())
+        told = quern("submit", "x", "--json", code=69)
+        error = json.loads(told)["error"]
+        assert word in error["message"] and "may stand" not in error["message"]
+        assert error["code"] == "redis_unavailable" and error["retryable"]
+        assert jobs(server) == []
+
+
 WRONG = ["replica", "replica:0", "replica:101", "replica:1x", "fsync:1", "sync"]
 
 
