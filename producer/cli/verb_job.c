@@ -164,22 +164,51 @@ json_t *json_of_explanation(const struct quern_explanation *job)
     return object;
 }
 
-/* Times are told in words by why, and here as what they are since. */
-static void show_fact(struct pane *out, const struct quern_fact *fact)
+static bool is_time(const struct quern_fact *fact)
 {
+    static const char *const ends[] = { "_at", "_until", "not_before" };
     size_t len = strlen(fact->name);
 
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t size = strlen(ends[i]);
+
+        if (len >= size && strcmp(fact->name + len - size, ends[i]) == 0)
+            return fact->number;
+    }
+    return false;
+}
+
+/* "2 min ago", "in 5 s"; by Redis's clock. */
+static void show_time(struct pane *out, uint64_t at, uint64_t now)
+{
+    if (at == 0)
+        pane_printf(out, PLAIN, "-\n");
+    else if (at > now)
+        pane_printf(out, PLAIN, "in %s\n", term_age(at - now));
+    else
+        pane_printf(out, PLAIN, "%s ago\n", term_age(now - at));
+}
+
+static void show_fact(struct pane *out, const struct quern_fact *fact,
+                      uint64_t now)
+{
     if (strcmp(fact->name, "now") == 0 || strcmp(fact->name, "epoch") == 0)
         return;
     pane_printf(out, BOLD, "%-20s ", fact->name);
-    if (fact->number && len > 3 && strcmp(fact->name + len - 3, "_at") == 0 &&
-        strlen(fact->text) >= 13)
-        pane_printf(out, PLAIN, "%s ago\n",
-                    term_since(strtoull(fact->text, NULL, 10)));
-    else {
+    if (is_time(fact)) {
+        show_time(out, strtoull(fact->text, NULL, 10), now);
+    } else {
         pane_text(out, PLAIN, view_of(fact->text));
         pane_printf(out, PLAIN, "\n");
     }
+}
+
+static uint64_t now_of(const struct quern_explanation *job)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (strcmp(job->items[i].name, "now") == 0)
+            return strtoull(job->items[i].text, NULL, 10);
+    return 0;
 }
 
 int verb_job_show(struct app *app)
@@ -200,7 +229,7 @@ int verb_job_show(struct app *app)
         pane_printf(out, BOLD, "%-20s ", "id");
         pane_printf(out, PLAIN, "%s\n", id);
         for (size_t i = 0; i < job.count; i++)
-            show_fact(out, &job.items[i]);
+            show_fact(out, &job.items[i], now_of(&job));
         pane_printf(out, BOLD, "%-20s ", "why");
         pane_text(out, PLAIN, view_of(job.why));
         pane_printf(out, PLAIN, "\n");

@@ -83,14 +83,51 @@ static struct when when_is(const struct quern_explanation *job,
 /* --- what holds it up ------------------------------------------------------
  */
 
+static bool is_served(const struct quern_explanation *job)
+{
+    return number_of(job, "served_by") > 0;
+}
+
+/* That nobody takes jobs of its queue, and why not. */
+static void say_unserved(struct quern_explanation *job)
+{
+    uint64_t away = number_of(job, "servers_away");
+    uint64_t leaving = number_of(job, "servers_leaving");
+
+    if (is_served(job))
+        return;
+    add_why(job, "no consumer serves queue %s", word_of(job, "queue"));
+    if (away > 0)
+        add_why(
+            job, "%" PRIu64 " would if %s executor%s not away: quern worker ls",
+            away, away == 1 ? "its" : "their", away == 1 ? " were" : "s were");
+    if (leaving > 0)
+        add_why(job, "%" PRIu64 " of it take%s no more jobs: quern worker ls",
+                leaving, leaving == 1 ? "s" : "");
+}
+
 /* Of whatever has not started. */
 static void say_queue(struct quern_explanation *job)
 {
     if (number_of(job, "paused") == 1)
         add_why(job, "queue %s is paused: quern queue resume %s",
                 word_of(job, "queue"), word_of(job, "queue"));
-    if (number_of(job, "served_by") == 0)
-        add_why(job, "no consumer serves queue %s", word_of(job, "queue"));
+    say_unserved(job);
+}
+
+/* In the streams: nothing but its turn is in its way. */
+static void say_stream(struct quern_explanation *job)
+{
+    uint64_t ahead = number_of(job, "stream_ahead");
+    bool held = number_of(job, "paused") == 1 || !is_served(job);
+
+    if (!held)
+        add_why(job, "it may start as soon as a consumer has room");
+    if (ahead == 0)
+        add_why(job, "it is the next of its priority");
+    else
+        add_why(job, "%" PRIu64 " job%s before it", ahead,
+                ahead == 1 ? " is" : "s are");
 }
 
 static void say_line(struct quern_explanation *job)
@@ -133,10 +170,7 @@ static void say_queued(struct quern_explanation *job)
                 "place %" PRIu64 " of %" PRIu64 " in the lane of tenant %s",
                 place, number_of(job, "lane_length"), word_of(job, "tenant"));
     else if (text_of(job, "stream_ahead").len > 0)
-        add_why(job,
-                "it may start as soon as a consumer has room, %" PRIu64
-                " jobs are before it",
-                number_of(job, "stream_ahead"));
+        say_stream(job);
 }
 
 static void say_approval(struct quern_explanation *job)
@@ -187,8 +221,12 @@ static void say_running(struct quern_explanation *job)
     if (lease > now)
         add_why(job, "its lease ends at %s unless that worker renews it",
                 when_is(job, "lease_until").text);
-    else
+    else if (is_served(job))
         add_why(job, "its lease has ended: another worker takes it over");
+    else {
+        add_why(job, "its lease has ended, and nobody takes it over");
+        say_unserved(job);
+    }
     if (number_of(job, "cancel") == 1)
         add_why(job, "its worker was asked to cancel it");
 }

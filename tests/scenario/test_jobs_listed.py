@@ -2,6 +2,7 @@
 explained; figures are kept of every minute; old jobs are removed."""
 
 import json
+import re
 import time
 
 import pytest
@@ -240,6 +241,34 @@ def not_served(jobs):
     return "no consumer serves queue default"
 
 
+def away(jobs):
+    jobs.submit(A)
+    about = ("queues", "default", "mode", "serving", "executor_away", "absent")
+    jobs.call("report", "w", 60000, *about)
+    return "1 would if its executor were not away: quern worker ls"
+
+
+def leaving(jobs):
+    jobs.submit(A)
+    jobs.call("report", "w", 60000, "queues", "default", "mode", "draining")
+    jobs.call("report", "v", 60000, "queues", "default", "mode", "serving")
+    jobs.call("drain", "v", 1)
+    return "2 of it take no more jobs: quern worker ls"
+
+
+def next_one(jobs):
+    jobs.submit(A)
+    jobs.call("report", "w", 60000, "queues", "default", "mode", "serving")
+    return "it may start as soon as a consumer has room; it is the next of its"
+
+
+def behind_one(jobs):
+    jobs.submit(B)
+    jobs.submit(A)
+    jobs.call("report", "w", 60000, "queues", "default", "mode", "serving")
+    return "it may start as soon as a consumer has room; 1 job is before it"
+
+
 def in_a_lane(jobs):
     for number in range(100, 133):
         jobs.submit(job_id(number), tenant="t")
@@ -315,7 +344,7 @@ def lapsed(jobs):
     jobs.submit(A)
     jobs.take_jobs(lease_ms=1)
     time.sleep(0.01)
-    return "its lease has ended"
+    return "its lease has ended, and nobody takes it over; no consumer serves"
 
 
 def ended(jobs):
@@ -324,7 +353,7 @@ def ended(jobs):
 
 
 WHY = (
-    paused, not_served, in_a_lane, limited, rated, in_line, later, backing_off,
+    paused, not_served, away, leaving, next_one, behind_one, in_a_lane, limited, rated, in_line, later, backing_off,
     endpoint, budget, approval, held, lapsed, ended,
 )  # fmt: skip
 
@@ -336,10 +365,24 @@ def test_why_a_job_is_where_it_is(quern, jobs, case):
     assert said in shown["why"], shown
     assert shown["id"] == A and shown["state"] == jobs.state(A)
     assert said in quern("job", "show", A)
-    if case not in (held, lapsed, ended, not_served):
+    if shown.get("served_by") == 0 or case is paused:
+        assert "may start" not in shown["why"]  # before: said of a paused queue
+    if case not in (held, lapsed, ended, not_served, away, leaving, next_one, behind_one):
         jobs.call("report", "c", 60000, "queues", "other default")
         (shown,) = quern.json("job", "show", A)
         assert "no consumer" not in shown["why"] and shown["served_by"] == 1
+
+
+def test_times_of_a_job(quern, jobs):
+    """Before: each that is to come was "0 s ago"."""
+    jobs.submit(A, delay_ms=3 * 3600000)
+    shown = quern("job", "show", A).splitlines()
+    facts = {line[:20].strip(): line[21:] for line in shown}
+    assert facts["due_at"] == facts["not_before"] == "in 2 hours"
+    assert re.fullmatch(r"\d+ s ago", facts["submitted_at"])
+    jobs.submit(B)
+    jobs.take_jobs(lease_ms=3600000)
+    assert "\nlease_until          in 59 min\n" in quern("job", "show", B)
 
 
 def test_get_says_why_too(quern, jobs):

@@ -11,23 +11,35 @@ local SHOWN = {
 }
 local OF_APPROVAL = { "approval_call", "approval_until", "approval_default" }
 
--- How many consumers serve the queue, of those that have reported lately.
-local function count_servers(root, queue)
-    local servers = 0
+-- Whether that consumer, as it reports of itself, takes jobs of the queue: yes,
+-- away (its executor is), leaving; nil: they are none of its own.
+local function served_by(root, name, queue)
+    local facts = redis.pcall("HMGET", root .. "worker:" .. name, "queues",
+        "mode", "executor_away")
+    for word in (facts[1] or ""):gmatch("%S+") do
+        if word == queue then
+            if (facts[2] or "serving") ~= "serving"
+                or call("ZSCORE", root .. "drained", name) then
+                return "leaving"
+            end
+            return (facts[3] or "") ~= "" and "away" or "yes"
+        end
+    end
+end
+
+-- How many consumers serve the queue, of those that have reported lately, and
+-- how many would.
+local function tell_servers(root, queue, tell)
+    local servers = { yes = 0, away = 0, leaving = 0 }
     local names = redis.call("ZRANGE", root .. "workers", 0, MOST_WORKERS - 1,
         "REV")
     for _, name in ipairs(names) do
-        local queues = redis.pcall("HGET", root .. "worker:" .. name, "queues")
-        if type(queues) == "string" then
-            for word in queues:gmatch("%S+") do
-                if word == queue then
-                    servers = servers + 1
-                    break
-                end
-            end
-        end
+        local how = served_by(root, name, queue)
+        if how then servers[how] = servers[how] + 1 end
     end
-    return servers
+    tell("served_by", servers.yes)
+    if servers.away > 0 then tell("servers_away", servers.away) end
+    if servers.leaving > 0 then tell("servers_leaving", servers.leaving) end
 end
 
 -- Those of its session that go before it: how many, the first, its state.
@@ -113,7 +125,7 @@ end
 
 local function tell_waiting(job, now, tell)
     tell_limits(job, now, tell)
-    tell("served_by", count_servers(job.root, job.queue))
+    tell_servers(job.root, job.queue, tell)
     if job.state == "queued" then
         tell_place(job, tell)
         tell_line(job, now, tell)
@@ -124,7 +136,8 @@ end
 
 -- id. Answers pairs: the facts of the job that are not what they are by default,
 -- now, and beside them: lease_until; paused, tenant_running of
--- tenant_running_limit, rate_at, served_by (how many consumers); lane_place of
+-- tenant_running_limit, rate_at, served_by (how many consumers), servers_away and
+-- servers_leaving (those that take no jobs now); lane_place of
 -- lane_length, stream_ahead, line_ahead (jobs before it), line_first and
 -- line_first_state; due_at, because; expires_ms (of the result, -2: it has).
 local function explain(keys, args)
@@ -150,7 +163,9 @@ local function explain(keys, args)
     end
     if job.state == "in_progress" then
         local lease = redis.call("ZSCORE", leases_of(root, job.queue), id)
-        tell("lease_until", lease and tonumber(lease) or 0)
+        lease = lease and tonumber(lease) or 0
+        tell("lease_until", lease)
+        if lease <= now then tell_servers(root, job.queue, tell) end
     elseif TERMINAL[job.state] then
         tell("expires_ms", redis.call("PTTL", root .. "result:" .. id))
     else
