@@ -32,16 +32,22 @@ struct search {
 
 static uint64_t listing_now; /* of the sort that runs; one thread per handle */
 
-static int by_number(uint64_t one, uint64_t other)
+/* The greater number first. What is alike in it is in the same order in each
+ * page. */
+static int by_number(uint64_t one, uint64_t other, const void *a, const void *b)
 {
-    return one > other ? -1 : one < other;
+    const struct quern_listed *first = a, *second = b;
+
+    if (one == other)
+        return strcmp(first->id, second->id);
+    return one > other ? -1 : 1;
 }
 
 static int by_age(const void *a, const void *b)
 {
     const struct quern_listed *one = a, *other = b;
 
-    return by_number(other->submitted_at, one->submitted_at);
+    return by_number(other->submitted_at, one->submitted_at, a, b);
 }
 
 static uint64_t runtime(const struct quern_listed *job, uint64_t now)
@@ -53,28 +59,28 @@ static uint64_t runtime(const struct quern_listed *job, uint64_t now)
 
 static int by_runtime(const void *a, const void *b)
 {
-    return by_number(runtime(a, listing_now), runtime(b, listing_now));
+    return by_number(runtime(a, listing_now), runtime(b, listing_now), a, b);
 }
 
 static int by_tokens(const void *a, const void *b)
 {
     const struct quern_listed *one = a, *other = b;
 
-    return by_number(one->tokens, other->tokens);
+    return by_number(one->tokens, other->tokens, a, b);
 }
 
 static int by_cost(const void *a, const void *b)
 {
     const struct quern_listed *one = a, *other = b;
 
-    return by_number(one->cost, other->cost);
+    return by_number(one->cost, other->cost, a, b);
 }
 
 static int by_end(const void *a, const void *b)
 {
     const struct quern_listed *one = a, *other = b;
 
-    return by_number(one->finished_at, other->finished_at);
+    return by_number(one->finished_at, other->finished_at, a, b);
 }
 
 static void sort_jobs(struct quern_listed *jobs, size_t count,
