@@ -95,13 +95,14 @@ class Invariants:
             elements = [read_element(e) for e in self.client.lrange(key, 0, -1)]
             places = [int(place) for place, _, _ in elements]
             assert places == list(range(places[0], places[0] + len(places))), key
-            lengths[who] = lengths.get(who, 0) + len(places)
+            lengths.setdefault(who, 0)
             for place, id, body in elements:
                 id = id.decode()
                 if id in jobs and jobs[id].get("place") == place.decode():
                     assert id not in standing, f"{id} stands in two lanes"
                     assert body or self.body(id), f"{id} has no body"
                     standing[id] = key
+                    lengths[who] += 1
         counted = {}
         for key in self.keys("lanes"):
             queue = key.rpartition(":")[2]

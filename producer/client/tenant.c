@@ -64,11 +64,13 @@ static bool count_lanes(struct census *census, unsigned int partition,
                                   (const char *const[]){ NULL }, err);
 
     for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
+        uint64_t waiting = reply_number(hash->element[i + 1]);
         struct quern_tenant *tenant =
-            find_encoded(census, reply_view(hash->element[i]));
+            waiting > 0 ? find_encoded(census, reply_view(hash->element[i]))
+                        : NULL;
 
         if (tenant)
-            tenant->waiting += reply_number(hash->element[i + 1]);
+            tenant->waiting += waiting;
     }
     return hash != NULL;
 }

@@ -69,6 +69,27 @@ def test_a_lane_of_higher_priority_is_let_in_first(queue):
     assert [id for id in got if id > job_id(99)] == [job_id(number) for number in want]
 
 
+def test_one_that_was_cancelled_in_its_lane_is_not_counted(queue):
+    """Before: it waited for every limit until it came to the head."""
+    submit_many(queue, range(WINDOW + 8))
+    for number in range(WINDOW, WINDOW + 6):
+        assert queue.cancel(job_id(number)) == "cancelled"
+    stats = queue.stats()
+    assert (stats["ready"], stats["lanes"], stats["tenants"]) == (WINDOW, 2, 1)
+    told = queue.call("explain", job_id(WINDOW + 7))
+    told = dict(zip(told[::2], told[1::2]))
+    assert (told[b"lane_place"], told[b"lane_length"]) == (2, 2)
+    queue.queue_set(max_depth=WINDOW + 3, tenant_depth=WINDOW + 3)
+    submit_many(queue, [100])
+    refused("QUEUEFULL", queue.submit, job_id(101))
+    for number in (WINDOW + 6, WINDOW + 7, 100):
+        queue.cancel(job_id(number))
+    assert queue.stats()["lanes"] == queue.stats()["tenants"] == 0
+    assert queue.mend() == 0
+    submit_many(queue, [102])
+    assert taken(queue, count=99) == [job_id(n) for n in (*range(WINDOW), 102)]
+
+
 def test_one_that_was_cancelled_in_its_lane_is_passed_over(queue):
     submit_many(queue, range(WINDOW + 3))
     assert queue.cancel(job_id(WINDOW + 1)) == "cancelled"

@@ -11,35 +11,37 @@ local SHOWN = {
 }
 local OF_APPROVAL = { "approval_call", "approval_until", "approval_default" }
 
--- Whether that consumer, as it reports of itself, takes jobs of the queue: yes,
--- away (its executor is), leaving; nil: they are none of its own.
-local function served_by(root, name, queue)
-    local facts = redis.pcall("HMGET", root .. "worker:" .. name, "queues",
-        "mode", "executor_away")
-    for word in (facts[1] or ""):gmatch("%S+") do
-        if word == queue then
-            if (facts[2] or "serving") ~= "serving"
-                or call("ZSCORE", root .. "drained", name) then
-                return "leaving"
-            end
-            return (facts[3] or "") ~= "" and "away" or "yes"
-        end
+-- Of a consumer, as it reports of itself.
+local function serves(queues, queue)
+    for word in (queues or ""):gmatch("%S+") do
+        if word == queue then return true end
     end
+    return false
 end
 
--- How many consumers serve the queue, of those that have reported lately, and
--- how many would.
+-- How many consumers take jobs of the queue, of those that have reported lately,
+-- and how many would.
 local function tell_servers(root, queue, tell)
-    local servers = { yes = 0, away = 0, leaving = 0 }
+    local able, away, leaving = 0, 0, 0
     local names = redis.call("ZRANGE", root .. "workers", 0, MOST_WORKERS - 1,
         "REV")
     for _, name in ipairs(names) do
-        local how = served_by(root, name, queue)
-        if how then servers[how] = servers[how] + 1 end
+        local facts = redis.pcall("HMGET", root .. "worker:" .. name, "queues",
+            "mode", "executor_away")
+        if not serves(facts[1], queue) then
+            -- It is none of its own.
+        elseif (facts[2] or "serving") ~= "serving"
+            or call("ZSCORE", root .. "drained", name) then
+            leaving = leaving + 1
+        elseif (facts[3] or "") ~= "" then
+            away = away + 1
+        else
+            able = able + 1
+        end
     end
-    tell("served_by", servers.yes)
-    if servers.away > 0 then tell("servers_away", servers.away) end
-    if servers.leaving > 0 then tell("servers_leaving", servers.leaving) end
+    tell("served_by", able)
+    if away > 0 then tell("servers_away", away) end
+    if leaving > 0 then tell("servers_leaving", leaving) end
 end
 
 -- Those of its session that go before it: how many, the first, its state.
@@ -60,15 +62,45 @@ local function tell_line(job, now, tell)
     end
 end
 
+-- How many of the first elements of its lane, of which so many stand before it,
+-- are of jobs that have gone: before it, and behind it.
+local function count_gone(job, lane, before)
+    local gone_before, gone_behind = 0, 0
+    local elements = redis.call("LRANGE", lane, 0, MOST_AHEAD - 1)
+    for i, element in ipairs(elements) do
+        local place, id = read_element(element)
+        local stands = id and redis.pcall("HGET", job.root .. "job:" .. id,
+            "place") == place
+        if not stands and i <= before then
+            gone_before = gone_before + 1
+        elseif not stands then
+            gone_behind = gone_behind + 1
+        end
+    end
+    return gone_before, gone_behind
+end
+
+local function tell_lane(job, tell)
+    local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
+    local head = redis.call("LINDEX", lane, 0)
+    local first = head and tonumber(head:match("^%-?%d+"))
+    if not (first and tonumber(job.place)) then return end
+    local before = tonumber(job.place) - first
+    local length, gone = redis.call("LLEN", lane), 0
+    local waiting = tonumber(call("HGET", job.root .. "lanes:" .. job.queue,
+        job.tenant) or "")
+    if waiting and waiting < lane_length(job.root, job.queue, job.tenant) then
+        local behind
+        gone, behind = count_gone(job, lane, before)
+        length = length - gone - behind
+    end
+    tell("lane_place", before - gone + 1)
+    tell("lane_length", length)
+end
+
 local function tell_place(job, tell)
     if job.place ~= "" then
-        local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
-        local head = redis.call("LINDEX", lane, 0)
-        local first = head and tonumber(head:match("^%-?%d+"))
-        if first and tonumber(job.place) then
-            tell("lane_place", tonumber(job.place) - first + 1)
-            tell("lane_length", redis.call("LLEN", lane))
-        end
+        tell_lane(job, tell)
     elseif job.entry ~= "" then
         local stream = work(job.root, job.queue, job.priority)
         local ahead = 0

@@ -163,10 +163,12 @@ end
 local function recount(root, queue, tenant, now)
     local lanes = root .. "lanes:" .. queue
     local length = lane_length(root, queue, tenant)
-    local was = tonumber(call("HGET", lanes, tenant) or 0) or 0
+    local was = tonumber(call("HGET", lanes, tenant) or "")
     if length > 0 then wake(root, queue, tenant, now) end
-    if length == was then return 0 end
+    -- Fewer may wait: elements of jobs that have gone are not counted.
+    if was and was <= length and length > 0 then return 0 end
     if length == 0 then
+        if not was then return 0 end
         call("HDEL", lanes, tenant)
     else
         call("HSET", lanes, tenant, length)

@@ -291,14 +291,17 @@ local function stats(keys, args)
         local at = head and not paused and tonumber(head[1]:match("^%d+"))
         if at and (not oldest or at < oldest) then oldest = at end
     end
-    local lanes, tenants = 0, redis.call("HVALS", root .. "lanes:" .. queue)
-    for _, count in ipairs(tenants) do lanes = lanes + (tonumber(count) or 0) end
+    local lanes, tenants = 0, 0
+    for _, value in ipairs(redis.call("HVALS", root .. "lanes:" .. queue)) do
+        local count = tonumber(value) or 0
+        lanes, tenants = lanes + count, tenants + (count > 0 and 1 or 0)
+    end
     lanes = lanes + redis.call("SCARD", behind_of(root, queue))
     return {
         "paused", paused and 1 or 0,
         "ready", math.max(length - pending, 0),
         "running", redis.call("ZCARD", leases_of(root, queue)),
-        "lanes", lanes, "tenants", #tenants,
+        "lanes", lanes, "tenants", tenants,
         "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
         "dead", redis.call("ZCARD", root .. "dead:" .. queue),
         "oldest_ms", oldest and math.max(now - oldest, 0) or 0,

@@ -17,6 +17,9 @@
 -- stands where it says is one look. A body that is not large waits there too: a
 -- key of its own would take a hundred bytes more. Most bodies have the id in
 -- them: then the element says instead of it at which of their bytes.
+--
+-- lanes counts those that wait there; elements of jobs that have gone are not
+-- among them.
 
 local function work(root, queue, priority)
     return root .. "work:" .. queue .. ":" .. priority
@@ -172,9 +175,21 @@ end
 local function count_lanes(root, queue, tenant, by)
     local lanes = root .. "lanes:" .. queue
     local count = redis.pcall("HINCRBY", lanes, tenant, by)
-    if type(count) == "number" and count > 0 then return count end
-    call("HDEL", lanes, tenant)
-    return 0
+    if type(count) == "number" and count >= 0 then return count end
+    -- Somebody else's. The field stays: the tenant has a lane.
+    count = math.max(by, 0)
+    call("HSET", lanes, tenant, count)
+    return count
+end
+
+-- It waits there no more, though its element stays until it is the head.
+local function leave_lane(job)
+    if job.place == "" then return end
+    local lanes = job.root .. "lanes:" .. job.queue
+    if call("HGET", lanes, job.tenant) then
+        count_lanes(job.root, job.queue, job.tenant, -1)
+    end
+    reset(job, "place")
 end
 
 local function lane_length(root, queue, tenant)
@@ -351,7 +366,7 @@ local function open_lanes(root, queue, tenant, count)
         if #elements > 0 then
             lanes[#lanes + 1] = {
                 key = key, priority = priority, at = 1, asked = count,
-                elements = elements,
+                elements = elements, taken = 0,
             }
         end
     end
@@ -383,24 +398,23 @@ local function oldest_head(root, lanes)
 end
 
 -- What was read of the lanes is taken out; whether something is left. What has
--- come meanwhile stands behind what was read.
+-- come meanwhile stands behind what was read. Those that were not taken have
+-- been left by their jobs before.
 local function close_lanes(root, queue, tenant, lanes)
-    local gone, left = 0, false
+    local taken, left = 0, false
     for _, lane in ipairs(lanes) do
         local passed = lane.at - 1
         if passed > 0 then redis.call("LTRIM", lane.key, passed, -1) end
-        gone = gone + passed
+        taken = taken + lane.taken
         left = left or #lane.elements > passed or #lane.elements == lane.asked
     end
-    if left then
-        if gone > 0 then count_lanes(root, queue, tenant, -gone) end
-        return true
-    end
+    local waiting = count_lanes(root, queue, tenant, 0 - taken) -- never "-0"
+    if left and waiting > 0 then return true end
     local length = lane_length(root, queue, tenant)
-    if length > 0 then
-        call("HSET", root .. "lanes:" .. queue, tenant, length)
-    else
+    if length == 0 then
         call("HDEL", root .. "lanes:" .. queue, tenant)
+    elseif waiting > length then
+        call("HSET", root .. "lanes:" .. queue, tenant, length)
     end
     return length > 0
 end
@@ -422,7 +436,7 @@ local function admit(root, queue, tenant, settings, now, most)
         if job.body ~= "" then redis.call("SET", body_key(job), job.body) end
         push(job, now)
         save(job)
-        lane.job, lane.at = nil, lane.at + 1
+        lane.job, lane.at, lane.taken = nil, lane.at + 1, lane.taken + 1
         arrivals[#arrivals + 1] = now
         arrivals[#arrivals + 1] = job.id
     end
@@ -491,7 +505,7 @@ local function pull(job, ends)
         end
         set(job, "entry", "")
     end
-    reset(job, "place")
+    leave_lane(job)
     if job.state == "in_progress" then
         let_go(job, ends)
     elseif job.state == "scheduled" or job.state == "waiting" then

@@ -132,6 +132,7 @@ local function take_lanes(root, who, turns, next_at, now, jobs)
         if not end_instead(job, now, who) then
             local one = start_job(job, now, who, turn.settings)
             jobs[#jobs + 1] = one
+            lane.taken = lane.taken + 1
             if job.body then
                 who.bytes = who.bytes + #job.body
             else
