@@ -419,6 +419,21 @@ def test_a_warning_of_drawing_that_is_not_wanted_does_not_come(one):
     assert one(quiet + PLOT + "plt.title(chr(0xf0000))\nplt.show()").err == ""
 
 
+DRAWN_BY_THE_CELL = """import matplotlib.pyplot as plt, warnings
+class Line(plt.Line2D):
+    def draw(self, renderer):
+        warnings.warn("drawn badly")
+        super().draw(renderer)
+plt.gca().add_line(Line([0, 1], [0, 1]))
+plt.show()"""
+
+
+def test_a_warning_of_a_cells_own_drawing_comes_once(one):
+    cell = one(DRAWN_BY_THE_CELL)
+    assert cell.err.count("UserWarning: ") == 1
+    assert "<cell-1>:4: UserWarning: drawn badly" in cell.err
+
+
 def test_each_cell_has_its_own_warnings_of_drawing(run):
     draw = PLOT + "plt.title(chr(0xf0000))\nplt.show()"
     assert ["UserWarning" in cell.err for cell in run(draw, draw)] == [True, True]

@@ -154,10 +154,11 @@ def _place_in_cell():
 def _warnings_of_drawing(figure):
     """They name the line of the cell that shows the figure, or that made it, and
     come once though a figure is drawn several times."""
-    with warnings.catch_warnings(record=True) as caught:
-        yield
+    # Before it is drawn: then code of the cell itself may warn, while it draws.
     names = vars(sys.modules["__main__"]).get("__warningregistry__", ())
     _warned.update(key[:2] for key in names if isinstance(key, tuple))
+    with warnings.catch_warnings(record=True) as caught:
+        yield
     for one in caught:
         key = str(one.message), one.category
         place = one.filename, one.lineno
