@@ -91,6 +91,13 @@ def test_images(session, row):
     assert cell.stderr == ""
 
 
+def test_a_font_that_is_missing_is_told_once_in_each_cell(session):
+    code = "import matplotlib.pyplot as plt\nplt.title('a', font='No Such Font')\nplt.xlabel('b', font='No Such Font')\nplt.show()"
+    for _ in range(2):
+        cell = session.run(code)
+        assert cell.stderr == "findfont: Font family 'No Such Font' not found.\n"
+
+
 @table(test_figures.SCRIPTS)
 def test_chinese_has_glyphs(session, row):
     (setting,) = row

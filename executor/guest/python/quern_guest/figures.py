@@ -80,6 +80,7 @@ def start():
     global _shown, _told
     _shown, _told = None, False
     _warned.clear()
+    fonts.start()
 
 
 def finish():

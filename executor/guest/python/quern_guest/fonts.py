@@ -5,6 +5,7 @@ scripts replace that list. So the fallback is added where lists end.
 """
 
 import dataclasses
+import logging
 
 from matplotlib import font_manager
 
@@ -58,9 +59,25 @@ MISSING = (
     *WIDE,
 )
 
+_told = set()  # what the cell has been told of fonts
+
+
+def start():
+    _told.clear()
+
+
+def is_first(record):
+    """matplotlib says that a font is missing for each text that it draws."""
+    sentence = record.getMessage()
+    if sentence in _told:
+        return False
+    _told.add(sentence)
+    return True
+
 
 def install():
     """Gives whether every glyph that a fallback has can be drawn."""
+    logging.getLogger(font_manager.__name__).addFilter(is_first)
     manager = font_manager.fontManager
     by_name = {}
     for entry in manager.ttflist:
