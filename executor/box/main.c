@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,7 +70,17 @@ static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
     init_serve();
 }
 
-int main(void)
+/* A box sees the arguments of its init, which is a copy of this process: the
+ * path by which it was started is the host's. */
+static void forget_path(char *started_as)
+{
+    static const char name[] = "quern-box";
+    size_t len = strlen(started_as);
+    memset(started_as, 0, len);
+    memcpy(started_as, name, len < sizeof(name) ? len : sizeof(name));
+}
+
+int main(int argc, char **argv)
 {
     static struct box_order order;
     int fds[ORDER_FDS];
@@ -77,6 +88,8 @@ int main(void)
     sigfillset(&all); /* the end of the channel is the only one */
     sigprocmask(SIG_SETMASK, &all, NULL);
     signal(SIGCHLD, SIG_IGN);
+    if (argc > 0)
+        forget_path(argv[0]);
     syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
     while (take_order(&order, fds)) {
         if (fork() == 0)

@@ -86,6 +86,20 @@ def test_no_device_of_the_host_can_be_locked():
         check(executor, DEVICES)
 
 
+@ROOT
+def test_the_program_that_boxes_share_can_be_neither_locked_nor_touched():
+    refused = """
+import os
+for act in (os.open, os.utime):
+    try:
+        act("/proc/self/exe", *[os.O_RDONLY] * (act is os.open))
+    except PermissionError as error:
+        print(error.errno)
+"""
+    with Executor("--profile", "bare") as executor:
+        assert executor.open("a").run(refused).stdout == "13\n13\n"
+
+
 TIMES = """
 import os
 refused = []
@@ -166,6 +180,8 @@ import os
 text = os.readlink("/proc/self/exe")
 for name in ("maps", "mountinfo", "mounts", "cmdline", "smaps"):
     text += open("/proc/self/" + name).read()
+for name in ("mountinfo", "mounts", "cmdline"):
+    text += open("/proc/1/" + name).read()
 text
 """
     with Executor("--profile", "bare") as executor:
