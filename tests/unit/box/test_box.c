@@ -1,8 +1,6 @@
 /* A box from inside: a child enters it, puts up its walls and tries. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,108 +24,8 @@
 
 #include <cmocka.h>
 
-#include "executor/box/box.h"
 #include "executor/box/walls.h"
-
-enum { DISK_BYTES = 4 << 20 };
-
-struct box {
-    int channel;
-    int fds[BOX_FDS];
-    size_t count;
-    pid_t init;
-};
-
-static struct box_word receive(int channel, int *fds, size_t *count)
-{
-    struct box_word word = { .kind = -1 };
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * BOX_FDS)];
-    } control;
-    struct iovec bytes = { &word, sizeof(word) };
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    assert_int_equal(recvmsg(channel, &message, MSG_CMSG_CLOEXEC),
-                     sizeof(word));
-    *count = 0;
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    if (rights) {
-        *count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(fds, CMSG_DATA(rights), *count * sizeof(int));
-    }
-    return word;
-}
-
-/* It enters no cgroups: what it writes to the doors goes nowhere. */
-static void send_order(int maker, int channel)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * ORDER_POOL)];
-    } control = { 0 };
-    struct box_order order = { .disk_bytes = DISK_BYTES };
-    struct iovec bytes = { &order, sizeof(order) };
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), fds[ORDER_POOL];
-    for (size_t i = 0; i < ORDER_POOL; i++)
-        fds[i] = i == ORDER_CHANNEL ? channel : null;
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(fds));
-    memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
-    assert_int_equal(sendmsg(maker, &message, 0), sizeof(order));
-    close(null);
-}
-
-static void open_pair(int pair[2])
-{
-    assert_int_equal(
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-}
-
-static struct box box_open(void)
-{
-    struct box box = { 0 };
-    int orders[2], pair[2];
-    open_pair(orders);
-    open_pair(pair);
-    box.channel = pair[0];
-    pid_t maker = fork();
-    if (maker == 0) {
-        dup2(orders[1], BOX_CHANNEL);
-        execl(QUERN_BOX, "quern-box", NULL);
-        _exit(127);
-    }
-    send_order(orders[0], pair[1]);
-    close(pair[1]);
-    close(orders[0]); /* what was ordered is made all the same */
-    close(orders[1]);
-    struct box_word word = receive(box.channel, box.fds, &box.count);
-    if (word.kind != BOX_UP)
-        fail_msg("no box: %s", word.text);
-    assert_in_range(box.count, BOX_FD_DOOR, BOX_FDS);
-    assert_int_equal(waitpid(maker, NULL, 0), maker);
-    return box;
-}
-
-static void box_close(struct box *box)
-{
-    struct pollfd ended = { box->fds[BOX_FD_INIT], POLLIN, 0 };
-    close(box->channel);
-    assert_int_equal(poll(&ended, 1, -1), 1);
-    for (size_t i = 0; i < box->count; i++)
-        close(box->fds[i]);
-}
+#include "tests/unit/box/opened.h"
 
 /* Runs body inside, gives its exit status; 128 and the signal when killed. */
 static int inside(struct box *box, int (*body)(void))
@@ -386,116 +284,17 @@ static void boxes_hold(void **state)
     }
 }
 
-static int leave_daemon(void)
-{
-    for (int i = 0; i < 3; i++)
-        if (fork() == 0) {
-            setsid();
-            if (fork() == 0)
-                for (;;)
-                    pause();
-            _exit(0);
-        }
-    usleep(10000);
-    return 0;
-}
-
-static void strays_are_swept(void **state)
-{
-    (void)state;
-    struct box box = box_open();
-    assert_int_equal(inside(&box, leave_daemon), 0);
-    struct box_word word = { .kind = BOX_SWEEP };
-    int fds[BOX_FDS];
-    size_t count;
-    assert_int_equal(send(box.channel, &word, sizeof(word), 0), sizeof(word));
-    word = receive(box.channel, fds, &count);
-    assert_int_equal(word.kind, BOX_SWEPT);
-    assert_int_equal(word.count, 3);
-    word.kind = BOX_SWEEP;
-    assert_int_equal(send(box.channel, &word, sizeof(word), 0), sizeof(word));
-    word = receive(box.channel, fds, &count);
-    assert_int_equal(word.kind, BOX_SWEPT);
-    assert_int_equal(word.count, 0);
-    box_close(&box);
-}
-
-static pid_t pid_of(int pidfd)
-{
-    char path[48], line[64];
-    pid_t pid = 0;
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file))
-        if (strncmp(line, "Pid:", 4) == 0)
-            pid = (pid_t)strtol(line + 4, NULL, 10);
-    fclose(file);
-    assert_true(pid > 0);
-    return pid;
-}
-
-/* Init cannot fork any more, which is how it learns of numbers where it has no
- * /proc, until some are ended. */
-static void strays_that_have_all_processes_are_swept(void **state)
-{
-    (void)state;
-    struct rlimit few = { 3, 3 };
-    struct box box = box_open();
-    assert_int_equal(inside(&box, leave_daemon), 0);
-    assert_int_equal(
-        prlimit(pid_of(box.fds[BOX_FD_INIT]), RLIMIT_NPROC, &few, NULL), 0);
-    struct box_word word = { .kind = BOX_SWEEP };
-    int fds[BOX_FDS];
-    size_t count;
-    assert_int_equal(send(box.channel, &word, sizeof(word), 0), sizeof(word));
-    word = receive(box.channel, fds, &count);
-    assert_int_equal(word.kind, BOX_SWEPT);
-    assert_in_range(word.count, 3, 4);
-    box_close(&box);
-}
-
-/* As container engines do with parts of /proc: the kernel then refuses a new
- * one. Only root can; in a process of its own. */
-static bool mask_proc(void)
-{
-    return unshare(CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("/dev/null", "/proc/timer_list", NULL, MS_BIND, NULL) == 0;
-}
-
-/* As the warden does; root would be exempt from the limit on processes. */
 static int drop_root(void **state)
 {
     (void)state;
     abi = landlock_abi();
-    return geteuid() == 0 &&
-           (setgroups(0, NULL) < 0 || setresgid(61184, 61184, 61184) < 0 ||
-            setresuid(61184, 61184, 61184) < 0);
-}
-
-static int run_masked(void)
-{
-    const struct CMUnitTest masked[] = {
-        cmocka_unit_test(strays_are_swept),
-        cmocka_unit_test(strays_that_have_all_processes_are_swept),
-    };
-    pid_t child = geteuid() == 0 ? fork() : -1;
-    int status = 0;
-    if (child == 0)
-        exit(!mask_proc() || cmocka_run_group_tests(masked, drop_root, NULL));
-    if (child > 0)
-        waitpid(child, &status, 0);
-    return status;
+    return !become_nobody();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_hold),
-        cmocka_unit_test(strays_are_swept),
-        cmocka_unit_test(strays_that_have_all_processes_are_swept),
     };
-    int masked = run_masked();
-    return cmocka_run_group_tests(tests, drop_root, NULL) || masked;
+    return cmocka_run_group_tests(tests, drop_root, NULL);
 }

@@ -2,8 +2,11 @@ unit_test(box/policy executor_policy_reader)
 
 # TSan makes vfork() a fork(), and a box is entered by the former.
 if(NOT QUERN_SANITIZE MATCHES thread)
-  unit_test(box/box executor_walls)
-  add_dependencies(test_box_box quern-box)
-  target_compile_definitions(test_box_box PRIVATE
-    QUERN_BOX="$<TARGET_FILE:quern-box>")
+  foreach(module box sweep)
+    unit_test(box/${module} executor_walls)
+    target_sources(test_box_${module} PRIVATE unit/box/opened.c)
+    add_dependencies(test_box_${module} quern-box)
+    target_compile_definitions(test_box_${module} PRIVATE
+      QUERN_BOX="$<TARGET_FILE:quern-box>")
+  endforeach()
 endif()
