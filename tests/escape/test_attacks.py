@@ -194,6 +194,7 @@ REFUSED = [
         "os.preadv(os.open('/usr/bin/env', 0), [bytearray(1)], 0, os.RWF_NOWAIT)",
         "OSError",
     ),
+    ("what can be read at once", "syscall(327, 0, 0, 0, 0, 0, 8)", NOTSUP),
     ("what can be written at once", "syscall(328, 1, 0, 0, 0, 0, 8)", NOTSUP),
     ("huge pages", "syscall(9, 0, 1 << 21, 3, 0x40022, -1, 0)", EPERM),
     ("huge pages of a file", "syscall(9, 0, 1 << 21, 3, 0x40002, 0, 0)", EPERM),
