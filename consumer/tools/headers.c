@@ -93,7 +93,7 @@ static bool line_is_good(struct view line)
     return true;
 }
 
-static void add_secret(struct headers *headers, struct view secret)
+void headers_add_secret(struct headers *headers, struct view secret)
 {
     size_t count = headers->secret_count;
     if (secret.len == 0)
@@ -116,7 +116,7 @@ static void keep_values(struct headers *headers, const char *text)
             view_dup((struct view){ text + 2, strcspn(text + 2, "}") });
         const char *value = getenv(name);
         if (value != NULL)
-            add_secret(headers, view_of(value));
+            headers_add_secret(headers, view_of(value));
     }
 }
 
@@ -159,7 +159,7 @@ static bool add_header(struct headers *headers, const char *name,
         view_dup(buf_view(&line));
     keep_values(headers, json_string_value(text));
     if (secret_is_named(name) || strstr(json_string_value(text), "${") != NULL)
-        add_secret(headers, last_word(buf_view(&line)));
+        headers_add_secret(headers, last_word(buf_view(&line)));
     return true;
 }
 

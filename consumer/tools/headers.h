@@ -32,6 +32,9 @@ void headers_finish(struct headers *headers); /* accepts a zeroed one */
  * bad_setting, it has no such variable. */
 bool headers_expand(const char *text, struct buf *out, struct err *err);
 
+/* One more that must not be told, of the same tool: of its signatures. */
+void headers_add_secret(struct headers *headers, struct view secret);
+
 bool headers_have(const struct headers *headers, const char *name);
 
 /* Servers repeat what they were sent. The secrets in text, a sentence, are

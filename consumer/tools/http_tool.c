@@ -108,7 +108,7 @@ static bool set_member(struct http_tool *tool, const char *name, json_t *value,
     if (strcmp(name, "headers") == 0)
         return headers_read(&tool->headers, value, err);
     if (strcmp(name, "sign") == 0)
-        return signing_read(&tool->signing, value, err) ||
+        return signing_read(&tool->signing, &tool->headers, value, err) ||
                err_prefix(err, "sign");
     if (strcmp(name, "method") == 0)
         return set_method(tool, value, err);

@@ -50,7 +50,8 @@ static bool read_key_id(struct signing *signing, const json_t *value,
     return true;
 }
 
-bool signing_read(struct signing *signing, const json_t *value, struct err *err)
+bool signing_read(struct signing *signing, struct headers *headers,
+                  const json_t *value, struct err *err)
 {
     const char *member;
     json_t *item;
@@ -69,6 +70,7 @@ bool signing_read(struct signing *signing, const json_t *value, struct err *err)
         return entry_bad(err, "secret is missing");
     if (signing->key_id == NULL)
         signing->key_id = view_dup(VIEW("quern"));
+    headers_add_secret(headers, view_of(signing->secret));
     return true;
 }
 

@@ -35,10 +35,11 @@ struct signing {
     char *secret, *key_id;
 };
 
-/* value: {secret, key_id}. Error: bad_setting; the secret is never told. What
- * was read so far is signing_finish()'s. */
-bool signing_read(struct signing *signing, const json_t *value,
-                  struct err *err);
+/* value: {secret, key_id}. Error: bad_setting; the secret is never told, and
+ * headers know it: the server, which has it too, could repeat it. What was read
+ * so far is signing_finish()'s. */
+bool signing_read(struct signing *signing, struct headers *headers,
+                  const json_t *value, struct err *err);
 void signing_finish(struct signing *signing); /* accepts a zeroed one */
 
 /* Whether each {{ in the text begins a name that there is. Error: bad_setting,

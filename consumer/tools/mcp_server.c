@@ -115,7 +115,7 @@ static bool set_member(struct mcp_server *server, const char *name,
         return headers_read(&server->headers, value, err) &&
                check_headers(&server->headers, err);
     if (strcmp(name, "sign") == 0)
-        return signing_read(&server->signing, value, err) ||
+        return signing_read(&server->signing, &server->headers, value, err) ||
                err_prefix(err, "sign");
     if (strcmp(name, "total_ms") == 0)
         return entry_number(&server->total_ms, value, MOST_MS, name, err);

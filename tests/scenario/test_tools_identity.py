@@ -126,6 +126,14 @@ def test_a_signed_order_names_tenant_and_user(stack, web):
     assert 'keyid="quern-2026"' in asked.headers["Signature-Input"]
 
 
+def test_the_secret_of_signatures_is_told_to_nobody(stack, web, monkeypatch):
+    """Its server has it, and repeats it."""
+    told = (200, json.dumps({"you sign with": SECRET}).encode(), {})
+    monkeypatch.setattr(web, "answer", lambda asked: told)
+    result = stack.run(kind="code", cells=["print(session())"])
+    assert result["cells"][0]["stdout"] == f"{{'you sign with': '{'*' * len(SECRET)}'}}\n"
+
+
 def test_what_was_changed_is_not_signed(stack, web):
     (asked,) = run(stack, web, "order('tea', count=2)", tenant="acme")
     good, caller = parts(asked), checker()
