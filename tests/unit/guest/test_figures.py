@@ -369,6 +369,7 @@ axes.grid(True)
 def test_an_axis_that_knows_its_size_once_it_is_drawn(one, end):
     cell = one(FLOATING + end)
     assert (cell.status, cell.err, len(cell.images)) == ("ok", "", 1)
+    assert sizes(cell) != [(500, 500)], "it is trimmed"
 
 
 @pytest.mark.parametrize("method", ["get_tightbbox", "get_window_extent"])
