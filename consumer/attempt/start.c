@@ -106,11 +106,12 @@ static bool wants_python(const struct job *job)
     for (size_t i = 0; i < job->tools.count; i++)
         if (view_is(name[i], TOOL_PYTHON))
             return true;
-    return job->kind == JOB_CODE;
+    return job->kind == JOB_CODE ||
+           (job->kind == JOB_CONVERSATION && job->mode == MODE_CODEACT);
 }
 
 /* Where the settings say that there is no executor, models are not offered
- * Python. In CodeAct mode the job fails with the first code. */
+ * Python, and nothing is asked of one that would act by it alone. */
 static bool withhold_python(struct attempt *attempt, struct err *err)
 {
     json_t *others;

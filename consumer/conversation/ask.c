@@ -35,7 +35,8 @@ static json_t *whole(const struct conversation *conversation,
     bool own = view_is(reply_json_text(first, "role"), "system") &&
                json_is_string(json_object_get(first, "content"));
     CLEANUP(buf_finish) struct buf system;
-    prompt_write(&system, ask->prompts, conversation->job,
+    prompt_write(&system, ask->prompts,
+                 prompt_of(conversation->job, ask->tools), conversation->job,
                  ask_language(conversation), ask->functions, ask->libraries,
                  own ? reply_json_text(first, "content") : VIEW(""));
     if (conversation->schema != NULL)

@@ -10,7 +10,7 @@ struct ask {
     const struct prompts *prompts;
     struct view functions; /* stubs of what code may call; CodeAct mode */
     struct view libraries; /* that code may import, with commas */
-    const json_t *tools;   /* count against the window; may be NULL */
+    const json_t *tools;   /* that are offered; NULL: CodeAct mode */
     uint64_t window;       /* tokens of the model's; 0: nobody knows */
     size_t pictures;       /* at most, that come to it */
     bool last;             /* an answer is asked for */

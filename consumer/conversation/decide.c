@@ -259,8 +259,8 @@ static bool python_is_offered(const struct conversation *conversation,
 {
     const struct job *job = conversation->job;
     if (call->is_code || job->kind != JOB_CONVERSATION ||
-        job->mode == MODE_CODEACT || call->intended ||
-        tools_have(terms->tools, TOOL_PYTHON))
+        job->mode == MODE_CODEACT || call->intended || terms->tools == NULL ||
+        tools_have_python(terms->tools))
         return true;
     err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%s\"",
             TOOL_PYTHON);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
 const char prompt_cut[] =
@@ -57,6 +58,8 @@ static const struct {
                        { "files.zh.md", prompt_files_zh } },
     [PROMPT_UPLOAD] = { { "upload.en.md", prompt_upload_en },
                         { "upload.zh.md", prompt_upload_zh } },
+    [PROMPT_PLAIN] = { { "plain.en.md", prompt_plain_en },
+                       { "plain.zh.md", prompt_plain_zh } },
 };
 
 static bool read_text(const char *path, char **text, struct err *err)
@@ -134,10 +137,19 @@ enum language language_of(struct view text)
 /* ------------------------------------------------------------------ writing
  */
 
+enum prompt prompt_of(const struct job *job, const json_t *tools)
+{
+    return job->mode == MODE_TOOLS && !tools_have_python(tools)
+               ? PROMPT_PLAIN
+               : (enum prompt)job->mode;
+}
+
 struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
                         enum language language, bool *own)
 {
     const char *text = prompts->texts[prompt][language];
+    if (text == NULL && prompt == PROMPT_PLAIN)
+        text = prompts->texts[PROMPT_TOOLS][language];
     struct view chosen = view_of(text ? text : ours[prompt][language].text);
     *own = text != NULL;
     while (chosen.len > 0 && chosen.data[chosen.len - 1] == '\n')
@@ -184,14 +196,15 @@ static void add_libraries(struct buf *out, enum language language,
 }
 
 void prompt_write(struct buf *out, const struct prompts *prompts,
-                  const struct job *job, enum language language,
-                  struct view functions, struct view libraries, struct view own)
+                  enum prompt prompt, const struct job *job,
+                  enum language language, struct view functions,
+                  struct view libraries, struct view own)
 {
     bool own_text;
     buf_init(out, (size_t)MAX_JOB_BYTES * 2);
-    buf_add(out,
-            prompt_text(prompts, (enum prompt)job->mode, language, &own_text));
-    add_libraries(out, language, libraries);
+    buf_add(out, prompt_text(prompts, prompt, language, &own_text));
+    if (prompt != PROMPT_PLAIN)
+        add_libraries(out, language, libraries);
     if (functions.len > 0) {
         buf_add(out, VIEW("\nThese functions are defined already; code may "
                           "call them like any other, in loops and threads, and "

@@ -2,12 +2,15 @@
  * of replies that cannot be acted on.
  *
  * The instructions are the files of prompts/, one for each mode and language,
+ * one for a model that is offered no Python,
  * and two of files that a user has uploaded: what is told of them, and what the
  * user says who has said nothing else;
  * a folder of the operator's may have others under the same names. Who writes
  * Chinese is answered best by a model that is told so in Chinese. */
 #ifndef CONSUMER_PROMPT_H
 #define CONSUMER_PROMPT_H
+
+#include <jansson.h>
 
 #include "schemas/message/buf.h"
 #include "schemas/message/job.h"
@@ -18,6 +21,7 @@ enum prompt {
     PROMPT_CODEACT = MODE_CODEACT,
     PROMPT_FILES,
     PROMPT_UPLOAD,
+    PROMPT_PLAIN, /* in place of PROMPT_TOOLS, where there is no Python */
     PROMPTS
 };
 enum { MAX_PROMPT_BYTES = 32 << 10 };
@@ -34,20 +38,24 @@ void prompts_finish(struct prompts *prompts);
 /* Of a text that a user wrote: most of its letters are Han, none are kana. */
 enum language language_of(struct view text);
 
-/* Borrowed; without line ends behind it. own: it is the operator's. */
+/* Of the instructions. tools: that the model is offered; NULL: CodeAct mode. */
+enum prompt prompt_of(const struct job *job, const json_t *tools);
+
+/* Borrowed; without line ends behind it. own: it is the operator's: one who has
+ * a PROMPT_TOOLS and no PROMPT_PLAIN means the former for all. */
 struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
                         enum language language, bool *own);
 
 /* In which a job of files and nothing else is spoken for. */
 enum language prompt_upload_language(const struct job *job);
 
-/* Initializes out. functions: stubs of what code may call; libraries: that it
- * may import, with commas; own: the system message of the job; each may be
- * empty. */
+/* Initializes out. prompt: of prompt_of(); functions: stubs of what code may
+ * call; libraries: that it may import, with commas; own: the system message of
+ * the job; each may be empty. */
 void prompt_write(struct buf *out, const struct prompts *prompts,
-                  const struct job *job, enum language language,
-                  struct view functions, struct view libraries,
-                  struct view own);
+                  enum prompt prompt, const struct job *job,
+                  enum language language, struct view functions,
+                  struct view libraries, struct view own);
 
 /* What the model is told when its reply was cut inside a tool call; when its
  * block of code was; when it wrote neither code nor an answer (CodeAct mode);
@@ -65,5 +73,6 @@ extern const char prompt_tools_en[], prompt_tools_zh[];
 extern const char prompt_codeact_en[], prompt_codeact_zh[];
 extern const char prompt_files_en[], prompt_files_zh[];
 extern const char prompt_upload_en[], prompt_upload_zh[];
+extern const char prompt_plain_en[], prompt_plain_zh[];
 
 #endif

@@ -123,7 +123,7 @@ static void add_prompts(json_t *json, const struct terms *terms,
 {
     const struct job *job = conversation->job;
     enum language language = ask_language(conversation);
-    add_prompt(json, "prompt", terms->prompts, (enum prompt)job->mode,
+    add_prompt(json, "prompt", terms->prompts, prompt_of(job, terms->tools),
                language);
     if (job->files.count == 0)
         return;

@@ -71,7 +71,8 @@ static bool fits(const struct terms *terms, const struct job *job,
     CLEANUP(buf_finish) struct buf code = { 0 };
     struct err err;
     if (view_is(name, TOOL_PYTHON)) {
-        if (job->mode != MODE_CODEACT && !tools_have(terms->tools, TOOL_PYTHON))
+        if (job->mode != MODE_CODEACT && terms->tools != NULL &&
+            !tools_have_python(terms->tools))
             return false;
         buf_init(&code, MAX_CODE_BYTES);
         return arguments_text(view_of(arguments), TOOL_PYTHON_CODE, false,

@@ -94,31 +94,32 @@ json_t *tools_offer(const struct catalog *catalog, const struct list *names,
     return NULL;
 }
 
+static bool is_python(const json_t *tool)
+{
+    const json_t *function = json_object_get(tool, "function");
+    const char *name = json_string_value(json_object_get(function, "name"));
+    return name != NULL && strcmp(name, TOOL_PYTHON) == 0;
+}
+
 json_t *tools_without_python(const json_t *tools)
 {
     json_t *kept = json_array();
     size_t i;
     json_t *tool;
-    json_array_foreach(tools, i, tool) {
-        const json_t *function = json_object_get(tool, "function");
-        const char *name = json_string_value(json_object_get(function, "name"));
-        if (strcmp(name, TOOL_PYTHON) != 0)
+    json_array_foreach(tools, i, tool)
+        if (!is_python(tool))
             json_array_append(kept, tool);
-    }
     return kept;
 }
 
-bool tools_have(const json_t *tools, const char *name)
+bool tools_have_python(const json_t *tools)
 {
     size_t i;
     json_t *tool;
-    json_array_foreach(tools, i, tool) {
-        const json_t *function = json_object_get(tool, "function");
-        const char *own = json_string_value(json_object_get(function, "name"));
-        if (own != NULL && strcmp(own, name) == 0)
+    json_array_foreach(tools, i, tool)
+        if (is_python(tool))
             return true;
-    }
-    return tools == NULL;
+    return false;
 }
 
 void tools_names(const json_t *tools, struct buf *out)

@@ -19,8 +19,8 @@ json_t *tools_offer(const struct catalog *catalog, const struct list *names,
 /* The same without Python: a new reference. */
 json_t *tools_without_python(const json_t *tools);
 
-/* Whether one of that name is among such. NULL: Python is. */
-bool tools_have(const json_t *tools, const char *name);
+/* Whether Python is among them; NULL: it is not. */
+bool tools_have_python(const json_t *tools);
 
 /* Of such: "execute_python_code, search_web", for sentences. NULL: Python. */
 void tools_names(const json_t *tools, struct buf *out);

@@ -73,15 +73,10 @@ static json_t *tools_recorded(const struct today *today)
 /* It was not offered where the consumer was meant to have no executor. */
 static bool offered_python(const struct today *today)
 {
-    const json_t *functions = json_object_get(today->json, "tools");
-    size_t i;
-    json_t *function;
-    json_array_foreach(functions, i, function) {
-        const char *name = json_string_value(json_object_get(function, "name"));
-        if (name != NULL && strcmp(name, TOOL_PYTHON) == 0)
-            return true;
-    }
-    return functions == NULL;
+    json_t *tools = tools_recorded(today);
+    bool offered = tools_have_python(tools);
+    json_decref(tools);
+    return offered || json_object_get(today->json, "tools") == NULL;
 }
 
 static json_t *tools_today(const struct today *today, const struct job *job,
@@ -159,7 +154,7 @@ static bool load_prompts(struct today *today, const struct job *job,
 {
     if (when == WHEN_TODAY && folder != NULL)
         return prompts_load(&today->prompts, folder, err);
-    load_prompt(today, "prompt", (enum prompt)job->mode, when);
+    load_prompt(today, "prompt", prompt_of(job, today->terms.tools), when);
     load_prompt(today, "files_prompt", PROMPT_FILES, when);
     load_prompt(today, "upload_prompt", PROMPT_UPLOAD, when);
     return true;

@@ -173,15 +173,15 @@ def test_a_verdict_on_code(python, mode, reply):
 
 
 @pytest.mark.parametrize("mode, reply", MODES)
-def test_a_reply_is_thrown_away(stack, mode, reply):
-    in_order(stack, reply, ENDS[mode])
-    stack.consumer(approve="execute_python_code")
-    job = stack.submit(prompt="go", mode=mode)
-    asked(stack, job)
-    assert decide(stack, job, "regenerate", note="in words") == "queued"
-    result = check(stack, job)
+def test_a_reply_is_thrown_away(python, mode, reply):
+    in_order(python, reply, ENDS[mode])
+    python.consumer(approve="execute_python_code")
+    job = python.submit(prompt="go", mode=mode)
+    asked(python, job)
+    assert decide(python, job, "regenerate", note="in words") == "queued"
+    result = check(python, job)
     assert result["answer"] == "done" and "cells" not in result
-    history = stack.model.request()["messages"][1:]
+    history = python.model.request()["messages"][1:]
     assert [message["role"] for message in history] == ["user", "user"]
     assert "thrown your last reply away" in history[1]["content"]
     assert history[1]["content"].endswith("The user says: in words")

@@ -148,13 +148,48 @@ def test_none_is_a_setting(stack):
     stack.consumer(executor="none")
     answer = stack.run(prompt="hello")
     assert answer["status"] == "completed"
-    assert "execute_python_code" not in json.dumps(stack.model.request().get("tools"))
+    assert "ython" not in json.dumps(stack.model.request())
     for job in (
         {"kind": "code", "cells": ["1"]},
-        {"prompt": "```python\n1\n```", "mode": "codeact"},
+        {"prompt": "hello", "mode": "codeact"},
         {"prompt": "x", "tools": ["execute_python_code"]},
     ):
         result = stack.run(**job)
         assert result["error"]["code"] == "executor_unavailable", result
         assert "QUERN_EXECUTOR is none" in result["error"]["message"]
         assert result["attempts"] == 1
+
+
+CHINESE = "\u4f60\u597d"
+OWN = "Say please."
+
+
+@pytest.mark.parametrize("prompt, said", [("hello", "in the language"), (CHINESE, "Markdown")])
+def test_instructions_speak_of_python_where_it_is_offered(stack, prompt, said):
+    def told():
+        return stack.model.request()["messages"][0]["content"]
+
+    stack.consumer(executor="none")
+    stack.run(prompt=prompt)
+    assert said in told() and "ython" not in told()
+
+
+def test_who_names_tools_without_python_is_not_told_of_it(stack, executor):
+    tool = "calculate_math_expression"
+    stack.consumer(executor=executor.path, tools_builtin=tool)
+    stack.run(prompt="hello", tools=[tool])
+    assert "ython" not in json.dumps(stack.model.request())
+    stack.run(prompt="hello")
+    assert "ython" in stack.model.request()["messages"][0]["content"]
+
+
+def test_instructions_of_an_operator_hold_without_python_too(stack, tmp_path):
+    (tmp_path / "tools.en.md").write_text(OWN)
+    stack.consumer(executor="none", prompts=tmp_path)
+    stack.run(prompt="hello")
+    assert stack.model.request()["messages"][0]["content"] == OWN
+    (tmp_path / "plain.en.md").write_text("No tools.")
+    stack.dismiss(stack.consumers[0])
+    stack.consumer(executor="none", prompts=tmp_path)
+    stack.run(prompt="hello")
+    assert stack.model.request()["messages"][0]["content"] == "No tools."

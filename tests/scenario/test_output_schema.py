@@ -22,13 +22,8 @@ GOOD, BAD = json.dumps(ROME), json.dumps({"name": "Rome"})
 @pytest.fixture
 def stack():
     with Stack(executor=False) as stack:
+        stack.start_executor("--profile", "bare")
         yield stack
-
-
-@pytest.fixture
-def python(stack):
-    stack.start_executor("--profile", "bare")
-    return stack
 
 
 def in_order(stack, *texts):
@@ -97,14 +92,14 @@ def test_the_last_turn_has_what_it_has(stack):
     assert result["output"] == ROME
 
 
-def test_code_gives_a_value(python):
+def test_code_gives_a_value(stack):
     in_order(
-        python,
+        stack,
         "```python\nfinal_answer({'name': 'Rome'})\n```",
         "```python\nfinal_answer({'name': 'Rome', 'people': 2749031})\n```",
     )
-    python.consumer()
-    result = ask(python, mode="codeact")
+    stack.consumer()
+    result = ask(stack, mode="codeact")
     assert (result["status"], result["output"]) == ("completed", ROME)
     said = [m["content"] for m in result["messages"] if m["role"] == "user"]
     assert said[1].startswith("Observation:\n")
@@ -126,10 +121,10 @@ def test_it_goes_on_after_a_crash(stack):
     )
 
 
-def test_tools_are_called_before(python):
-    in_order(python, {"tool_calls": [call_of("6 * 7")]}, GOOD)
-    python.consumer()
-    assert ask(python)["output"] == ROME
+def test_tools_are_called_before(stack):
+    in_order(stack, {"tool_calls": [call_of("6 * 7")]}, GOOD)
+    stack.consumer()
+    assert ask(stack)["output"] == ROME
 
 
 # Every row: the schema, what is said of it.
