@@ -419,6 +419,19 @@ def test_a_requeue_sent_again_is_known_by_its_ticket(queue):
     assert queue.state(A) == "queued"
 
 
+def test_what_failed_before_its_time_comes_back_at_its_time(queue):
+    later = int(time.time() * 1000) + 3600000
+    queue.submit(A, not_before=later, deadline_ms=1)
+    queue.wait_idle(5)
+    queue.promote()
+    assert queue.state(A) == "failed"
+    assert queue.requeue(A) == "queued"
+    assert queue.state(A) == "scheduled"
+    assert int(queue.facts(A)["not_before"]) == later
+    assert queue.client.zscore(f"{queue.root}scheduled:default", A) == later
+    assert queue.events(A)[0]["data"]["not_before"] == later
+
+
 @pytest.mark.parametrize("what, how, records", WAYS_BACK, ids=[r[0] for r in WAYS_BACK])
 def test_a_dead_job_comes_back(queue, what, how, records):
     file = queue.put(b"file", seconds=60)

@@ -24,7 +24,7 @@ local function revive(job, now, anew, ticket)
     for _, name in ipairs({
         "attempts", "errors", "crashes", "told", "claims", "cancel",
         "cancel_reason", "reason", "approval", "approval_note", "approval_mark",
-        "approval_call", "approval_default", "approval_until", "not_before",
+        "approval_call", "approval_default", "approval_until",
     }) do
         reset(job, name)
     end
@@ -40,6 +40,20 @@ local function revive(job, now, anew, ticket)
     if job.unique ~= "" then
         redis.call("SET", unique_key(root, job.tenant, job.unique), id)
     end
+end
+
+-- Not before its time, if it failed before that (by its deadline): its body says
+-- so still, and who runs it is held to that. Answers what the event tells.
+local function come_back(job, now)
+    local told = { queue = job.queue, reason = "requeued" }
+    if job.not_before > now then
+        schedule(job, job.not_before, "scheduled", "schedule")
+        told.not_before = job.not_before
+    else
+        reset(job, "not_before")
+        arrive(job, now, settings_of(job.root, job.queue, job.tenant))
+    end
+    return told
 end
 
 -- id ["anew" | "" [ticket]]. Answers queued, or late: it is not among the dead.
@@ -69,9 +83,7 @@ local function requeue(keys, args)
         return refuse("BADARG", "requeue: job %s has its unique key", holder)
     end
     revive(job, now, how == "anew", ticket)
-    arrive(job, now, settings_of(root, job.queue, job.tenant))
-    emit_map(job, now, "job.queued",
-        { queue = job.queue, reason = "requeued" })
+    emit_map(job, now, "job.queued", come_back(job, now))
     save(job)
     return "queued"
 end
