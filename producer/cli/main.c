@@ -93,6 +93,8 @@ static int run_verb(struct app *app, int argc, char **argv)
         !options_settle(options, app->verb->name, &err)) {
         int code = app_fail_err(app, &err);
 
+        if (!app->term.json && app->verb->hint)
+            pane_printf(&app->term.err, DIM, "%s\n", app->verb->hint);
         if (!app->term.json)
             pane_printf(&app->term.err, DIM, "See quern help %s\n",
                         app->verb->name);

@@ -103,6 +103,8 @@ const struct verb verbs[] = {
           "tells it\n"
           "(quern watch). Without an option the call is made. --reason is told "
           "to the model.\n",
+      .hint = "The verdicts are approve (without an option), --reject, "
+              "--edit FILE, --skip,\n--regenerate, --ask TEXT and --abort.",
       .run = verb_approve },
     { .name = "job ls",
       .about = "list jobs: what runs, waits, comes later, and has ended",

@@ -71,6 +71,13 @@ def test_what_is_no_verdict_is_refused(quern, jobs, ask):
     assert jobs.state(A) == "waiting"
 
 
+@pytest.mark.parametrize("words", ["--rejct", "reject", "--edit", "--again"])
+def test_a_wrong_word_lists_the_verdicts(quern, words):
+    err = quern.run("approve", A, words)[1]
+    for word in "approve reject edit skip regenerate ask abort".split():
+        assert word in err.partition("verdicts are")[2], err
+
+
 def test_a_worker_that_names_no_call_is_told_the_verdict(quern, jobs):
     jobs.submit(A)
     jobs.wait(A, jobs.begin().epoch, 0, "approval", 0)
