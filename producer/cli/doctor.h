@@ -21,6 +21,7 @@ struct doctor {
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
     bool refuses; /* that server refuses writes, and that has been told */
+    bool bare;    /* some server has no functions, and is to stay so */
     enum level worst;
 };
 

@@ -21,7 +21,12 @@ void check_library(struct doctor *doctor)
     transition_build_command(&command);
     reply = conn_call(doctor->conn, &command, DOCTOR_CALL_MS, &err);
     command_finish(&command);
-    if (!reply)
+    if (!reply && strstr(err.text, "Function not found")) {
+        doctor->bare = true;
+        find(doctor, NOTE, "library", NULL,
+             "the function library is not there yet: the first consumer or "
+             "producer loads it");
+    } else if (!reply)
         find(doctor, WARNING, "library",
              "start a quern-consumer: it loads the library",
              "function library quern_v1: %s", err.text);
@@ -203,9 +208,12 @@ void check_consumers(struct doctor *doctor)
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
     struct census census = count_all(doctor, queue);
-    char holds[80] = "this login may not count the jobs";
+    char holds[80];
 
     *doctor->where = '\0';
+    snprintf(holds, sizeof(holds), "%s",
+             doctor->bare ? "jobs cannot be counted without the library"
+                          : "this login may not count the jobs");
     if (census.counted)
         snprintf(holds, sizeof(holds),
                  "%" PRIu64 " jobs wait or run, %" PRIu64 " are dead",

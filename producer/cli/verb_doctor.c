@@ -159,7 +159,8 @@ static void check_fleet(struct doctor *doctor)
     doctor_turn(doctor, 0);
     check_login(doctor);
     check_consumers(doctor);
-    check_reports(doctor);
+    if (!doctor->bare) /* it takes a handle, and that would load them */
+        check_reports(doctor);
 }
 
 int verb_doctor(struct app *app)

@@ -1,5 +1,7 @@
 """A Redis that nobody has used: the first who comes brings the functions."""
 
+import json
+
 import msgpack
 import pytest
 
@@ -73,3 +75,14 @@ def test_who_may_not_load_them_can_still_read(fresh, server, tmp_path):
     )
     quern = Command(f"unix://reader:pw@{server.socket}", tmp_path)
     assert quern.run("get", ID)[2] == 65
+
+
+def test_doctor_looks_at_a_fresh_server_and_leaves_it_as_it_is(fresh, server, tmp_path):
+    quern = Command(server.url, tmp_path)
+    lines = quern.run("doctor", "--json")[0].splitlines()
+    found = {row["check"]: row for row in map(json.loads, lines)}
+    assert found["library"]["level"] == "note", found["library"]
+    assert "loads it" in found["library"]["text"]
+    assert {"redis", "consumers"} <= set(found)
+    assert "Function not found" not in str(found)
+    assert fresh.function_list() == [] and fresh.dbsize() == 0
