@@ -14,8 +14,9 @@ bool decide_job(struct job *job, struct view id, struct view body,
                 struct arena *arena, struct err *err)
 {
     if (body.len == 0)
-        return err_set(err, ERR_REJECT, "bad_message",
-                       "the job has no bytes: submit it again");
+        return err_set(err, ERR_REJECT, "lost_body",
+                       "what was submitted is gone: somebody has deleted its "
+                       "body; submit it again");
     if (!job_decode(job, body, arena, err))
         return false;
     return view_equal(job->id, id) ||

@@ -13,7 +13,7 @@
 #include "consumer/model/model.h"
 
 /* The job that was submitted under that id. Errors: what job_decode() says,
- * id_mismatch. */
+ * id_mismatch; lost_body: there are no bytes, and submit takes no such job. */
 bool decide_job(struct job *job, struct view id, struct view body,
                 struct arena *arena, struct err *err);
 
