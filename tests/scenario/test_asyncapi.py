@@ -189,6 +189,16 @@ def test_every_refusal_is_documented():
     assert {word for row in FUNCTIONS.values() for word in row["refusals"]} == words
 
 
+@pytest.mark.parametrize("cursor", ["x", "", "(1-1", "1"])
+def test_a_walk_that_begins_nowhere_is_refused(client, cursor):
+    """In the library's words, not in those of Redis."""
+    stream = f"{ROOT}work:default:normal"
+    with pytest.raises(redis.ResponseError, match="^BADARG reclaim: .*cursor"):
+        client.execute_command(
+            "FCALL", "quern_v1_reclaim", 1, ROOT, stream, 1, 1, cursor
+        )
+
+
 def test_every_mismatch_is_documented():
     body = re.search(r"local SAID = \{(.*?)\n    \}", source("given"), re.S)[1]
     rows = re.findall(r'\{ "(\w+)"(?:, [^,}]+)?(?:, "(\w+)")? \}', body)

@@ -254,6 +254,9 @@ def test_a_job_of_too_many_values_can_give_its_pairs(queue):
         (("delayms", ""), "there is no pair 'delayms'"),
         (("delay_ms", 5, "delay_ms", 6), "'delay_ms' is given twice: '5' and '6'"),
         (("tenant", "default", "tenant", "default"), "'tenant' is given twice"),
+        (("delay_ms", "", "delay_ms", 6), "'delay_ms' is given twice: '' and '6'"),
+        (("delay_ms", 6, "delay_ms", ""), "'delay_ms' is given twice: '6' and ''"),
+        (("queue", "", "tenant", "", "queue", ""), "'queue' is given twice: '' and ''"),
         (("delay_ms", 31 * 366 * DAY_MS), "at most 31622400000 (a year)"),
         (("pairs", "some"), "pairs must be all: 'some'"),
         (("pairs", "all", "not_before", 10**14), "more than a year from now"),
@@ -336,6 +339,15 @@ def test_an_honest_job_of_a_plain_client_runs(stack):
     result = stack.result(id)
     assert result["status"] == "completed"
     assert int(stack.facts(id)["started_at"]) >= later
+
+
+def test_a_job_whose_bytes_are_gone_says_so(stack):
+    """Whoever comes first: its consumer, or the walk of mend."""
+    stack.call("queue_set", "other", "paused", 1)
+    id = stack.submit(prompt="x" * 5000, queue="other", pairs={"queue": "other"})
+    stack.db.delete(f"quern:{{000}}:body:{id}")
+    stack.call("queue_set", "other", "paused", "")
+    assert stack.result(id)["error"]["code"] == "lost_body"
 
 
 def test_a_wrong_job_gives_its_metadata_back(stack):

@@ -88,6 +88,20 @@ do
         blobs[#blobs + 1], given.blobs = sha256, blobs
     end
 
+    local function twice(name, value, again)
+        return nil, refuse("BADARG",
+            "the pair '%s' is given twice: '%s' and '%s'", name, value, again)
+    end
+
+    -- An empty one leaves no trace, so its like is looked for where it stands.
+    -- The value of that, or nil.
+    local function given_again(args, i, last)
+        for k = i + 2, last, 2 do
+            if args[k] == args[i] then return args[k + 1] end
+        end
+        return nil
+    end
+
     -- A table of what is given, or nil and the refusal.
     local function read_pairs_of(args, first, last)
         if (last - first) % 2 == 0 then
@@ -98,10 +112,12 @@ do
             local name, value = args[i], args[i + 1]
             local read, refusal = READERS[name], nil
             if given[name] and name ~= "blobs" then
-                return nil, refuse("BADARG", "the pair '%s' is given twice: "
-                    .. "'%s' and '%s'", name, given[name], value)
+                return twice(name, given[name], value)
+            elseif read and value == "" then
+                local again = given_again(args, i, last)
+                if again then return twice(name, value, again) end
             elseif read then
-                if value ~= "" then given[name], refusal = read(name, value) end
+                given[name], refusal = read(name, value)
                 if refusal then return nil, refusal end
             elseif name == "blob" then
                 read_blob(given, value)

@@ -185,15 +185,23 @@ local function forget_consumers(stream, lease_ms)
     end
 end
 
+-- Of a walk over a stream: an entry's id, or "-", its begin.
+local function is_entry(cursor)
+    return cursor == "-"
+        or cursor and #cursor <= 41 and cursor:find("^%d+%-%d+$") ~= nil
+end
+
 -- stream lease_ms count cursor. Entries that were read so long ago. Answers the
 -- next cursor, "-" when the walk is over, and how many jobs were put back.
 local function reclaim(keys, args)
     local root, now, stream, cursor = keys[1], now_ms(), args[1], args[4]
     local lease_ms, count = number(args[2]), number(args[3])
-    if not (lease_ms and count and count > 0 and cursor
-        and count <= MAX_BATCH) then
-        return refuse("BADARG", "reclaim: lease '%s', count '%s'",
-            args[2] or "", args[3] or "")
+    if not (lease_ms and count and count > 0 and count <= MAX_BATCH
+        and is_entry(cursor)) then
+        return refuse("BADARG",
+            "reclaim: lease '%s', count '%s' of 1 to %d, cursor '%s' (of an "
+            .. "answer; - at first)", args[2] or "", args[3] or "", MAX_BATCH,
+            cursor or "")
     end
     if not is_work(root, stream) then
         return refuse("BADARG", "reclaim: '%s' is no work stream", stream)
