@@ -7,7 +7,9 @@
 
 #include "producer/cli/check.h"
 #include "producer/cli/show.h"
+#include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
+#include "schemas/redis/transition.h"
 
 enum {
     LOOKS = 4,
@@ -34,6 +36,36 @@ static void connect_to(struct check *check, unsigned int slot)
 {
     conn_free(check->conn);
     check->conn = conn_new(&check->address, slot, "check");
+}
+
+enum { MEET_MS = 30000 };
+
+static redisReply *meet(struct check *check,
+                        void (*make)(struct command *command))
+{
+    struct command command;
+    struct err ignored; /* whatever is wrong, the look says it */
+    redisReply *reply = NULL;
+
+    make(&command);
+    if (conn_send(check->conn, &command, MEET_MS, &ignored))
+        reply = conn_receive(check->conn, MEET_MS, &ignored);
+    command_finish(&command);
+    return reply;
+}
+
+/* As every verb: where there is no function library yet it is loaded, so that
+ * clients of other languages find it. Who may not do so can look all the same.
+ */
+static void bring_library(struct check *check)
+{
+    CLEANUP(cleanup_asked)
+    redisReply *build = meet(check, transition_build_command);
+
+    if (build && reply_cure(build) == CURE_LOAD) {
+        CLEANUP(cleanup_asked)
+        redisReply *loaded = meet(check, transition_load_command);
+    }
 }
 
 /* As the fleet has agreed. */
@@ -176,6 +208,7 @@ static size_t check_all(struct check *check, struct counts *all)
 
         check->partition = p;
         connect_to(check, names_slot(&check->names, p));
+        bring_library(check);
         sure = find_faults(check);
         if (!check->broken)
             tell(check->app, &sure);

@@ -20,6 +20,11 @@ VERBS = [
     (f"cancel {ID}", 65),
     (f"approve {ID}", None),
     (f"retry {ID}", None),
+    ("job ls", 0),
+    (f"job show {ID}", 65),
+    ("job rm --older 1d", 0),
+    ("tenant ls", 0),
+    ("check", 0),
     ("session ls", 0),
     ("session show s", None),
     ("queue ls", 0),
@@ -34,6 +39,11 @@ VERBS = [
     ("schedule ls", 0),
     ("schedule rm s", None),
     ("schedule add s @daily x", None),
+    ("schedule show s", 65),
+    ("schedule pause s", 65),
+    ("schedule run s", 65),
+    ("worker resume w", 65),
+    ("queue resume default", None),
 ]
 
 
