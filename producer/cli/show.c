@@ -215,6 +215,22 @@ static void say_saved(struct app *app, const char *what, struct view name,
     pane_printf(pane, DIM, "  %s\n", facts);
 }
 
+/* Its bytes are nowhere: it is too large, or was not there any more. In JSON
+ * the event or the result says so. */
+static void say_left_out(struct app *app, const struct file_ref *file)
+{
+    struct pane *pane;
+
+    if (app->term.json || file->note.len == 0)
+        return;
+    pane = term_notice(&app->term);
+    pane_printf(pane, YELLOW, "file ");
+    pane_name(pane, PLAIN, file->name);
+    pane_printf(pane, DIM, "  %s, ", term_size(file->bytes));
+    pane_name(pane, YELLOW, file->note);
+    pane_line(pane);
+}
+
 void show_image(struct app *app, struct saver *saver,
                 const struct image_ref *image)
 {
@@ -235,8 +251,9 @@ void show_file(struct app *app, struct saver *saver,
     CLEANUP(buf_finish) struct buf path;
 
     buf_init(&path, 8192);
-    if (file->blob.len > 0 &&
-        app_save(app, saver, file->name, file->blob, &path))
+    if (file->blob.len == 0)
+        say_left_out(app, file);
+    else if (app_save(app, saver, file->name, file->blob, &path))
         say_saved(app, "file", file->name, term_size(file->bytes),
                   buf_view(&path));
 }

@@ -69,3 +69,13 @@ def test_of_a_file_that_is_too_large_the_length_is_told(stack):
     (file,) = stack.run(kind="code", cells=[code])["files"]
     assert file["bytes"] == MOST + 1 and "blob" not in file
     assert file["note"] == "not kept, it is larger than 32 MiB"
+
+
+def test_a_file_without_its_bytes_is_told_to_a_person(sender, tmp_path):
+    """By exec and by run: it is not just missing among what was saved."""
+    code = "f = open('big', 'wb'); f.truncate(%d); f.close()" % (MOST + 1)
+    (tmp_path / "big.py").write_text(code)
+    for words in (["exec", "big.py"], ["run", f"```python\n{code}\n```"]):
+        _, err, returned = sender.run(*words)
+        assert returned == 0
+        assert "file big  32.0 MiB, not kept, it is larger than 32 MiB" in err, err
