@@ -241,7 +241,7 @@ void check_blobs(struct check *check, const char *key, struct view names,
     while ((name = strsep(&rest, " "))) {
         char blob[NAMES_MAX_KEY + 80];
 
-        if (!*name) /* a session's, of an older quern: " <sha256>" */
+        if (!*name) /* there are none */
             continue;
         snprintf(blob, sizeof(blob), "%sblob:%.64s", root.text, name);
         CLEANUP(cleanup_asked)
