@@ -15,6 +15,8 @@ const char *const verdict_names[] = {
     "regenerate", "ask",     "abort",  NULL,
 };
 
+const char *const record_purpose_names[] = { "turn", "summary", NULL };
+
 const char *const record_brake_names[] = { "none", "hint", "forbid", NULL };
 
 static const struct field record_fields[] = {
@@ -22,6 +24,8 @@ static const struct field record_fields[] = {
          "What is about to be done, or was done"),
     UINT(record, attempt, 0, MAX_NUMBER, "Start of the job that wrote it"),
     UINT(record, turn, FIELD_REQUIRED, MAX_NUMBER, "From 1"),
+    ENUM(record, purpose, 0, record_purpose_names,
+         "model_*: what the model is asked for"),
     TEXT_OF_LENGTH(record, hash, 0, SHA256_BYTES,
                    "SHA-256 of the request's body, or of tool and arguments"),
     TEXT(record, message, FIELD_RAW, MAX_RECORD_BYTES,
@@ -45,9 +49,11 @@ static const struct field record_fields[] = {
          "model_intent: refused, or with last not made; tool_result: not "
          "carried out, observation says why"),
     TEXT(record, last, 0, MAX_NAME_BYTES,
-         "model_intent: why an answer was asked for, without tools"),
+         "model_intent: why an answer was asked for, without tools; of a "
+         "summary that failed, why"),
     UINT(record, kept, 0, MAX_NUMBER,
-         "model_intent: where what is sent begins, behind the head"),
+         "model_intent: where what is sent begins, behind the head; of a "
+         "summary, where what it stands for ends"),
     UINT(record, tokens, 0, MAX_NUMBER,
          "model_intent: of what is sent, estimated"),
     UINT(record, counted, 0, MAX_NUMBER,

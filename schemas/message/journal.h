@@ -5,7 +5,8 @@
  *
  *   model_intent  the request with that hash is about to be sent; failed: it
  *                 was refused, what has to be paid begins with the next one;
- *                 failed, with a last: that limit allows no request any more
+ *                 failed, with a last: that limit allows no request any more;
+ *                 of a summary, it is done without, for that reason
  *   model_sent    it was taken, and its reply is kept at the endpoint: it can
  *                 be fetched by that id
  *   model_reply   its reply, whole
@@ -35,6 +36,11 @@ enum record_kind {
 };
 extern const char *const record_kind_names[];
 
+/* What a model is asked for. A summary is no turn: it is to stand for messages
+ * that the turns after it leave out. */
+enum record_purpose { PURPOSE_TURN, PURPOSE_SUMMARY };
+extern const char *const record_purpose_names[];
+
 /* What was done about a model that goes round in circles. */
 enum record_brake { BRAKED_NOT, BRAKED_HINT, BRAKED_FORBID };
 extern const char *const record_brake_names[];
@@ -56,6 +62,8 @@ struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;
     uint64_t turn;       /* from 1 */
+    int purpose;         /* model_*: enum record_purpose; of a summary, turn is
+                            the one that waits for it */
     struct view hash;    /* SHA-256. model_intent: of the request body; calls
                             of code: of tool and arguments */
     struct view message; /* model_reply: the assistant message, JSON text */
@@ -76,7 +84,8 @@ struct record {
     struct view last;        /* model_intent: why no tools were offered, but an
                                 answer asked for: a code */
     uint64_t kept;           /* model_intent: where what is sent of the
-                                messages begins, behind their head */
+                                messages begins, behind their head; of a
+                                summary, where what it stands for ends */
     uint64_t tokens;         /* model_intent: of what is sent, estimated */
     uint64_t counted;        /* model_intent that was refused as too long:
                                 tokens of the one before it, as the endpoint
