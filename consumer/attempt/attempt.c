@@ -218,7 +218,8 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
 /* People have seen it already: it is the answer of a job that was stopped. */
 static void keep_partial(struct attempt *attempt)
 {
-    struct view text = model_call_text(attempt->call);
+    struct view text =
+        attempt_summarises(attempt) ? VIEW("") : model_call_text(attempt->call);
     buf_finish(&attempt->partial);
     buf_init(&attempt->partial, text.len);
     buf_add(&attempt->partial, text);
@@ -276,7 +277,8 @@ static bool owes_refusal(const struct attempt *attempt)
     bool leaves =
         is_from_outside(attempt->stop) || attempt->stop == STOP_RELEASE;
     bool intended = state == ASKING && attempt->landed &&
-                    attempt->decided.plan.fits && !attempt->barred;
+                    attempt->decided.plan.fits && !attempt->barred &&
+                    !attempt->forgoing;
     bool unsent = (state == ANSWERING && !attempt->begun) ||
                   (state == SHOWING && attempt->shown_in == ANSWERING);
     bool refused = state == PAUSING && attempt->resume == ANSWERING;

@@ -21,6 +21,8 @@
  * --> DECIDING, when a limit leaves room for none
  *   a request that stands in the journal, and was refused or never sent, when
  *   the attempt has to stop: ASKING, SHOWING, ANSWERING, PAUSING --> REFUSED
+ *   a summary of what a request would leave out is asked for like a turn; when
+ *   nothing comes of it ASKING writes so, and --> DECIDING
  *   a model that sees: ASKING, ANSWERING <--> SHOWING
  *   a reply that its endpoint keeps: DECIDING, ANSWERING -> RETRIEVING ->
  *   ANSWERED, or ASKING when there is none; <--> PAUSING while it is made
@@ -154,7 +156,10 @@ struct attempt {
     bool booking; /* REFUSED: the failure has to be paid for, and is judged then
                    */
     bool squeezing, squeezed; /* the request was too long: now; in this turn */
-    struct shown *shown;      /* pictures of the request that is made */
+    bool was_summary; /* what was asked for last; and a reply that has one */
+    bool has_summary;
+    bool forgoing; /* no summary is asked for any more: failure says why */
+    struct shown *shown;         /* pictures of the request that is made */
     enum attempt_state shown_in; /* where SHOWING goes back to */
     bool blind;                  /* the endpoint did not take pictures */
     char hash[65];               /* of the request that the last intent names */
@@ -245,6 +250,10 @@ enum turn attempt_await_endpoint(struct attempt *attempt, uint64_t wait_ms,
                                  enum attempt_state resume);
 /* attempt->failure is what has come of the request. */
 enum turn attempt_judge_failure(struct attempt *attempt);
+/* What is asked for is a summary: nobody is to hear it as an answer. */
+bool attempt_summarises(const struct attempt *attempt);
+/* In ASKING: the tenant's budget will never pay for it. */
+enum turn attempt_forgo_summary(struct attempt *attempt, const struct err *why);
 /* tool.c: the executor's side. */
 attempt_step step_preparing, step_calling, step_running, step_collecting,
     step_observed;

@@ -280,6 +280,21 @@ static void write_fitting(struct writing *writing, struct buf *out)
     }
 }
 
+/* Who reads the answer is to know what the model did not see. */
+static void note_summaries(const struct summary *summary, struct buf *notes)
+{
+    if (summary->made > 0)
+        buf_printf(notes,
+                   "The model was shown a summary in the place of earlier "
+                   "messages (summaries: %zu). ",
+                   summary->made);
+    if (summary->failed > 0)
+        buf_printf(notes,
+                   "Earlier messages were left out for the model, for no "
+                   "summary came of its calls (%zu). ",
+                   summary->failed);
+}
+
 void result_write(struct buf *out, struct conversation *conversation,
                   const struct ending *ending)
 {
@@ -306,6 +321,8 @@ void result_write(struct buf *out, struct conversation *conversation,
     if (ending->unsaved.len > 0)
         buf_printf(&writing.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));
+    if (conversation != NULL)
+        note_summaries(&conversation->summary, &writing.notes);
     if (conversation != NULL && conversation->job != NULL)
         collect(&writing, ending);
     if (ending->files.count > 0)

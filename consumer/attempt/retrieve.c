@@ -107,6 +107,7 @@ void retrieve_keep(struct attempt *attempt, struct view id)
         .kind = RECORD_MODEL_SENT,
         .attempt = attempt->number,
         .turn = attempt->conversation.turn + 1,
+        .purpose = attempt_summarises(attempt) ? PURPOSE_SUMMARY : PURPOSE_TURN,
         .model = view_of(attempt->endpoint->name),
         .reply_id = id,
     };
@@ -163,6 +164,8 @@ bool retrieve_finds(struct attempt *attempt)
 static void tell(struct attempt *attempt, const char *type, struct view text)
 {
     const struct event_data about = { .turn = attempt->conversation.turn + 1 };
+    if (attempt_summarises(attempt))
+        return;
     if (!attempt->retrieving->begun)
         progress_event(&attempt->progress, "turn.started", &about);
     attempt->retrieving->begun = true;

@@ -110,6 +110,8 @@ enum turn spend_wait(struct attempt *attempt)
 {
     struct err why = attempt->bar;
     attempt_drop_call(attempt);
+    if (attempt->bar_ms == 0 && attempt->decided.purpose == PURPOSE_SUMMARY)
+        return attempt_forgo_summary(attempt, &why);
     if (attempt->bar_ms == 0)
         return attempt_fail(attempt, &why);
     return attempt_rest(attempt, &why, attempt->bar_ms, VIEW("budget"), ASKING);

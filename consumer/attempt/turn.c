@@ -5,6 +5,7 @@
 #include "consumer/attempt/attempt.h"
 #include "consumer/attempt/retrieve.h"
 #include "consumer/conversation/prompt.h"
+#include "consumer/conversation/summary.h"
 #include "consumer/conversation/text_calls.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
@@ -16,6 +17,16 @@ enum { EVENT_TEXT_BYTES = 48 << 10 };
 static uint64_t next_turn(const struct attempt *attempt)
 {
     return attempt->conversation.turn + 1;
+}
+
+bool attempt_summarises(const struct attempt *attempt)
+{
+    return attempt->conversation.summary.due;
+}
+
+static int purpose_of(const struct attempt *attempt)
+{
+    return attempt_summarises(attempt) ? PURPOSE_SUMMARY : PURPOSE_TURN;
 }
 
 /* ---------------------------------------------------------------- hearing */
@@ -53,6 +64,7 @@ void attempt_take_reply(struct attempt *attempt,
         .kind = RECORD_MODEL_REPLY,
         .attempt = attempt->number,
         .turn = next_turn(attempt),
+        .purpose = purpose_of(attempt),
         .message = view_of(message),
         .finish_reason = view_head(reply->finish_reason, MAX_NAME_BYTES),
         .usage = spend_usage(attempt, reply),
@@ -60,7 +72,8 @@ void attempt_take_reply(struct attempt *attempt,
         .ms = attempt_now_ms(attempt) - attempt->asked_ms,
     };
     attempt->spent = spend_settle(attempt, &record.usage);
-    if (reply->dropped_calls > 0)
+    attempt->has_summary = summary_is_in(read);
+    if (reply->dropped_calls > 0 && record.purpose == PURPOSE_TURN)
         record.observation = view_of(prompt_cut);
     attempt_compose(attempt, &record);
     free(message);
@@ -151,12 +164,16 @@ static bool make_call(struct attempt *attempt, enum ask_kind kind,
                                                 .on_learned = on_learned,
                                                 .on_done = on_model_done };
     struct terms terms = attempt_terms(attempt);
+    static const struct model_events unheard = { .on_kept = on_kept,
+                                                 .on_learned = on_learned,
+                                                 .on_done = on_model_done };
     const struct beside beside = attempt_beside(attempt, kind);
     struct decided *decided = &attempt->decided;
     if (decide_request(&attempt->conversation, &terms, &beside, decided, err))
-        attempt->call =
-            model_call_new(attempt->consumer->http, attempt->endpoint,
-                           &decided->request, events, attempt, err);
+        attempt->call = model_call_new(
+            attempt->consumer->http, attempt->endpoint, &decided->request,
+            decided->purpose == PURPOSE_SUMMARY ? unheard : events, attempt,
+            err);
     json_decref(decided->asked.messages);
     decided->asked.messages = NULL;
     return attempt->call != NULL;
@@ -231,7 +248,8 @@ static bool compose_asking(struct attempt *attempt, struct record *record)
     record->attempt = attempt->number;
     record->turn = next_turn(attempt);
     record->history = conversation->said_of;
-    record->shown = attempt_shown(attempt, blobs);
+    if (record->purpose == PURPOSE_TURN)
+        record->shown = attempt_shown(attempt, blobs);
     terms_write(&terms, conversation, &text);
     if (!conversation_knows(conversation, buf_view(&text)))
         record->terms = buf_view(&text);
@@ -257,6 +275,7 @@ static enum turn write_intent(struct attempt *attempt)
 {
     const struct decided *decided = &attempt->decided;
     struct record record = {
+        .purpose = decided->purpose,
         .last = view_of(decided->last),
         .model = view_of(attempt->endpoint->name),
         .reserved = decided->plan.reserved,
@@ -273,13 +292,53 @@ static enum turn write_intent(struct attempt *attempt)
         return AGAIN;
     struct event_data data = { .turn = next_turn(attempt) };
     const struct spend spend = spend_reserve(attempt);
-    attempt_journal_spend(attempt, &spend, "turn.started", &data);
+    attempt_journal_spend(attempt, &spend,
+                          decided->purpose == PURPOSE_SUMMARY
+                              ? "history.summarising"
+                              : "turn.started",
+                          &data);
     return WAIT;
+}
+
+/* There is to be no summary: what it was to stand for is left out, and none is
+ * asked for again before more has to be. What its request took, or may have
+ * taken, is settled as that of any other. */
+static enum turn write_forgone(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    const struct err *why = &attempt->failure.why;
+    struct record record = {
+        .purpose = PURPOSE_SUMMARY,
+        .failed = true,
+        .last = view_of(why->code),
+        .kept = conversation->summary.due ? conversation->summary.wanted
+                                          : attempt->decided.asked.kept,
+    };
+    struct event_data data = { .turn = next_turn(attempt),
+                               .error = result_error_of(why) };
+    log_line("history.dropped", "{s:s, s:s, s:s}", "job", attempt->id, "code",
+             why->code, "why", why->text);
+    if (!compose_asking(attempt, &record))
+        return AGAIN;
+    attempt_journal(attempt, "history.dropped", &data);
+    return WAIT;
+}
+
+enum turn attempt_forgo_summary(struct attempt *attempt, const struct err *why)
+{
+    attempt->failure = (struct model_failure){ .why = *why };
+    attempt->forgoing = true;
+    attempt->landed = false;
+    return write_forgone(attempt);
 }
 
 /* The step is in the journal, or was refused. */
 static enum turn asked(struct attempt *attempt)
 {
+    if (attempt->forgoing) {
+        attempt->forgoing = attempt->squeezing = attempt->barred = false;
+        return attempt_go(attempt, DECIDING);
+    }
     if (!attempt->decided.plan.fits)
         return attempt_go(attempt, DECIDING);
     if (attempt->barred)
@@ -307,6 +366,8 @@ enum turn step_asking(struct attempt *attempt)
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
+    if (attempt->forgoing)
+        return write_forgone(attempt);
     uint64_t wait_ms = find_endpoint(attempt);
     if (wait_ms > 0)
         return attempt_await_endpoint(attempt, wait_ms, ASKING);
@@ -344,6 +405,13 @@ static enum turn squeeze(struct attempt *attempt)
     return ask_anew(attempt, false);
 }
 
+/* A summary is worth the tries of a turn, but not the job. */
+static bool is_forgone(const struct attempt *attempt)
+{
+    return attempt_summarises(attempt) &&
+           attempt_is_spent(attempt, &attempt->failure.why);
+}
+
 enum turn attempt_judge_failure(struct attempt *attempt)
 {
     const struct model_failure *failure = &attempt->failure;
@@ -354,11 +422,16 @@ enum turn attempt_judge_failure(struct attempt *attempt)
     attempt->blind = attempt->blind || failure->blind;
     if (failure->anew)
         return ask_anew(attempt, false);
-    if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed)
+    if (strcmp(failure->why.code, "model_context") == 0 && !attempt->squeezed &&
+        !attempt_summarises(attempt))
         return squeeze(attempt);
     if (attempt_is_spent(attempt, &failure->why) &&
         failure->why.kind == ERR_RETRY && fall_back(attempt, failure->why.text))
         return ask_anew(attempt, failure->unknown);
+    if (is_forgone(attempt)) {
+        attempt->forgoing = true;
+        return ask_anew(attempt, failure->unknown);
+    }
     /* What may have been carried out is asked for anew: a second intent counts
      * it, a second turn.started voids the pieces that were heard. */
     return attempt_retry(attempt, &failure->why, failure->retry_after_ms,
@@ -416,19 +489,28 @@ enum turn step_answering(struct attempt *attempt)
     return attempt_judge_failure(attempt);
 }
 
+static const char *answered_type(const struct attempt *attempt)
+{
+    if (!attempt_summarises(attempt))
+        return "message.completed";
+    return attempt->has_summary ? "history.summarised" : "history.dropped";
+}
+
 enum turn step_answered(struct attempt *attempt)
 {
     if (attempt->landed) {
         attempt->tries = 0;
-        attempt->squeezed = false;
+        attempt->squeezed = attempt->squeezed && attempt->was_summary;
         return attempt_go(attempt, DECIDING);
     }
     if (attempt->begun)
         return WAIT;
     attempt->begun = true;
+    attempt->was_summary = attempt_summarises(attempt);
     struct event_data data = { .turn = next_turn(attempt),
                                .text = buf_view(&attempt->said) };
-    attempt_journal_spend(attempt, &attempt->spent, "message.completed", &data);
+    attempt_journal_spend(attempt, &attempt->spent, answered_type(attempt),
+                          &data);
     return WAIT;
 }
 
@@ -457,6 +539,7 @@ enum turn step_refused(struct attempt *attempt)
     struct record refusal = { .kind = RECORD_MODEL_INTENT,
                               .attempt = attempt->number,
                               .turn = next_turn(attempt),
+                              .purpose = purpose_of(attempt),
                               .failed = true,
                               .counted = attempt->failure.counted };
     attempt->failure.counted = 0; /* of this request, not of the next one */
@@ -470,7 +553,8 @@ enum turn step_refused(struct attempt *attempt)
                                .wait_ms = attempt->wait_ms };
     struct spend taken = spend_settle(attempt, &refusal.usage);
     taken.priced |= refusal.usage.model_calls == 0;
-    bool tells = !attempt->booking && attempt->resume != SAVING;
+    bool tells =
+        !attempt->booking && !attempt->forgoing && attempt->resume != SAVING;
     attempt_journal_spend(attempt, &taken, tells ? "job.retrying" : NULL,
                           &data);
     return WAIT;

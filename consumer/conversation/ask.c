@@ -2,8 +2,10 @@
 #include "consumer/conversation/ask.h"
 
 #include "consumer/conversation/answer.h"
+#include "consumer/conversation/summary.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/text.h"
 #include "schemas/message/limits.h"
 
 enum language ask_language(const struct conversation *conversation)
@@ -102,38 +104,143 @@ static size_t kept_before(const struct conversation *conversation)
                : 0;
 }
 
+/* --------------------------------------------------------------------- cut
+ */
+
+/* What is left out, and why. */
+struct cut {
+    json_t *messages;
+    struct window all;
+    struct buf text; /* of the summary, as it is shown */
+    struct window_summary summary;
+    size_t before, kept; /* where what is sent began, and begins now */
+    uint64_t fixed;      /* tokens of what is sent whatever is cut, */
+    uint64_t sent;       /* of what was sent before and has come since, */
+    uint64_t window;     /* and of what there is room for; 0: nobody knows */
+};
+
+/* A small window is not filled with what it does not show. */
+static size_t most_of_summary(const struct ask *ask)
+{
+    return ask->window > 0 && ask->window / 2 < MAX_SUMMARY_BYTES
+               ? (size_t)ask->window / 2
+               : MAX_SUMMARY_BYTES;
+}
+
+static void show_summary(struct cut *cut,
+                         const struct conversation *conversation,
+                         const struct ask *ask)
+{
+    cut->summary = summary_of(conversation);
+    buf_init(&cut->text, 2 * (size_t)MAX_SUMMARY_BYTES);
+    text_add_clipped(&cut->text, cut->summary.text, most_of_summary(ask));
+    cut->summary.text = buf_view(&cut->text);
+    if (cut->summary.text.len > 0)
+        cut->fixed += window_text_tokens(cut->summary.text);
+}
+
+/* Seldom and much: what was sent before is a beginning that is known. */
+static size_t place_of(const struct cut *cut,
+                       const struct conversation *conversation,
+                       const struct ask *ask)
+{
+    size_t kept = cut->before, wanted;
+    bool full = cut->window > 0 && cut->sent > cut->window / 4 * 3;
+    uint64_t aim = cut->window > 0 ? cut->window / 2 : cut->sent;
+    if (ask->squeeze && aim > cut->sent / 2)
+        aim = cut->sent / 2;
+    if (full || ask->squeeze)
+        kept = window_cut(&cut->all, kept,
+                          aim > cut->fixed ? aim - cut->fixed : 0);
+    if (summary_is_due(conversation, &wanted) && kept < wanted)
+        kept = window_cut(&cut->all, wanted, UINT64_MAX);
+    return kept;
+}
+
+static void make_cut(struct cut *cut, const struct conversation *conversation,
+                     const struct ask *ask)
+{
+    *cut = (struct cut){ .messages = whole(conversation, ask) };
+    cut->all = window_of(cut->messages, json_array_size(conversation->said));
+    cut->before = window_cut(&cut->all, kept_before(conversation), UINT64_MAX);
+    cut->fixed = fixed_tokens(&cut->all, ask);
+    show_summary(cut, conversation, ask);
+    cut->sent = cut->fixed + window_behind(&cut->all, cut->before);
+    cut->window = in_our_tokens(conversation, ask->window);
+    cut->kept = place_of(cut, conversation, ask);
+}
+
+static void cut_finish(struct cut *cut)
+{
+    json_decref(cut->messages);
+    buf_finish(&cut->text);
+}
+
+/* ------------------------------------------------------------------ asking
+ */
+
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
                struct asked_for *out, struct err *err)
 {
-    json_t *messages = whole(conversation, ask);
-    struct window all =
-        window_of(messages, json_array_size(conversation->said));
-    size_t before = window_cut(&all, kept_before(conversation), UINT64_MAX);
-    size_t kept = before;
-    uint64_t fixed = fixed_tokens(&all, ask);
-    uint64_t sent = fixed + window_behind(&all, before);
-    uint64_t window = in_our_tokens(conversation, ask->window);
-    /* Seldom and much: what was sent before is a beginning that is known. */
-    bool full = window > 0 && sent > window / 4 * 3;
-    uint64_t aim = window > 0 ? window / 2 : sent;
-    if (ask->squeeze && aim > sent / 2)
-        aim = sent / 2;
-    if (full || ask->squeeze)
-        kept = window_cut(&all, kept, aim > fixed ? aim - fixed : 0);
-    bool good = !ask->squeeze || kept > before;
-    if (good)
-        *out = (struct asked_for){
-            .messages = window_apply(&all, kept),
-            .kept = kept,
-            .tokens = fixed + window_behind(&all, kept),
-        };
-    if (good && ask->last)
+    CLEANUP(cut_finish) struct cut cut;
+    make_cut(&cut, conversation, ask);
+    if (ask->squeeze && cut.kept == cut.before)
+        return err_set(err, ERR_REJECT, "model_context",
+                       "the conversation does not fit into the model's "
+                       "window, and nothing more of it can be left out");
+    *out = (struct asked_for){
+        .messages = window_apply(&cut.all, cut.kept, &cut.summary),
+        .kept = cut.kept,
+        .tokens = cut.fixed + window_behind(&cut.all, cut.kept),
+    };
+    if (ask->last)
         ask_for_answer(out);
-    if (good)
-        out->expected = in_their_tokens(conversation, out->tokens);
-    json_decref(messages);
-    return good ||
-           err_set(err, ERR_REJECT, "model_context",
-                   "the conversation does not fit into the model's window, "
-                   "and nothing more of it can be left out");
+    out->expected = in_their_tokens(conversation, out->tokens);
+    return true;
+}
+
+/* With the longest one, of any letters, the next request is no cut again. */
+static bool has_room(const struct cut *cut, const struct ask *ask)
+{
+    uint64_t others = cut->fixed + window_behind(&cut->all, cut->kept);
+    if (cut->summary.text.len > 0)
+        others -= window_text_tokens(cut->summary.text);
+    return cut->window == 0 ||
+           others + most_of_summary(ask) / 2 <= cut->window / 4 * 3;
+}
+
+static void write_summary(const struct cut *cut, struct view instructions,
+                          struct asked_for *out)
+{
+    CLEANUP(buf_finish) struct buf text;
+    uint64_t most = (cut->window > 0 ? cut->window : cut->sent) / 2;
+    uint64_t own = window_text_tokens(instructions);
+    const struct summary_source source = {
+        .window = &cut->all,
+        .from = cut->before,
+        .to = cut->kept,
+        .earlier = cut->summary.text,
+        .tokens = most > own ? most - own : 0,
+    };
+    summary_write(&text, &source);
+    *out = (struct asked_for){ .messages = json_array(), .kept = cut->kept };
+    add_text(out->messages, "system", instructions);
+    add_text(out->messages, "user", buf_view(&text));
+    out->tokens = own + window_text_tokens(buf_view(&text));
+}
+
+bool ask_summary(const struct conversation *conversation, const struct ask *ask,
+                 struct asked_for *out)
+{
+    CLEANUP(cut_finish) struct cut cut;
+    bool own;
+    make_cut(&cut, conversation, ask);
+    if (cut.kept <= cut.before || !has_room(&cut, ask))
+        return false;
+    write_summary(&cut,
+                  prompt_text(ask->prompts, PROMPT_SUMMARY,
+                              ask_language(conversation), &own),
+                  out);
+    out->expected = in_their_tokens(conversation, out->tokens);
+    return true;
 }

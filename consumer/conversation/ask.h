@@ -33,4 +33,12 @@ enum language ask_language(const struct conversation *conversation);
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
                struct asked_for *out, struct err *err);
 
+/* In its place: a summary of what that would leave out, and what was sent
+ * before did not. kept: where it ends. What is sent of it fills half of the
+ * window, where that is not known half of what was too long for it. False:
+ * nothing more would be left out, or there is no room for a summary behind
+ * which something could be said yet. */
+bool ask_summary(const struct conversation *conversation, const struct ask *ask,
+                 struct asked_for *out);
+
 #endif

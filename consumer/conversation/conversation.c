@@ -10,6 +10,7 @@
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
+#include "consumer/conversation/summary.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
@@ -118,17 +119,23 @@ static void check_answer(struct conversation *conversation)
 
 /* -------------------------------------------------------------- replies */
 
-static bool apply_reply(struct conversation *conversation,
-                        const struct record *record, struct err *err)
+/* What any reply took, and what is learned of how its endpoint counts. */
+static void apply_usage(struct conversation *conversation,
+                        const struct record *record)
 {
-    json_t *message = json_loadb(record->message.data, record->message.len,
-                                 JSON_ALLOW_NUL, NULL);
-    if (!json_is_object(message)) {
-        json_decref(message);
-        return err_set(err, ERR_RETRY, "internal",
-                       "record %zu of the journal holds no message",
-                       conversation->records);
+    conversation->model_ms += record->ms;
+    if (record->usage.input_tokens > 0) {
+        conversation->estimated = conversation->sent;
+        conversation->counted = record->usage.input_tokens;
     }
+    conversation->reply_id = VIEW("");
+    spending_settle(&conversation->spending, record);
+}
+
+/* message: a reference that is taken. */
+static void apply_turn(struct conversation *conversation, json_t *message,
+                       const struct record *record)
+{
     conversation->turn++;
     struct asked asked = calls_of_reply(conversation, message, record);
     bool told = asked.notice.len > 0 && conversation->last.len == 0;
@@ -151,13 +158,26 @@ static bool apply_reply(struct conversation *conversation,
         conversation->over && reply_reason_is_length(record->finish_reason);
     if (conversation->over && !conversation->cut)
         check_answer(conversation);
-    conversation->model_ms += record->ms;
-    if (record->usage.input_tokens > 0) {
-        conversation->estimated = conversation->sent;
-        conversation->counted = record->usage.input_tokens;
+}
+
+static bool apply_reply(struct conversation *conversation,
+                        const struct record *record, struct err *err)
+{
+    json_t *message = json_loadb(record->message.data, record->message.len,
+                                 JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(message)) {
+        json_decref(message);
+        return err_set(err, ERR_RETRY, "internal",
+                       "record %zu of the journal holds no message",
+                       conversation->records);
     }
-    conversation->reply_id = VIEW("");
-    spending_settle(&conversation->spending, record);
+    if (record->purpose == PURPOSE_SUMMARY) {
+        summary_take(conversation, message);
+        json_decref(message);
+    } else {
+        apply_turn(conversation, message, record);
+    }
+    apply_usage(conversation, record);
     return true;
 }
 
@@ -390,6 +410,18 @@ bool conversation_knows(const struct conversation *conversation,
     return memcmp(&hash, &conversation->terms, sizeof(hash)) == 0;
 }
 
+/* Nothing is asked for. */
+static void apply_end(struct conversation *conversation,
+                      const struct record *record)
+{
+    if (record->purpose != PURPOSE_SUMMARY) {
+        apply_limit(conversation, record);
+        return;
+    }
+    conversation->reply_id = VIEW("");
+    summary_forgo(conversation, record);
+}
+
 /* A second intent: what became of the first one is not known. A refusal says
  * that it came to nothing, and of what was sent only how long it was. */
 static void apply_intent(struct conversation *conversation,
@@ -398,7 +430,7 @@ static void apply_intent(struct conversation *conversation,
     if (record->terms.len > 0)
         conversation->terms = hash_of(record->terms);
     if (record->failed && record->last.len > 0) {
-        apply_limit(conversation, record);
+        apply_end(conversation, record);
         return;
     }
     conversation->reply_id = VIEW("");
@@ -408,13 +440,18 @@ static void apply_intent(struct conversation *conversation,
         return;
     }
     spending_ask(&conversation->spending, record);
+    conversation->sent = record->tokens;
+    if (record->purpose == PURPOSE_SUMMARY) {
+        summary_intend(conversation, record);
+        return;
+    }
+    conversation->summary.due = false;
     conversation->last = kept(conversation, record->last);
     conversation->kept = (size_t)record->kept;
     /* Builds before have named it where it was not shown, too. */
     conversation->kept_of = conversation_shows_past(conversation)
                                 ? kept_name(conversation, record->history)
                                 : (struct view){ 0 };
-    conversation->sent = record->tokens;
 }
 
 /* Borrows nothing but of the record's own bytes. */

@@ -9,6 +9,9 @@
  *    |                                  +--(calls left)-----------------+
  *    +----------(none left)----------------+      a reply without calls: END
  *
+ * Before ASK a summary of what is to be left out may be asked for, in the same
+ * way: it is no turn.
+ *
  * A job of kind code is one turn whose calls are its cells. */
 #ifndef CONSUMER_CONVERSATION_H
 #define CONSUMER_CONVERSATION_H
@@ -54,6 +57,17 @@ struct terms_hash {
     unsigned char sha256[32];
 };
 
+/* Of messages that are left out: see summary.h. */
+struct summary {
+    struct view text;      /* empty: there is none */
+    size_t until;          /* the place that it ends at, and */
+    struct view of;        /* said_of then: it is none before another past */
+    bool due;              /* one is asked for, up to: */
+    size_t wanted;         /* that place, */
+    struct view wanted_of; /* and said_of then */
+    size_t made, failed;   /* in this job */
+};
+
 struct conversation {
     const struct job *job;
     struct arena arena;         /* of the records */
@@ -95,8 +109,9 @@ struct conversation {
     size_t kept;          /* of what was sent last, see window_cut(), */
     struct view kept_of;  /* and said_of then: it is a place behind that */
     uint64_t sent;        /* tokens of it, estimated */
-    uint64_t estimated;   /* those of the last one that the endpoint counted, */
-    uint64_t counted;     /* and as it did; 0: none yet */
+    struct summary summary;
+    uint64_t estimated; /* those of the last one that the endpoint counted, */
+    uint64_t counted;   /* and as it did; 0: none yet */
     struct spending spending;
     uint64_t model_ms, tools_ms;
 };

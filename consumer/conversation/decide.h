@@ -49,12 +49,14 @@ struct beside {
     size_t picture_count;
 };
 
-/* The request of the next turn. */
+/* The request of the next turn; or one for a summary of what that would leave
+ * out, where the endpoint is to be asked for one and there is no limit near. */
 struct decided {
     struct asked_for asked;       /* what is sent of the conversation */
     struct model_request request; /* borrows its messages */
     struct budget_plan plan;      /* what it may take */
     const char *last; /* why it asks for an answer, a code; "": it does not */
+    enum record_purpose purpose; /* a summary: the turn comes after it */
 };
 
 /* The caller lets decided->asked.messages go, whatever has come. Errors:

@@ -54,21 +54,41 @@ static struct budget budget_of(const struct conversation *conversation,
     return budget;
 }
 
-static bool write_request(const struct conversation *conversation,
-                          const struct terms *terms,
-                          const struct beside *beside, struct decided *decided,
-                          struct err *err)
+static struct ask ask_of(const struct terms *terms, const struct beside *beside,
+                         const char *last)
 {
-    const struct ask ask = {
+    return (struct ask){
         .prompts = terms->prompts,
         .functions = terms->functions,
         .libraries = terms->libraries,
         .tools = terms->tools,
         .window = terms->endpoint->window,
         .pictures = beside->picture_count,
-        .last = *decided->last != '\0',
+        .last = *last != '\0',
         .squeeze = beside->kind == ASK_LESS,
     };
+}
+
+static struct budget_plan plan_of(const struct conversation *conversation,
+                                  const struct terms *terms, enum ask_kind kind,
+                                  const struct decided *decided)
+{
+    const struct budget budget = budget_of(conversation, terms, kind);
+    const struct budget_request wish = {
+        .tokens = decided->asked.expected,
+        .reply = model_body_max_tokens(terms->endpoint, &decided->request),
+        .price = &terms->endpoint->price,
+        .last = decided->request.last,
+    };
+    return budget_plan(&budget, &wish);
+}
+
+static bool write_request(const struct conversation *conversation,
+                          const struct terms *terms,
+                          const struct beside *beside, struct decided *decided,
+                          struct err *err)
+{
+    const struct ask ask = ask_of(terms, beside, decided->last);
     if (!ask_write(conversation, &ask, &decided->asked, err))
         return false;
     pictures_place(decided->asked.messages, beside->pictures,
@@ -82,15 +102,43 @@ static bool write_request(const struct conversation *conversation,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
                                   terms->max_tokens),
     };
-    const struct budget budget = budget_of(conversation, terms, beside->kind);
-    const struct budget_request wish = {
-        .tokens = decided->asked.expected,
-        .reply = model_body_max_tokens(terms->endpoint, &decided->request),
-        .price = &terms->endpoint->price,
-        .last = ask.last,
-    };
-    decided->plan = budget_plan(&budget, &wish);
+    decided->plan = plan_of(conversation, terms, beside->kind, decided);
     return true;
+}
+
+/* Its reply has the room that its request leaves. Models that think first need
+ * more than the summary has. */
+static uint64_t summary_tokens(const struct conversation *conversation,
+                               const struct terms *terms)
+{
+    const struct model_request unbounded = { .max_tokens = 0 };
+    uint64_t wish =
+        terms_least(conversation->job->limits.max_tokens, terms->max_tokens);
+    uint64_t own = model_body_max_tokens(terms->endpoint, &unbounded);
+    uint64_t most = terms_least(own, BUDGET_MOST_REPLY);
+    return terms_least(terms_least(wish, most), terms->endpoint->window / 4);
+}
+
+/* In the place of the turn's, which is let go then. Near a limit what is left
+ * is for the answer. */
+static void write_summary(const struct conversation *conversation,
+                          const struct terms *terms,
+                          const struct beside *beside, struct decided *decided)
+{
+    const struct ask ask = ask_of(terms, beside, decided->last);
+    struct decided summary = { .last = "", .purpose = PURPOSE_SUMMARY };
+    if (!ask_summary(conversation, &ask, &summary.asked))
+        return;
+    summary.request = (struct model_request){
+        .messages = summary.asked.messages,
+        .parameters = conversation->parameters,
+        .max_tokens = summary_tokens(conversation, terms),
+    };
+    summary.plan = plan_of(conversation, terms, beside->kind, &summary);
+    bool fits = summary.plan.fits && *summary.plan.limit == '\0';
+    json_decref(fits ? decided->asked.messages : summary.asked.messages);
+    if (fits)
+        *decided = summary;
 }
 
 /* The same, but for an answer. */
@@ -154,6 +202,8 @@ bool decide_request(const struct conversation *conversation,
             budget_of(conversation, terms, beside->kind);
         return does_not_fit(&budget, view_of(plan->limit), err);
     }
+    if (!limited && terms->endpoint->summarises)
+        write_summary(conversation, terms, beside, decided);
     if (plan->max_tokens > 0)
         decided->request.max_tokens = plan->max_tokens;
     return true;

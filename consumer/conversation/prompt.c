@@ -60,6 +60,8 @@ static const struct {
                         { "upload.zh.md", prompt_upload_zh } },
     [PROMPT_PLAIN] = { { "plain.en.md", prompt_plain_en },
                        { "plain.zh.md", prompt_plain_zh } },
+    [PROMPT_SUMMARY] = { { "summary.en.md", prompt_summary_en },
+                         { "summary.zh.md", prompt_summary_zh } },
 };
 
 static bool read_text(const char *path, char **text, struct err *err)

@@ -2,9 +2,9 @@
  * of replies that cannot be acted on.
  *
  * The instructions are the files of prompts/, one for each mode and language,
- * one for a model that is offered no Python,
- * and two of files that a user has uploaded: what is told of them, and what the
- * user says who has said nothing else;
+ * one for a model that is offered no Python, two of files that a user has
+ * uploaded (what is told of them, and what the user says who has said nothing
+ * else), and one of who summarises what a long conversation leaves out;
  * a folder of the operator's may have others under the same names. Who writes
  * Chinese is answered best by a model that is told so in Chinese. */
 #ifndef CONSUMER_PROMPT_H
@@ -22,6 +22,7 @@ enum prompt {
     PROMPT_FILES,
     PROMPT_UPLOAD,
     PROMPT_PLAIN, /* in place of PROMPT_TOOLS, where there is no Python */
+    PROMPT_SUMMARY,
     PROMPTS
 };
 enum { MAX_PROMPT_BYTES = 32 << 10 };
@@ -74,5 +75,6 @@ extern const char prompt_codeact_en[], prompt_codeact_zh[];
 extern const char prompt_files_en[], prompt_files_zh[];
 extern const char prompt_upload_en[], prompt_upload_zh[];
 extern const char prompt_plain_en[], prompt_plain_zh[];
+extern const char prompt_summary_en[], prompt_summary_zh[];
 
 #endif

@@ -91,6 +91,8 @@ static void add_endpoint(json_t *json, const struct conversation *conversation,
                         json_integer((json_int_t)endpoint->quirks));
     json_object_set_new(json, "window",
                         json_integer((json_int_t)endpoint->window));
+    if (endpoint->summarises)
+        json_object_set_new(json, "history", json_string("summarise"));
     if (endpoint->price.known)
         json_object_set_new(json, "price", price_write(&endpoint->price));
     if (endpoint->parameters != NULL)
@@ -117,7 +119,7 @@ static void add_prompt(json_t *json, const char *name,
     json_object_set_new(json, owner, json_boolean(own));
 }
 
-/* Of files only where there are some. */
+/* Of files and summaries only where there are some. */
 static void add_prompts(json_t *json, const struct terms *terms,
                         const struct conversation *conversation)
 {
@@ -125,6 +127,9 @@ static void add_prompts(json_t *json, const struct terms *terms,
     enum language language = ask_language(conversation);
     add_prompt(json, "prompt", terms->prompts, prompt_of(job, terms->tools),
                language);
+    if (terms->endpoint->summarises)
+        add_prompt(json, "summary_prompt", terms->prompts, PROMPT_SUMMARY,
+                   language);
     if (job->files.count == 0)
         return;
     add_prompt(json, "files_prompt", terms->prompts, PROMPT_FILES, language);

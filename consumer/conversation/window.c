@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/model/reply_json.h"
+#include "schemas/message/buf.h"
 
 enum {
     MESSAGE_TOKENS = 4, /* what is around each */
@@ -47,6 +48,11 @@ static uint64_t quarters_of(const json_t *json)
     json_object_foreach((json_t *)(uintptr_t)json, name, one)
         sum += quarters_of(one);
     return sum;
+}
+
+uint64_t window_text_tokens(struct view text)
+{
+    return text_quarters(text.data, text.len) / 4 + MESSAGE_TOKENS;
 }
 
 uint64_t window_tokens(const json_t *json)
@@ -165,17 +171,67 @@ size_t window_cut(const struct window *window, size_t from, uint64_t tokens)
     return cut;
 }
 
-static void add_note(json_t *messages, size_t count)
+static void add_user(json_t *messages, json_t *text)
 {
     json_array_append_new(
-        messages,
-        json_pack("{s:s, s:o}", "role", "user", "content",
-                  json_sprintf("[%zu earlier messages are left out here: the "
-                               "conversation is too long for them.]",
-                               count)));
+        messages, json_pack("{s:s, s:o}", "role", "user", "content", text));
 }
 
-json_t *window_apply(const struct window *window, size_t cut)
+static void add_note(json_t *messages, size_t count)
+{
+    add_user(messages,
+             json_sprintf("[%zu earlier messages are left out here: the "
+                          "conversation is too long for them.]",
+                          count));
+}
+
+/* Messages between two places that need not be kept. */
+static size_t count_between(const struct window *window, size_t from, size_t to)
+{
+    size_t count = 0;
+    for (size_t i = from; i < to; i++)
+        count += i >= window->said && (i < window->task || i >= window->head);
+    return count;
+}
+
+static void add_summary(json_t *messages, const struct window *window,
+                        size_t cut, const struct window_summary *summary)
+{
+    size_t until = summary->until < cut ? summary->until : cut;
+    size_t told = count_between(window, window->said, until);
+    size_t untold = count_between(window, until, cut);
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, summary->text.len + 512);
+    buf_printf(&text,
+               "[%zu earlier messages are left out here: the conversation is "
+               "too long for them. A summary of them:]\n",
+               told);
+    buf_add(&text, summary->text);
+    if (untold > 0)
+        buf_printf(&text,
+                   "\n[%zu messages after these are left out without a "
+                   "summary.]",
+                   untold);
+    add_user(messages, json_stringn(text.data, text.len));
+}
+
+/* Where something is left out in front of a place: there may be two of them,
+ * and a summary tells of both, in the second one. */
+static void add_notice(json_t *messages, const struct window *window,
+                       size_t place, size_t cut,
+                       const struct window_summary *summary)
+{
+    bool before = place <= window->task;
+    size_t count = count_between(window, before ? window->said : window->head,
+                                 before ? place : cut);
+    if (summary->text.len == 0)
+        add_note(messages, count);
+    else if (!before || cut <= window->head)
+        add_summary(messages, window, cut, summary);
+}
+
+json_t *window_apply(const struct window *window, size_t cut,
+                     const struct window_summary *summary)
 {
     const json_t *messages = window->messages;
     size_t before = cut < window->task ? cut : window->task;
@@ -183,9 +239,9 @@ json_t *window_apply(const struct window *window, size_t cut)
     for (size_t i = 0; i < json_array_size(messages); i++) {
         bool behind = i >= window->head;
         if (i == before && before > window->said)
-            add_note(kept, before - window->said);
+            add_notice(kept, window, before, cut, summary);
         if (behind && i == cut && cut > window->head)
-            add_note(kept, cut - window->head);
+            add_notice(kept, window, cut, cut, summary);
         bool stays = i < window->said || (i >= window->task && !behind);
         if (stays || i >= cut)
             json_array_append(kept, json_array_get(messages, i));

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schemas/message/view.h"
+
 enum { IMAGE_TOKENS = 1000 };
 
 /* Of a message, or of anything else that a request holds. */
 uint64_t window_tokens(const json_t *json);
+uint64_t window_text_tokens(struct view text);
 
 /* Messages (borrowed), and where of them begins what is kept whatever is left
  * out: [said, task) was said before, [task, head) is what the user wants. */
@@ -44,8 +47,17 @@ uint64_t window_behind(const struct window *window, size_t cut);
  * from. The last group is kept whatever its size. */
 size_t window_cut(const struct window *window, size_t from, uint64_t tokens);
 
+/* What stands for the messages before a place that need not be kept; no text:
+ * there is none. */
+struct window_summary {
+    struct view text;
+    size_t until;
+};
+
 /* As it is sent: what stays, notes of what is left out, and what stands from
- * cut on. A new reference. */
-json_t *window_apply(const struct window *window, size_t cut);
+ * cut on. A summary takes the place of the notes, and says what it does not
+ * tell of. A new reference. */
+json_t *window_apply(const struct window *window, size_t cut,
+                     const struct window_summary *summary);
 
 #endif

@@ -276,6 +276,17 @@ static bool set_window(struct model_endpoint *endpoint, const json_t *value,
     return true;
 }
 
+static bool set_history(struct model_endpoint *endpoint, const json_t *value,
+                        struct err *err)
+{
+    const char *text = json_string_value(value);
+
+    if (!text || (strcmp(text, "drop") != 0 && strcmp(text, "summarise") != 0))
+        return bad_member(err, "history", "must be drop or summarise");
+    endpoint->summarises = strcmp(text, "summarise") == 0;
+    return true;
+}
+
 static bool set_member(struct model_endpoint *endpoint, const char *file,
                        const char *name, json_t *value, struct err *err)
 {
@@ -308,12 +319,14 @@ static bool set_member(struct model_endpoint *endpoint, const char *file,
         return json_is_boolean(value) ||
                bad_member(err, name, "must be true or false");
     }
+    if (strcmp(name, "history") == 0)
+        return set_history(endpoint, value, err);
     if (strcmp(name, "parameters") != 0)
         return bad_member(
             err, name,
             "unknown; there are url, query, headers, dialect, model, key, "
-            "key_file, fallback, parameters, job_parameters, window, sees, "
-            "price, first_byte_ms, idle_ms, total_ms");
+            "key_file, fallback, parameters, job_parameters, window, "
+            "history, sees, price, first_byte_ms, idle_ms, total_ms");
     if (!json_is_object(value))
         return bad_member(err, name, "must be an object");
     endpoint->parameters = json_incref(value);

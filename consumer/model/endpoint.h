@@ -92,6 +92,8 @@ struct model_endpoint {
     json_t *parameters;     /* put into every request; may be NULL */
     json_t *job_parameters; /* what jobs may say of them, see sampling.h */
     bool sees;              /* pictures may be shown to it */
+    bool summarises;        /* it is asked for a summary of what a conversation
+                               leaves out; else it is left out */
     uint64_t window;        /* tokens of a request and its reply; 0: unknown */
     struct price price;     /* of its tokens */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */

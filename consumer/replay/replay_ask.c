@@ -76,6 +76,18 @@ static json_t *built_body(const struct built *built)
                       NULL);
 }
 
+/* That no summary came of it is from outside; up to where there was to be one
+ * is not. */
+static bool is_forgone(const struct built *built, const struct source *source)
+{
+    const struct summary *summary = &source->replay->conversation.summary;
+    const struct decided *decided = &built->decided;
+    uint64_t kept = source->record->kept;
+    return summary->due ? kept == summary->wanted
+                        : decided->purpose == PURPOSE_SUMMARY &&
+                              kept == decided->asked.kept;
+}
+
 /* Bytes that cannot be had cannot be compared, and without what was said before
  * nobody knows how long it was, and what a limit has left. */
 static bool is_same(const struct built *built, const struct source *source)
@@ -85,6 +97,10 @@ static bool is_same(const struct built *built, const struct source *source)
     bool hidden = source->replay->today.hidden || built->unseen;
     if (!built->same_shown || source->unsaid)
         return built->same_shown;
+    if (record->failed && record->purpose == PURPOSE_SUMMARY)
+        return is_forgone(built, source);
+    if (record->purpose != (int)decided->purpose)
+        return false;
     if (record->failed) /* as nothing more was left */
         return !decided->plan.fits &&
                view_is(record->last, decided->plan.limit);
@@ -136,6 +152,9 @@ static void put_number(json_t *step, const char *name, uint64_t number)
 /* Behind the request: that says most to people. */
 static void put_rest(json_t *step, const struct record *record)
 {
+    if (record->purpose != PURPOSE_TURN)
+        json_object_set_new(step, "purpose",
+                            json_string(record_purpose_names[record->purpose]));
     json_object_set_new(step, "last", replay_text(record->last));
     if (record->failed)
         return;
@@ -160,7 +179,8 @@ static json_t *built_step(const struct built *built, uint64_t turn,
                           const char *what, json_t *content)
 {
     const struct decided *decided = &built->decided;
-    const struct record today = { .last = view_of(decided->last),
+    const struct record today = { .purpose = (int)decided->purpose,
+                                  .last = view_of(decided->last),
                                   .kept = decided->asked.kept,
                                   .tokens = decided->asked.tokens,
                                   .reserved = decided->plan.reserved,

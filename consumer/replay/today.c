@@ -157,6 +157,7 @@ static bool load_prompts(struct today *today, const struct job *job,
     load_prompt(today, "prompt", prompt_of(job, today->terms.tools), when);
     load_prompt(today, "files_prompt", PROMPT_FILES, when);
     load_prompt(today, "upload_prompt", PROMPT_UPLOAD, when);
+    load_prompt(today, "summary_prompt", PROMPT_SUMMARY, when);
     return true;
 }
 
@@ -174,6 +175,7 @@ static bool load_endpoint(struct today *today, struct err *err)
         .parameters = json_object_get(today->json, "parameters"),
         .job_parameters = json_object_get(today->json, "job_parameters"),
         .window = number_of(today, "window"),
+        .summarises = strcmp(text_of(today, "history"), "summarise") == 0,
         .quirks = (unsigned)number_of(today, "quirks"),
         .dialect = dialect,
     };

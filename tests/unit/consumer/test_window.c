@@ -12,6 +12,8 @@
 
 #include "consumer/conversation/window.h"
 
+static const struct window_summary none;
+
 enum { TEXT_BYTES = 400, TEXT_TOKENS = 100 + 20 };
 
 /* s: system; u: user; a: an answer; c: a call; t: its result; o: an observation
@@ -119,7 +121,7 @@ static void test_no_orphans(void **state)
         size_t before = 0;
         for (size_t room = count; room-- > 0;) {
             size_t cut = window_cut(&window, before, room * TEXT_TOKENS);
-            json_t *kept = window_apply(&window, cut);
+            json_t *kept = window_apply(&window, cut, &none);
             assert_true(cut >= before);
             assert_false(cut > window.head && is_role(messages, cut, "tool"));
             assert_true(is_role(kept, 0, "system"));
@@ -135,13 +137,13 @@ static void test_a_note_says_what_is_left_out(void **state)
     (void)state;
     json_t *messages = messages_of("suctctct");
     struct window window = window_of(messages, 0);
-    json_t *kept = window_apply(&window, 6);
+    json_t *kept = window_apply(&window, 6, &none);
     const char *note =
         json_string_value(json_object_get(json_array_get(kept, 2), "content"));
     assert_int_equal(json_array_size(kept), 5);
     assert_non_null(strstr(note, "4 earlier messages"));
     json_decref(kept);
-    kept = window_apply(&window, 2);
+    kept = window_apply(&window, 2, &none);
     assert_int_equal(json_array_size(kept), 8);
     json_decref(kept);
     json_decref(messages);
@@ -165,7 +167,7 @@ static void test_the_task_stays_behind_what_was_said(void **state)
     assert_int_equal(window.task, 5);
     assert_int_equal(window.head, 6);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        json_t *kept = window_apply(&window, rows[i].cut);
+        json_t *kept = window_apply(&window, rows[i].cut, &none);
         uint64_t tokens = 0;
         print_message("cut at %zu\n", rows[i].cut);
         assert_int_equal(json_array_size(kept), strlen(rows[i].sent));
