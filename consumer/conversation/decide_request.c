@@ -69,18 +69,17 @@ static struct ask ask_of(const struct terms *terms, const struct beside *beside,
     };
 }
 
-static struct budget_plan plan_of(const struct conversation *conversation,
-                                  const struct terms *terms, enum ask_kind kind,
+static struct budget_plan plan_of(const struct budget *budget,
+                                  const struct terms *terms,
                                   const struct decided *decided)
 {
-    const struct budget budget = budget_of(conversation, terms, kind);
     const struct budget_request wish = {
         .tokens = decided->asked.expected,
         .reply = model_body_max_tokens(terms->endpoint, &decided->request),
         .price = &terms->endpoint->price,
         .last = decided->request.last,
     };
-    return budget_plan(&budget, &wish);
+    return budget_plan(budget, &wish);
 }
 
 static bool write_request(const struct conversation *conversation,
@@ -102,7 +101,8 @@ static bool write_request(const struct conversation *conversation,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
                                   terms->max_tokens),
     };
-    decided->plan = plan_of(conversation, terms, beside->kind, decided);
+    const struct budget budget = budget_of(conversation, terms, beside->kind);
+    decided->plan = plan_of(&budget, terms, decided);
     return true;
 }
 
@@ -119,8 +119,8 @@ static uint64_t summary_tokens(const struct conversation *conversation,
     return terms_least(terms_least(wish, most), terms->endpoint->window / 4);
 }
 
-/* In the place of the turn's, which is let go then. Near a limit what is left
- * is for the answer. */
+/* In the place of the turn's, which is let go then; it has to be paid for as
+ * well. Near a limit what is left is for the answer. */
 static void write_summary(const struct conversation *conversation,
                           const struct terms *terms,
                           const struct beside *beside, struct decided *decided)
@@ -134,7 +134,10 @@ static void write_summary(const struct conversation *conversation,
         .parameters = conversation->parameters,
         .max_tokens = summary_tokens(conversation, terms),
     };
-    summary.plan = plan_of(conversation, terms, beside->kind, &summary);
+    struct budget budget = budget_of(conversation, terms, beside->kind);
+    budget.tokens += decided->plan.reserved;
+    budget.cost += decided->plan.cost;
+    summary.plan = plan_of(&budget, terms, &summary);
     bool fits = summary.plan.fits && *summary.plan.limit == '\0';
     json_decref(fits ? decided->asked.messages : summary.asked.messages);
     if (fits)
