@@ -6,6 +6,7 @@
  *
  *   model_intent  the bytes of the request, by their SHA-256; what of the
  *                 conversation is left out; whether an answer is asked for
+ *                 of a summary the same
  *   model_reply   what the model is told of it
  *   approval      which call a person was asked about
  *   tool_intent   which call follows, under which ids, with which arguments

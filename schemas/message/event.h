@@ -14,7 +14,7 @@
 struct event_data {
     uint64_t turn;      /* of the conversation, from 1 */
     struct view text;   /* message.delta, reasoning.delta, message.completed,
-                           tool.output */
+                           history.summarised, tool.output */
     struct view call;   /* tool.*: the journal's id of the call */
     struct view parent; /* tool.*: the call whose code makes this one */
     struct view tool;   /* tool.*: its name */
@@ -26,7 +26,7 @@ struct event_data {
     struct image_ref image;    /* image */
     struct display display;    /* display */
     struct file_ref file;      /* file */
-    struct result_error error; /* job.failed, job.retrying */
+    struct result_error error; /* job.failed, job.retrying, history.dropped */
     struct view reason;        /* job.lost, job.queued again, job.waiting */
     uint64_t wait_ms;          /* job.retrying, job.waiting */
     uint64_t until;            /* job.waiting: ms since 1970 */

@@ -377,6 +377,129 @@ static void test_ends(void **state)
     end(world);
 }
 
+/* ---------------------------------------------------------------- summaries
+ */
+
+/* Six cells in a window that holds four of them. */
+static struct world *begin_full(const struct job *job)
+{
+    char code[1501];
+    struct world *world = begin(job);
+    memset(code, 'x', sizeof(code) - 1);
+    code[sizeof(code) - 1] = '\0';
+    world->endpoint.window = 4000;
+    world->endpoint.summarises = true;
+    world->terms.max_turns = 20;
+    for (size_t i = 0; i < 6; i++) {
+        turn(world, code);
+        calls(&world->conversation);
+        observes(&world->conversation, NULL, code);
+    }
+    return world;
+}
+
+static enum record_purpose purpose(const struct world *world, size_t *kept)
+{
+    struct decided decided;
+    assert_true(request(world, ASK_NEXT, &decided, NULL));
+    *kept = decided.asked.kept;
+    assert_int_equal(decided.request.tools != NULL, false);
+    json_decref(decided.asked.messages);
+    return decided.purpose;
+}
+
+static void intends(struct world *world, const char *why, size_t kept)
+{
+    apply(&world->conversation,
+          &(struct record){ .kind = RECORD_MODEL_INTENT,
+                            .turn = 7,
+                            .purpose = PURPOSE_SUMMARY,
+                            .failed = why != NULL,
+                            .last = why == NULL ? VIEW("") : view_of(why),
+                            .kept = kept,
+                            .tokens = 100 });
+}
+
+static void test_a_summary_is_asked_for_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reply; /* NULL: it is done without */
+        bool made;
+    } rows[] = {
+        { "{\"role\": \"assistant\", \"content\": \"It was so.\"}", true },
+        { "{\"role\": \"assistant\", \"content\": \" \\n\"}", false },
+        { "{\"role\": \"assistant\", \"content\": null}", false },
+        { "{\"role\": \"assistant\", \"content\": \"I act.\", "
+          "\"tool_calls\": [{\"id\": \"a\"}]}",
+          false },
+        { NULL, false },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct world *world = begin_full(&question);
+        struct conversation *talk = &world->conversation;
+        size_t kept, again;
+        print_message("%s\n", rows[i].reply == NULL ? "" : rows[i].reply);
+        assert_int_equal(purpose(world, &kept), PURPOSE_SUMMARY);
+        intends(world, NULL, kept);
+        assert_true(talk->summary.due);
+        assert_int_equal(purpose(world, &again), PURPOSE_SUMMARY);
+        assert_int_equal(again, kept);
+        if (rows[i].reply == NULL)
+            intends(world, "model_refused", kept);
+        else
+            apply(talk, &(struct record){ .kind = RECORD_MODEL_REPLY,
+                                          .turn = 7,
+                                          .purpose = PURPOSE_SUMMARY,
+                                          .message = view_of(rows[i].reply) });
+        assert_int_equal(purpose(world, &again), PURPOSE_TURN);
+        assert_int_equal(again, kept);
+        assert_int_equal(talk->turn, 6);
+        assert_int_equal(talk->summary.made, rows[i].made);
+        assert_int_equal(talk->summary.failed, !rows[i].made);
+        assert_int_equal(talk->last.len, 0);
+        assert_int_equal(conversation_next(talk), NEXT_ASK);
+        end(world);
+    }
+}
+
+/* What is due was asked for of a model that is asked no more. */
+static void test_a_summary_of_another_endpoint(void **state)
+{
+    (void)state;
+    struct world *world = begin_full(&question);
+    size_t kept, dropped;
+    assert_int_equal(purpose(world, &kept), PURPOSE_SUMMARY);
+    intends(world, NULL, kept);
+    world->endpoint.summarises = false;
+    assert_int_equal(purpose(world, &dropped), PURPOSE_TURN);
+    assert_int_equal(dropped, kept);
+    end(world);
+}
+
+static void test_a_summary_is_not_for_the_last_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t most;
+        enum record_purpose purpose;
+    } rows[] = {
+        { 0, PURPOSE_SUMMARY },
+        { 90000, PURPOSE_SUMMARY },
+        { 9000, PURPOSE_TURN },
+        { 5000, PURPOSE_TURN },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job job = question;
+        size_t kept;
+        job.limits.max_total_tokens = rows[i].most;
+        struct world *world = begin_full(&job);
+        print_message("%zu\n", i);
+        assert_int_equal(purpose(world, &kept), rows[i].purpose);
+        end(world);
+    }
+}
+
 static void test_terms_hold_no_secret(void **state)
 {
     (void)state;
@@ -412,6 +535,9 @@ int main(void)
         cmocka_unit_test(test_how_long_a_person_is_waited_for),
         cmocka_unit_test(test_answers_of_another_form),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_a_summary_is_asked_for_once),
+        cmocka_unit_test(test_a_summary_of_another_endpoint),
+        cmocka_unit_test(test_a_summary_is_not_for_the_last_tokens),
         cmocka_unit_test(test_terms_hold_no_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,45 @@ static void test_the_task_stays_behind_what_was_said(void **state)
     json_decref(messages);
 }
 
+/* In the place of the notes, once; what it does not tell of is said. */
+static void test_a_summary_takes_their_place(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t cut, until;
+        const char *sent; /* S: the summary */
+        const char *says[2];
+    } rows[] = {
+        { 1, 0, "suauauctct", { "", "" } },
+        { 3, 3, "sSuauctct", { "[2 earlier messages", "" } },
+        { 5, 3, "sSuctct", { "[2 earlier messages", "[2 messages after" } },
+        { 8, 8, "suSct", { "[6 earlier messages", "" } },
+        { 8, 5, "suSct", { "[4 earlier messages", "[2 messages after" } },
+        { 8, 9, "suSct", { "[6 earlier messages", "" } },
+    };
+    json_t *messages = messages_of("suauauctct");
+    struct window window = window_of(messages, 4);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct window_summary summary = { VIEW("It was so."),
+                                                rows[i].until };
+        json_t *kept = window_apply(&window, rows[i].cut, &summary);
+        print_message("cut at %zu, told to %zu\n", rows[i].cut, rows[i].until);
+        assert_int_equal(json_array_size(kept), strlen(rows[i].sent));
+        for (size_t at = 0; rows[i].sent[at] != '\0'; at++) {
+            const char *text = json_string_value(
+                json_object_get(json_array_get(kept, at), "content"));
+            bool is_it = strstr(text, "It was so.") != NULL;
+            assert_int_equal(is_it, rows[i].sent[at] == 'S');
+            for (size_t j = 0; j < 2 && is_it; j++)
+                assert_non_null(strstr(text, rows[i].says[j]));
+            if (is_it && *rows[i].says[1] == '\0')
+                assert_null(strstr(text, "messages after"));
+        }
+        json_decref(kept);
+    }
+    json_decref(messages);
+}
+
 static void test_tokens(void **state)
 {
     (void)state;
@@ -220,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_no_orphans),
         cmocka_unit_test(test_a_note_says_what_is_left_out),
         cmocka_unit_test(test_the_task_stays_behind_what_was_said),
+        cmocka_unit_test(test_a_summary_takes_their_place),
         cmocka_unit_test(test_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
