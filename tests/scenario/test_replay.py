@@ -135,6 +135,15 @@ JOBS = {
         [acts(f"{LONG}; {n}") for n in range(5)] + [{"text": "done"}],
         {"model": "small"},
     ),
+    "summarised": (
+        [
+            *(acts(f"{LONG}; {n}") for n in range(7)),
+            {"text": "Many x were printed."},
+            *(acts(f"{LONG}; {n}") for n in range(2)),
+            {"text": "done"},
+        ],
+        {"model": "forgetful"},
+    ),
     "too-long": (
         [
             *(acts(f"{LONG}; {n}") for n in range(5)),
@@ -277,6 +286,7 @@ def stack(folder):
         models = {
             "default": {**model, "key": "sk-secret", "parameters": {"seed": 7}},
             "small": {**model, "window": 2400},
+            "forgetful": {**model, "window": 4000, "history": "summarise"},
             "digits": model,
             "priced": {**model, "price": PRICE},
             "gone": {"url": NOWHERE.replace("redis", "http"), "fallback": "small"},
@@ -407,6 +417,11 @@ def test_they_are_what_they_are_called(recorded):
     assert refused.count(True) == 4 and refused.count(None) == 2
     inner = records_of(lines_of(recorded("codeact")), "tool_result", number=1)
     assert [r["tool"] for r in inner] == ["search"]
+    lines = lines_of(recorded("summarised"))
+    for kind in ("model_intent", "model_reply"):
+        assert len(records_of(lines, kind, purpose="summary")) == 1
+    assert "a summary in the place" in result("summarised")["notes"]
+    assert result("summarised")["answer"] == "done"
     failed = records_of(lines_of(recorded("too-long")), "model_intent", failed=True)
     assert len(failed) == 1
     counted = records_of(lines_of(recorded("too-long-counted")), "model_intent")
