@@ -24,7 +24,7 @@ struct event_data {
     struct view state;  /* tool.completed: kept, lost, ... */
     uint64_t ms;        /* tool.completed; terminal: submit to end */
     struct image_ref image;    /* image */
-    struct display display;    /* display */
+    struct display display;    /* display, display.updated */
     struct file_ref file;      /* file */
     struct result_error error; /* job.failed, job.retrying, history.dropped */
     struct view reason;        /* job.lost, job.queued again, job.waiting */

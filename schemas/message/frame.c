@@ -5,15 +5,17 @@
 #include "schemas/message/table.h"
 
 const char *const frame_type_names[] = {
-    "hello",  "open",    "run",     "interrupt", "put",    "get",
-    "list",   "close",   "forget",  "sessions",  "answer", "welcome",
-    "opened", "output",  "display", "restart",   "tool",   "done",
-    "chunk",  "listing", "ok",      "failed",    NULL,
+    "hello",   "open",    "run",    "interrupt", "put",
+    "get",     "list",    "close",  "forget",    "sessions",
+    "answer",  "welcome", "opened", "output",    "display",
+    "restart", "tool",    "done",   "chunk",     "listing",
+    "ok",      "failed",  "update", "clear",     NULL,
 };
 
 const char *const guest_type_names[] = {
-    "cell",   "snapshot", "answer", "ready", "display", "tool",   "install",
-    "figure", "drawing",  "done",   "fork",  "forked",  "exited", NULL,
+    "cell",    "snapshot", "answer",  "ready", "display", "tool",
+    "install", "figure",   "drawing", "done",  "fork",    "forked",
+    "exited",  "update",   "clear",   NULL,
 };
 
 static const char *const task_names[] = { "code", "save", "restore", "compile",
@@ -86,7 +88,11 @@ static const struct field frame_fields[] = {
     BOOL(frame, emptied, 0, "done: the workspace was lost"),
     TEXT(frame, holder, 0, MAX_NAME_BYTES, "opened: host/executor.number"),
     TEXT(frame, stream, 0, MAX_WORD_BYTES, "output: stdout, stderr"),
-    MAP(frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
+    MAP(frame, bundle, 0, MAX_BUNDLE, "display, update: media type, bytes"),
+    TEXT(frame, display_id, FIELD_RAW, MAX_NAME_BYTES,
+         "display, update: by which it is updated"),
+    BOOL(frame, wait, 0, "clear: only when more comes"),
+    UINT(frame, clears, 0, MAX_NUMBER, "display: that came before it"),
     STRUCT(frame, cell, 0, cell, "done"),
     LIST(frame, files, 0, workspace_file, MAX_LISTING, "done, listing"),
     LIST(frame, sessions, 0, session_info, MAX_SESSIONS, "listing"),
@@ -119,7 +125,12 @@ static const struct field guest_frame_fields[] = {
     BYTES(guest_frame, data, 0, MAX_TOOL_BYTES, "tool, install, answer"),
     TEXT(guest_frame, missing, 0, MAX_NAME_BYTES,
          "done: the top-level module that could not be imported"),
-    MAP(guest_frame, bundle, 0, MAX_BUNDLE, "display: media type, bytes"),
+    MAP(guest_frame, bundle, 0, MAX_BUNDLE,
+        "display, update: media type, bytes"),
+    TEXT(guest_frame, display_id, FIELD_RAW, MAX_NAME_BYTES,
+         "display, update: by which it is updated"),
+    BOOL(guest_frame, wait, 0, "clear: only when more comes"),
+    UINT(guest_frame, clears, 0, MAX_NUMBER, "display: that came before it"),
     ENUM(guest_frame, status, 0, cell_status_names, "done"),
     TEXT(guest_frame, result, FIELD_RAW, MAX_OBSERVATION_BYTES, "done"),
     STRUCT(guest_frame, error, 0, cell_error, "done"),

@@ -43,16 +43,24 @@ enum frame_type {
     FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
     FRAME_OUTPUT,  /* call, stream, data at offset: some before it may be left
                       out */
-    FRAME_DISPLAY, /* call, number, from 1, bundle: some before it, too */
+    FRAME_DISPLAY, /* call, number, bundle, display_id; clears: so many came
+                      before it, more make it void. Displays, updates and
+                      clears are numbered together, from 1: some before it may
+                      be left out, too */
     FRAME_RESTART, /* call: it runs again from where it began; what it put out
                       so far is void */
     FRAME_TOOL,    /* call, number, name, data: its code calls a tool */
-    FRAME_DONE,    /* call, cell outcome, files, picture; number: of displays;
+    FRAME_DONE,    /* call, cell outcome, files, picture; number: of displays,
+                      updates and clears;
                       fresh: it ran just now; emptied: the workspace was lost */
     FRAME_CHUNK,   /* data at offset; last */
     FRAME_LISTING, /* files; sessions */
     FRAME_OK,      /* put, interrupt, close, forget */
     FRAME_FAILED,  /* error: the request was not carried out */
+    FRAME_UPDATE,  /* call, number, bundle, display_id: what has that id is now
+                      this, in this cell and in those before it */
+    FRAME_CLEAR,   /* call, number: what the cell has put out is gone; wait:
+                      when it puts out more */
 };
 extern const char *const frame_type_names[];
 
@@ -110,10 +118,13 @@ struct frame {
     bool last;
     bool fresh;
     bool emptied;
-    struct view holder;   /* which session of that name this is: another one has
-                             another, wherever and whenever it was made */
-    struct view stream;   /* stdout, stderr */
-    struct list bundle;   /* of struct pair: MIME type, bytes */
+    struct view holder; /* which session of that name this is: another one has
+                           another, wherever and whenever it was made */
+    struct view stream; /* stdout, stderr */
+    struct list bundle; /* of struct pair: MIME type, bytes */
+    struct view display_id;
+    uint64_t clears;
+    bool wait;
     struct cell cell;     /* FRAME_DONE: all but code, out, errout: those
                              came as output */
     struct list files;    /* of struct workspace_file */
@@ -130,13 +141,13 @@ enum guest_type {
     /* warden to guest */
     GUEST_CELL,     /* nonce, number; a task and what it takes; last */
     GUEST_SNAPSHOT, /* fork and park; the child's channel rides along */
-    GUEST_ANSWER,   /* nonce, number: of TOOL or INSTALL; data, or error */
+    GUEST_ANSWER, /* nonce, number: of TOOL, INSTALL or CLEAR; data, or error */
     /* guest to warden */
     GUEST_READY,   /* the walls are up, or the snapshot is forked; waiting for
                       a cell. From a snapshot: it is parked; its own pidfd
                       rides along. From the zygote: everything is loaded;
                       data: the libraries that there are, with commas */
-    GUEST_DISPLAY, /* nonce, bundle */
+    GUEST_DISPLAY, /* nonce, bundle, display_id, clears */
     GUEST_TOOL,    /* nonce, number, name, data: JSON arguments */
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
     GUEST_FIGURE,  /* nonce: a figure is open, the first of the cell */
@@ -147,6 +158,9 @@ enum guest_type {
     /* zygote to warden */
     GUEST_FORKED, /* number, pid; the pidfd rides along */
     GUEST_EXITED, /* number, pid, wait_status; pid 0: it could not start */
+    /* guest to warden */
+    GUEST_UPDATE, /* nonce, bundle, display_id */
+    GUEST_CLEAR,  /* nonce, number, wait; there is an ANSWER, without data */
 };
 extern const char *const guest_type_names[];
 
@@ -189,6 +203,9 @@ struct guest_frame {
     struct view data;
     struct view missing; /* the top-level module that could not be imported */
     struct list bundle;
+    struct view display_id;
+    uint64_t clears;
+    bool wait;
     int status; /* enum cell_status: ok, error, exit, interrupted */
     struct view result;
     struct cell_error error;

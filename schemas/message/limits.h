@@ -14,6 +14,7 @@ enum {
     MAX_IMAGES = 64,              /* per job */
     MAX_PARTS = 256,              /* of displays, per job */
     MAX_DISPLAYS = 65,            /* per cell: 64, and that there were more */
+    MAX_CLEARS = 20000,           /* of its output, by a cell */
     MAX_CELL_FILES = 128,         /* per cell, in its list of changes */
     MAX_CELLS = 256,              /* per job */
     MAX_TOOLS = 64,               /* per job */

@@ -34,6 +34,7 @@ extern const struct schema schema_image_ref;
 struct display {
     struct view text;  /* its text/plain, head and tail when long */
     struct list parts; /* of struct display_part: the rest */
+    struct view id;    /* by which its code updates it; empty: it cannot */
 };
 extern const struct schema schema_display;
 
@@ -98,6 +99,8 @@ struct cell {
     struct view result; /* text of the last expression's value */
     struct cell_error error;
     struct list displays; /* of struct display */
+    struct list updates;  /* of struct display: displays of earlier cells of the
+                             job that have their id are now these */
     struct list files;    /* of struct cell_file */
     struct view notes;    /* what was dropped, a line each */
     uint64_t line;        /* of the code, where it was killed; 0: not known */
