@@ -65,8 +65,13 @@ static bool memory_allows(size_t bytes)
     return probe != NULL;
 }
 
-static PyObject *display(PyObject *module, PyObject *bundle)
+static PyObject *display(PyObject *module, PyObject *arguments)
 {
+    PyObject *bundle;
+    const char *id = "";
+    Py_ssize_t id_len = 0;
+    unsigned long long clears = 0;
+    int update = 0;
     struct pair pairs[MAX_TYPES];
     struct list list = { pairs, 0 };
     size_t total = 4096;
@@ -74,6 +79,14 @@ static PyObject *display(PyObject *module, PyObject *bundle)
     struct err err;
 
     (void)module;
+    if (!PyArg_ParseTuple(arguments, "O|s#pK", &bundle, &id, &id_len, &update,
+                          &clears))
+        return NULL;
+    if (id_len > MAX_NAME_BYTES)
+        return PyErr_Format(PyExc_ValueError,
+                            "a display_id has %zd bytes, at most %d are "
+                            "possible",
+                            id_len, MAX_NAME_BYTES);
     if (!PyDict_Check(bundle) || PyDict_Size(bundle) > MAX_TYPES)
         return PyErr_Format(PyExc_TypeError,
                             "display() takes a dict of at most %d items",
@@ -85,9 +98,23 @@ static PyObject *display(PyObject *module, PyObject *bundle)
     }
     if (!memory_allows(2 * total))
         return PyErr_NoMemory();
-    if (!runner_display(list, &err))
+    if (!runner_display(update ? GUEST_UPDATE : GUEST_DISPLAY,
+                        (struct view){ id, (size_t)id_len }, clears, list,
+                        &err))
         return PyErr_Format(PyExc_RuntimeError, "%s", err.text);
     Py_RETURN_NONE;
+}
+
+static PyObject *clear(PyObject *module, PyObject *wait)
+{
+    struct err err;
+
+    (void)module;
+    if (runner_clear(PyObject_IsTrue(wait) == 1, &err))
+        Py_RETURN_NONE;
+    return err.kind == ERR_NONE
+               ? NULL
+               : PyErr_Format(PyExc_RuntimeError, "%s", err.text);
 }
 
 static PyObject *tell(enum guest_type type)
@@ -213,7 +240,9 @@ static PyObject *ask(PyObject *module, PyObject *arguments)
 static PyMethodDef methods[] = {
     { "ask", ask, METH_VARARGS,
       "ask(kind, name, data): waits; (code and sentence of an error, data)." },
-    { "display", display, METH_O, "Shows {media type: bytes}." },
+    { "clear", clear, METH_O, "clear(wait): what the cell has put out." },
+    { "display", display, METH_VARARGS,
+      "display({media type: bytes}, id, update, clears before it)." },
     { "drawing", drawing, METH_NOARGS, "The code has ended, not the cell." },
     { "enter", enter, METH_NOARGS, "The code of a cell starts." },
     { "figure", figure, METH_NOARGS, "The cell has opened its first." },
@@ -240,7 +269,9 @@ PyObject *module_new(void)
         long value;
     } limits[] = {
         { "MAX_CELL_QUESTIONS", MAX_CELL_QUESTIONS },
+        { "MAX_CLEARS", MAX_CLEARS },
         { "MAX_DISPLAY_BYTES", MAX_DISPLAY_BYTES },
+        { "MAX_NAME_BYTES", MAX_NAME_BYTES },
         { "MAX_PICTURE_BYTES", MAX_PICTURE_BYTES },
         { "MAX_OBSERVATION_BYTES", MAX_OBSERVATION_BYTES },
         { "MAX_OPEN_QUESTIONS", MAX_OPEN_QUESTIONS },

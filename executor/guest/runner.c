@@ -23,6 +23,7 @@ static struct {
     pid_t pid;          /* a cell may fork: its children are not the session */
     uint64_t nonce;     /* of the cell that runs; 0: none */
     uint64_t asked;     /* questions of that cell */
+    uint64_t cleared;   /* how often it has cleared its output */
     struct letter next; /* what the main thread waits for */
 } runner;
 
@@ -121,7 +122,7 @@ static void run_cell(const struct guest_frame *cell)
     struct guest_frame done = { .type = GUEST_DONE, .nonce = cell->nonce };
 
     runner.nonce = cell->nonce;
-    runner.asked = 0;
+    runner.asked = runner.cleared = 0;
     interp_run(cell, &done);
     if (!runner_is_session())
         end_child(&done);
@@ -222,10 +223,14 @@ static bool tell(struct guest_frame *frame, struct err *err)
     return channel_write(CHANNEL_FD, frame, -1, err);
 }
 
-bool runner_display(struct list bundle, struct err *err)
+bool runner_display(enum guest_type type, struct view display_id,
+                    uint64_t clears, struct list bundle, struct err *err)
 {
-    return tell(
-        &(struct guest_frame){ .type = GUEST_DISPLAY, .bundle = bundle }, err);
+    return tell(&(struct guest_frame){ .type = (int)type,
+                                       .display_id = display_id,
+                                       .clears = clears,
+                                       .bundle = bundle },
+                err);
 }
 
 bool runner_tell(enum guest_type type, struct err *err)
@@ -260,16 +265,12 @@ static enum inbox_news wait_for_answer(struct letter *answer, struct err *err)
     Py_END_ALLOW_THREADS return news;
 }
 
-bool runner_ask(struct guest_frame *question, struct letter *answer,
+static bool ask(struct guest_frame *question, struct letter *answer,
                 struct err *err)
 {
     enum inbox_news news;
 
-    *err = (struct err){ .kind = ERR_NONE };
-    if (!may_ask(err))
-        return false;
     question->nonce = runner.nonce;
-    question->number = ++runner.asked;
     inbox_expect(answer, question->nonce, question->number);
     answer->watchful = gettid() == runner.pid;
     bool asked = channel_write(CHANNEL_FD, question, -1, err);
@@ -281,4 +282,30 @@ bool runner_ask(struct guest_frame *question, struct letter *answer,
     if (news != INBOX_HERE)
         inbox_forget(answer);
     return news == INBOX_HERE;
+}
+
+bool runner_ask(struct guest_frame *question, struct letter *answer,
+                struct err *err)
+{
+    *err = (struct err){ .kind = ERR_NONE };
+    if (!may_ask(err))
+        return false;
+    question->number = ++runner.asked;
+    return ask(question, answer, err);
+}
+
+/* Its numbers are behind those of all questions that a cell may ask. */
+bool runner_clear(bool wait, struct err *err)
+{
+    struct guest_frame clear = { .type = GUEST_CLEAR, .wait = wait };
+    struct letter answer;
+
+    *err = (struct err){ .kind = ERR_NONE };
+    if (!runner.nonce || !runner_is_session())
+        return true;
+    clear.number = MAX_CELL_QUESTIONS + ++runner.cleared;
+    if (!ask(&clear, &answer, err))
+        return false;
+    inbox_forget(&answer);
+    return true;
 }

@@ -18,9 +18,15 @@ bool runner_is_session(void);
 /* False: between cells. */
 bool runner_runs_cell(void);
 
-/* Sends a bundle (struct pair: media type, bytes) of the cell that runs. From
- * another process, or between cells, nothing is sent. */
-bool runner_display(struct list bundle, struct err *err);
+/* Sends a bundle (struct pair: media type, bytes) of the cell that runs:
+ * GUEST_DISPLAY or GUEST_UPDATE. clears: that came before it. From another
+ * process, or between cells, nothing is sent. */
+bool runner_display(enum guest_type type, struct view display_id,
+                    uint64_t clears, struct list bundle, struct err *err);
+/* What the cell has put out is cleared, or, if it is to wait, when more comes.
+ * Waits until the warden knows: what is written then comes after it. False: as
+ * runner_ask(). */
+bool runner_clear(bool wait, struct err *err);
 /* The same for what has no more to it: GUEST_FIGURE, GUEST_DRAWING. */
 bool runner_tell(enum guest_type type, struct err *err);
 

@@ -13,13 +13,16 @@
 
 enum {
     MAX_CELL_DISPLAY_BYTES = 64 << 20, /* of all displays of one cell */
+    MAX_CELL_BUNDLES = 2000, /* with those that were replaced: more than the
+                                guest sends in an hour */
 };
 
 static void clear_cell(struct running *running)
 {
     arena_finish(&running->arena);
     running->cell = (struct cell){ 0 };
-    running->displays = running->display_bytes = 0;
+    running->displays = running->clears = running->bundles = 0;
+    running->display_bytes = running->shown = 0;
 }
 
 /* Those that it does not number are numbered as they come. */
@@ -166,18 +169,48 @@ static struct list sound_parts(struct session *session,
     return sound;
 }
 
-void outcome_display(struct session *session, const struct list *bundle)
+/* Of what has been cleared nothing stands; updates have their place. */
+void outcome_display(struct session *session, const struct guest_frame *told)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct running *running = &session->running;
-    bool full = running->displays >= MAX_DISPLAYS && wall_wanted("bounds");
-    if (full || bundle->count == 0)
+    bool update = told->type == GUEST_UPDATE;
+    bool full = running->bundles >= MAX_CELL_BUNDLES ||
+                (running->displays >= MAX_DISPLAYS && !update);
+    if ((full && wall_wanted("bounds")) || told->bundle.count == 0)
         return;
-    running->displays++;
-    struct list sound = sound_parts(session, bundle, &arena);
-    struct frame frame = { .type = FRAME_DISPLAY,
-                           .number = running->displays,
-                           .bundle = sound };
+    running->bundles++;
+    running->displays += !update;
+    struct frame frame = { .type = update ? FRAME_UPDATE : FRAME_DISPLAY,
+                           .number = ++running->shown,
+                           .display_id = told->display_id,
+                           .clears = told->clears,
+                           .bundle =
+                               sound_parts(session, &told->bundle, &arena) };
+    call_say(running->call, &frame);
+}
+
+/* What it writes goes by another way than frames do: it waits for the answer,
+ * so that what it writes after is not taken for what came before. */
+static void answer_clear(struct session *session, uint64_t number)
+{
+    struct err err;
+    struct guest_frame answer = { .type = GUEST_ANSWER, .number = number };
+    if (!interpreter_send(session->interpreter, &answer, &err))
+        session->seen.deaf = true;
+}
+
+void outcome_clear(struct session *session, const struct guest_frame *told)
+{
+    struct running *running = &session->running;
+    answer_clear(session, told->number);
+    if (running->clears >= MAX_CLEARS && wall_wanted("bounds"))
+        return; /* the guest has said so */
+    running->clears++;
+    running->displays = 0;
+    struct frame frame = { .type = FRAME_CLEAR,
+                           .number = ++running->shown,
+                           .wait = told->wait };
     call_say(running->call, &frame);
 }
 
@@ -238,7 +271,7 @@ void outcome_say(struct session *session, bool emptied)
         .type = FRAME_DONE,
         .cell = *cell,
         .picture = running->picture,
-        .number = running->displays,
+        .number = running->shown,
         .emptied = emptied || session->emptied,
         .files = files,
     };

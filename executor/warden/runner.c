@@ -24,7 +24,9 @@
 
 enum {
     READ_BYTES = 128 << 10,
-    MAX_FRAMES = 2000,    /* of one cell: the guest stops at 64 displays */
+    /* Of one cell: the guest stops at MAX_CLEARS, and 64 displays; of updates
+     * it sends what can be followed. */
+    MAX_FRAMES = MAX_CLEARS + 4000,
     LAST_WORDS_MS = 1000, /* from its end to the zygote's word about it */
 };
 

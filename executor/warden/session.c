@@ -184,8 +184,11 @@ static void on_dead(void *owner)
 static void on_frame(void *owner, const struct guest_frame *frame)
 {
     struct session *session = owner;
-    if (frame->type == GUEST_DISPLAY) {
-        outcome_display(session, &frame->bundle);
+    if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
+        outcome_display(session, frame);
+        session_slow_down(session);
+    } else if (frame->type == GUEST_CLEAR) {
+        outcome_clear(session, frame);
         session_slow_down(session);
     } else if (frame->type == GUEST_TOOL) {
         tool_ask(session, frame);

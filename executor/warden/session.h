@@ -84,7 +84,9 @@ struct running {
     struct cell cell;
     struct view picture;
     struct arena arena; /* of what cell and picture point to */
-    size_t displays, display_bytes;
+    uint64_t shown;     /* displays, updates and clears */
+    size_t displays, clears, bundles;
+    size_t display_bytes;
     char reason[480];
     char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
     struct guest_frame asked;         /* what it runs, to run it again */
@@ -168,7 +170,8 @@ void session_run(struct session *session);
  * reason; what follows is appended to it. */
 void outcome_begin(struct session *session, struct call *call,
                    const struct frame *frame, uint64_t limit_ms);
-void outcome_display(struct session *session, const struct list *bundle);
+void outcome_display(struct session *session, const struct guest_frame *frame);
+void outcome_clear(struct session *session, const struct guest_frame *frame);
 void outcome_done(struct session *session, const struct guest_frame *done);
 /* Overrides how it ended. */
 void outcome_set(struct session *session, enum cell_status status,

@@ -35,6 +35,41 @@ class Cell:
         return [d["image/png"] for d in self.displays if "image/png" in d]
 
 
+class Shown(dict):
+    """A bundle, with its display_id."""
+
+    name = ""
+
+
+class Screen:
+    """Shows what comes as a notebook does."""
+
+    def __init__(self, displays):
+        self.displays, self.sent = displays, 0
+        self.clears, self.first, self.waits = 0, 0, False
+
+    def display(self, bundle, name="", update=False, clears=0):
+        self.sent += 1
+        if update:
+            for shown in self.displays:
+                if shown.name == name:
+                    shown.clear()
+                    shown.update(bundle)
+            return
+        if self.waits and clears >= self.first:
+            self.displays.clear()
+            self.waits, self.first = clears < self.clears, clears + 1
+        self.displays.append(Shown(bundle))
+        self.displays[-1].name = name
+
+    def clear(self, wait):
+        self.clears += 1
+        self.first = self.first if self.waits else self.clears
+        self.waits = wait
+        if not wait:
+            self.displays.clear()
+
+
 def fake_quern(displays):
     module = types.ModuleType("_quern")
     module.MAX_OBSERVATION_BYTES = 32 * KIB
@@ -44,7 +79,9 @@ def fake_quern(displays):
     module.MAX_OPEN_QUESTIONS, module.MAX_CELL_QUESTIONS = 16, 256
     module.QUESTION_BURST, module.QUESTIONS_PER_S = 64, 20
     module.ask = lambda kind, name, data: ("", "", data)
-    module.display = displays.append
+    module.MAX_CLEARS, module.MAX_NAME_BYTES = 20_000, 128
+    screen = Screen(displays)
+    module.display, module.clear = screen.display, screen.clear
     module.enter = module.release = module.leave = lambda: None
     module.figure = module.drawing = lambda: None
     module.restore = dict.update

@@ -128,6 +128,8 @@ class Session:
             self.heard.append(frame["type"])
             if frame["type"] == "done":
                 break
+            if frame["type"] == "clear":
+                send(self.channel, {**frame, "type": "answer"})
             if frame["type"] == "display":
                 displays.append(frame["bundle"])
         return frame, displays

@@ -115,9 +115,9 @@ BUNDLES = [
         "",
     ),
     (
-        "a handle's update is shown too",
+        "a handle's update takes its place",
         "h = display(1, display_id=True)\nh.update(2)",
-        [["text/plain"]] * 2,
+        [["text/plain"]],
         "",
     ),
     ("%%html", "%%html\n<b>a</b>", [["text/html", "text/plain"]], ""),
@@ -429,3 +429,71 @@ def test_code_is_shown_as_code(one):
     code = DISPLAY + "display(Code('x = 1', language='python'))"
     (bundle,) = one(code, before=without_ipython).displays
     assert bundle["text/markdown"] == b"```python\nx = 1\n```"
+
+
+MORE = "from IPython.display import clear_output, display, update_display, DisplayHandle\n"
+# What is replaced, the cells, the texts of the displays of the last one.
+REPLACED = [
+    ("update() of a handle", ["h = display(1, display_id=True)\nh.update(2)"], ["2"]),
+    ("update_display()", ["display(1, display_id='a')\nupdate_display(2, display_id='a')"], ["2"]),
+    ("display(update=True)", ["display(1, display_id='a')\ndisplay(2, display_id='a', update=True)"], ["2"]),
+    ("all of an id", ["display(1, 2, display_id='a')\nupdate_display(3, display_id='a')"], ["3", "3"]),
+    ("one more of an id", ["display(1, display_id='a')\ndisplay(2, display_id='a')"], ["2", "2"]),
+    ("only those of the id", ["display(1)\ndisplay(2, display_id=7)\nupdate_display(3, display_id=7)"], ["1", "3"]),
+    ("an id that nothing has", ["update_display(1, display_id='b')"], []),
+    ("an id that was cleared", ["display(1, display_id='a')\nclear_output()\nupdate_display(2, display_id='a')"], []),
+    ("a handle of its own", ["h = DisplayHandle()\nh.display(1)\nh.update(2)"], ["2"]),
+    ("raw data", ["h = display({'text/plain': 'a'}, raw=True, display_id='a')\nh.update({'text/plain': 'b'}, raw=True)"], ["b"]),
+    ("clear_output()", ["display(1)\nclear_output()\ndisplay(2)"], ["2"]),
+    ("clear_output() and no more", ["display(1)\nclear_output()"], []),
+    ("clear_output(wait=True)", ["display(1)\nclear_output(wait=True)\ndisplay(2)"], ["2"]),
+    ("clear_output(wait=True) and no more", ["display(1)\nclear_output(wait=True)"], ["1"]),
+    ("display(clear=True)", ["display(1)\ndisplay(2, clear=True)"], ["2"]),
+    ("a thousand updates", ["h = display(0, display_id=True)\nfor i in range(1000): h.update(i)"], ["999"]),
+    ("a thousand displays, cleared", ["for i in range(1000):\n    clear_output(wait=True)\n    display(i)"], ["999"]),
+    ("a thousand clears", ["for i in range(1000):\n    display(i)\n    clear_output(wait=True)"], ["999"]),
+    ("after a clear there is room again", ["for i in range(64): display(i)\nclear_output()\ndisplay(64)"], ["64"]),
+    ("what waits when an exception comes", ["for i in range(99):\n    clear_output(True)\n    display(i)\n1/0"], ["98"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cells, texts", [r[1:] for r in REPLACED], ids=[r[0] for r in REPLACED]
+)
+def test_what_was_shown_is_replaced(run, cells, texts):
+    *_, cell = run(MORE, *cells)
+    assert [shown["text/plain"].decode() for shown in cell.displays] == texts
+
+
+def test_what_takes_the_place_of_others_is_sent_as_often_as_it_is_seen(run):
+    code = "import _quern\nscreen = _quern.display.__self__\nbefore = screen.sent\n"
+    loop = "for i in range(5000):\n    clear_output(wait=True)\n    display(i)\n"
+    sent = run(MORE, code + loop + "screen.sent - before")[-1]
+    assert 32 <= int(sent.result) < 100
+
+
+IDS_REFUSED = [
+    ("too long", "display(1, display_id='é' * 100)", "display_id has 200 bytes, it may have 128"),
+    ("too many", "for i in range(1, 66): display(i, display_id=i)", "a cell may have 64 display_ids at once, '65' is one more"),
+    ("none, for an update", "display(1, update=True)", "display_id required for update=True"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code, why", [r[1:] for r in IDS_REFUSED], ids=[r[0] for r in IDS_REFUSED]
+)
+def test_an_id_that_is_refused_says_why(one, code, why):
+    assert why in one(code).value
+
+
+def test_a_cell_clears_so_often_and_says_so_once(run):
+    loop = "for i in range(300):\n    clear_output()\n    print(i)"
+    cell = run(MORE + "import _quern\n_quern.MAX_CLEARS = 100", loop)[-1]
+    assert cell.err == "[a cell clears its output 100 times, not more]\n"
+
+
+def test_ids_of_earlier_cells_are_known(run):
+    code = "import _quern\nshown = []\n_quern.display = lambda bundle, name, update=False, clears=0: shown.append((name, update))"
+    update = "display(2, display_id='a', update=True)"
+    *_, cell = run(code, "h = display(1, display_id='a')", update, "shown")
+    assert cell.result == "[('a', False), ('a', True)]"

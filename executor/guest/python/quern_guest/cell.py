@@ -129,6 +129,7 @@ def guarded(work, last=False):
             display.finish()
             if last:
                 endings.run_exit_functions()
+                display.settle()
             openfiles.flush()
             streams.flush()
         return ("ok", result, "", "", "", "")

@@ -7,12 +7,13 @@ import base64
 import builtins
 import contextlib
 import json
+import os
 import re
 import sys
 
 import _quern
 
-from . import streams, text
+from . import streams, text, updates
 
 MAX_DISPLAYS = 64  # a cell
 MAX_ROWS = 1000  # of a table, whatever its own options say
@@ -48,20 +49,30 @@ figure_formats = frozenset({"png"})  # until the session asks for others
 _count = 0
 _captured = None  # a list: bundles go there
 _nested = False  # the value of a cell within a cell is a display
+_target = "", False  # of what is emitted: its display_id, whether it is an update
 
 
 def start():
     """A cell starts."""
-    global _count, _captured, _nested
-    _count, _captured, _nested = 0, None, False
+    global _count, _captured, _nested, _target
+    _count, _captured, _nested, _target = 0, None, False, ("", False)
+    updates.start()
     if figures := _figures():
         figures.start()
 
 
 def finish():
     """Its code has ended: figures that are still open are shown."""
-    if figures := _figures():
-        figures.finish()
+    try:
+        if figures := _figures():
+            figures.finish()
+    finally:
+        updates.finish()
+
+
+def settle():
+    """What functions of atexit have shown is sent, too."""
+    updates.finish()
 
 
 def _figures():
@@ -71,22 +82,50 @@ def _figures():
 
 def is_full():
     """What is emitted now is not shown: it need not be drawn."""
-    return _count >= MAX_DISPLAYS
+    return _count >= MAX_DISPLAYS and not updates.is_cleared()
+
+
+def is_asked_for():
+    """By an id: it is emitted though it is there already."""
+    return _target[0] != ""
 
 
 def emit(bundle):
     """Sends one bundle of str and bytes, within the bounds."""
-    global _count
+    name, is_update = _target
     if _captured is not None:
         _captured.append(bundle)
         return
-    _count += 1
-    if _count > MAX_DISPLAYS + 1:
+    if not is_update and not _takes_place():
         return
-    if _count > MAX_DISPLAYS:
+    if _count > MAX_DISPLAYS and not is_update:
         bundle = {"text/plain": f"[a cell shows {MAX_DISPLAYS} displays, not more]"}
     streams.flush()
-    _quern.display(bounded({mime: encoded(bundle[mime]) for mime in bundle}))
+    bundle = bounded({mime: encoded(bundle[mime]) for mime in bundle})
+    if is_update:
+        updates.update(bundle, name)
+    else:
+        updates.show(bundle, name)
+
+
+def _takes_place():
+    """Of those that a cell may show. False: it has said that there are more."""
+    global _count
+    _count = 1 if updates.is_cleared() else _count + 1
+    return _count <= MAX_DISPLAYS + 1
+
+
+def clear_output(wait=False):
+    """Of the cell: what it has printed and shown. wait: when there is more."""
+    global _count
+    if _captured is not None:
+        _captured.clear()
+        return
+    streams.flush()
+    if updates.clear(bool(wait)):
+        _count = _count if wait else 0
+        if figures := _figures():
+            figures.cleared()
 
 
 def encoded(value):
@@ -149,28 +188,57 @@ def result(value):
 
 
 class Handle:
-    """What display(..., display_id=True) gives. What has been shown stays, so
-    that an update is shown as well."""
+    """What display(..., display_id=True) gives."""
 
-    def __init__(self, display_id):
-        self.display_id = display_id
+    def __init__(self, display_id=None):
+        self.display_id = display_id or _new_id()
+
+    def __repr__(self):
+        return f"<DisplayHandle display_id={self.display_id}>"
 
     def display(self, value, **options):
-        display(value, **options)
+        display(value, display_id=self.display_id, **options)
 
-    update = display
+    def update(self, value, **options):
+        update_display(value, display_id=self.display_id, **options)
 
 
-def display(*values, raw=False, display_id=None, **_options):
-    """Shows values in the middle of a cell."""
-    for value in values:
-        if raw:
-            emit({"text/plain": "", **_checked(value)})
-        elif figures := _figures_of(value):
-            figures.emit(value)
-        elif not _shows_itself(value):
-            emit(bundle_of(value))
-    return Handle(display_id) if display_id else None
+def _new_id():
+    return os.urandom(16).hex()
+
+
+def display(
+    *values, raw=False, display_id=None, update=False, clear=False, **_options
+):
+    """Shows values in the middle of a cell; or in the place of what has that id."""
+    if update and not display_id:
+        raise TypeError("display_id required for update=True")
+    name = _new_id() if display_id is True else updates.checked(display_id or "")
+    if clear:
+        clear_output(wait=True)
+    with _shown_as(name, update):
+        for value in values:
+            if raw:
+                emit({"text/plain": "", **_checked(value)})
+            elif figures := _figures_of(value):
+                figures.emit(value)
+            elif not _shows_itself(value):
+                emit(bundle_of(value))
+    return Handle(name) if name and not update else None
+
+
+def update_display(value, *, display_id, **options):
+    display(value, display_id=display_id, **{**options, "update": True})
+
+
+@contextlib.contextmanager
+def _shown_as(name, update):
+    global _target
+    before, _target = _target, (name, update)
+    try:
+        yield
+    finally:
+        _target = before
 
 
 def _shows_itself(value):

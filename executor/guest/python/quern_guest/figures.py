@@ -83,6 +83,12 @@ def start():
     fonts.start()
 
 
+def cleared():
+    """What has been shown of the cell is not there any more."""
+    global _shown
+    _shown = None
+
+
 def finish():
     if not Gcf.figs:
         return
@@ -133,7 +139,8 @@ def emit(value):
     digest = hashlib.sha256(data).digest()
     if _shown is None:
         _shown = weakref.WeakKeyDictionary()
-    if _shown.get(figure) == digest and not moving:
+    seen = _shown.get(figure) == digest and not moving
+    if seen and not display.is_asked_for():
         return
     about = {"text/plain": text.show(figure) + note + cut}
     forms = {"image/png": data, **_other_forms(figure)}

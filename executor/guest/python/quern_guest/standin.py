@@ -217,7 +217,7 @@ class ProgressBar(Rich):
     """Goes through range(total); how far it is can be asked, and shown."""
 
     def __init__(self, total):
-        self.total, self.progress = total, 0
+        self.total, self._progress, self._handle = total, 0, ours.Handle()
 
     def __repr__(self):
         return f"{self.progress}/{self.total}"
@@ -227,21 +227,30 @@ class ProgressBar(Rich):
 
     def __iter__(self):
         self.display()
-        for self.progress in range(self.total):
-            yield self.progress
+        for done in range(self.total):
+            self.progress = done
+            yield done
+        self.progress = self.total
+
+    @property
+    def progress(self):
+        return self._progress
+
+    @progress.setter
+    def progress(self, value):
+        self._progress = value
+        self.update()
 
     def display(self):
-        ours.display(self)
+        self._handle.display(self)
 
-    update = display
-
-
-def clear_output(wait=False):
-    """There is no screen to clear: all output is kept."""
+    def update(self):
+        self._handle.update(self)
 
 
-def publish_display_data(data, *_args, **_options):
-    ours.display(data, raw=True)
+def publish_display_data(data, *_args, transient=None, update=False, **_options):
+    name = (transient or {}).get("display_id")
+    ours.display(data, raw=True, display_id=name, update=update)
 
 
 def shows(mime):
@@ -256,10 +265,10 @@ def shows(mime):
 
 FUNCTIONS = {
     "DisplayHandle": ours.Handle,
-    "clear_output": clear_output,
+    "clear_output": ours.clear_output,
     "display": ours.display,
     "publish_display_data": publish_display_data,
-    "update_display": lambda value, **options: ours.display(value),
+    "update_display": ours.update_display,
 }
 KIND_FUNCTIONS = {
     f"display_{name}": shows(mime)
