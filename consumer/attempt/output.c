@@ -43,7 +43,10 @@ static void clear(struct output *output)
     output->arena = (struct arena){ 0 };
     output->images = output->files = (struct list){ 0 };
     output->displays = output->changes = (struct list){ 0 };
+    output->updates = (struct list){ 0 };
     output->display_at = output->displays_seen = output->change_at = 0;
+    output->displays_came = 0;
+    output->clearing = (struct clearing){ 0 };
     output->cell = (struct cell){ 0 };
     output->ended = output->emptied = false;
 }
@@ -60,28 +63,53 @@ static uint64_t left_of(uint64_t share, uint64_t taken)
     return taken < share ? share - taken : 0;
 }
 
+static void count_parts(const struct list *list, size_t *parts, uint64_t *bytes)
+{
+    const struct display *displays = list->items;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct display_part *of = displays[i].parts.items;
+        *parts += displays[i].parts.count;
+        for (size_t j = 0; j < displays[i].parts.count; j++)
+            *bytes += of[j].bytes;
+    }
+}
+
 /* The job's shares, less what earlier cells took. */
 static void count_past(struct output *output)
 {
     size_t images = 0, parts = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = output->void_bytes;
     output->cell_at = 0;
     for (size_t i = 0; i < output->past.count; i++) {
         const struct record *record = &output->past.records[i];
-        const struct display *displays = record->cell.displays.items;
         output->cell_at += record->cell.code.len > 0;
         images += record->images.count;
-        for (size_t j = 0; j < record->cell.displays.count; j++) {
-            const struct display_part *of = displays[j].parts.items;
-            parts += displays[j].parts.count;
-            for (size_t k = 0; k < displays[j].parts.count; k++)
-                bytes += of[k].bytes;
-        }
+        count_parts(&record->cell.displays, &parts, &bytes);
+        count_parts(&record->cell.updates, &parts, &bytes);
     }
     output->images_left = left_of(MAX_IMAGES, images);
     output->parts_left = left_of(MAX_PARTS, parts);
     output->files_left = left_of(MAX_FILES, output_kept_files(&output->past));
     output->bytes_left = left_of(JOB_DISPLAY_BYTES, bytes);
+}
+
+static void begin_stream(struct output_stream *stream)
+{
+    fold_init(&stream->fold, KEPT_BYTES);
+    buf_init(&stream->whole, WHOLE_BYTES);
+}
+
+void output_clear_streams(struct output *output)
+{
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
+        struct output_stream *stream = &output->streams[i];
+        forget_whole(output, stream);
+        fold_finish(&stream->fold);
+        begin_stream(stream);
+        stream->cleared = stream->seen;
+        stream->told = 0;
+        stream->torn = stream->gap = false;
+    }
 }
 
 static void prepare(struct output *output)
@@ -91,10 +119,8 @@ static void prepare(struct output *output)
     output->streams = calloc(OUTPUT_STREAMS, sizeof(*output->streams));
     if (output->streams == NULL)
         abort();
-    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
-        fold_init(&output->streams[i].fold, KEPT_BYTES);
-        buf_init(&output->streams[i].whole, WHOLE_BYTES);
-    }
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++)
+        begin_stream(&output->streams[i]);
     buf_init(&output->notes, MAX_NOTES_BYTES);
     struct arena *arena = &output->arena;
     output->images.items =
@@ -103,6 +129,9 @@ static void prepare(struct output *output)
         arena_alloc(arena, MAX_FILES * sizeof(struct file_ref));
     output->displays.items =
         arena_alloc(arena, MAX_DISPLAYS * sizeof(struct display));
+    output->updates.items =
+        arena_alloc(arena, MAX_DISPLAYS * sizeof(struct display));
+    output->clearing.started_ms = uv_now(output->setup.progress->loop);
 }
 
 void output_begin(struct output *output, struct view call,
@@ -164,7 +193,7 @@ struct view output_blob(struct output *output, struct view bytes)
 
 /* -------------------------------------------------------------- streams */
 
-static void tell(struct output *output, size_t index, struct view bytes)
+void output_tell_stream(struct output *output, size_t index, struct view bytes)
 {
     struct output_stream *stream = &output->streams[index];
     struct event_data about = { .call = output->call,
@@ -174,6 +203,7 @@ static void tell(struct output *output, size_t index, struct view bytes)
         bytes.len = room;
     if (bytes.len == 0)
         return;
+    output->clearing.fresh = false;
     stream->told += bytes.len;
     progress_text(output->setup.progress, "tool.output", &about, bytes);
     if (stream->told == TOLD_BYTES)
@@ -212,10 +242,13 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
         bytes.len = end - stream->seen;
     }
     stream->seen = end;
+    if (bytes.len > 0)
+        output_more(output, output->clearing.asked);
     fold_add(&stream->fold, bytes);
     if (!stream->gap)
         keep(output, stream, bytes);
-    tell(output, index, bytes);
+    if (!output_is_held(output, false))
+        output_tell_stream(output, index, bytes);
 }
 
 /* The text that is fit to be read, and where its bytes are if it is not they.
@@ -231,6 +264,7 @@ static struct view settle_stream(struct output *output, size_t index,
     char why[128];
     if (*all < stream->seen)
         *all = stream->seen;
+    *all -= stream->cleared;
     if (!same && stream->torn) {
         snprintf(why, sizeof(why),
                  "shown in part, the rest is not kept: cells that run have %d "
@@ -253,12 +287,12 @@ static struct view settle_stream(struct output *output, size_t index,
 static void note_lost_displays(struct output *output, uint64_t all)
 {
     char why[128];
-    if (all <= output->displays.count)
+    if (all <= output->displays_came)
         return;
     snprintf(why, sizeof(why),
              "%llu of %llu are lost: the link to the executor broke, and they "
              "were too much to keep",
-             (unsigned long long)(all - output->displays.count),
+             (unsigned long long)(all - output->displays_came),
              (unsigned long long)all);
     output_note(output, VIEW("displays"), why);
 }
@@ -275,6 +309,9 @@ void output_cell(struct output *output, const struct cell *cell,
     output->cell.error.name = arena_copy(arena, cell->error.name);
     output->cell.error.value = arena_copy(arena, cell->error.value);
     output->cell.error.traceback = arena_copy(arena, cell->error.traceback);
+    if (cell->result.len > 0 || cell->error.name.len > 0)
+        output_more(output, output->clearing.asked); /* as notebooks have it */
+    output_is_held(output, true);
     note_lost_displays(output, displays);
     output_list_changes(output, files);
 }
@@ -289,6 +326,7 @@ void output_record(struct output *output, struct view code,
     cell->errout =
         settle_stream(output, 1, &cell->errout_bytes, &cell->errout_blob);
     cell->displays = output->displays;
+    cell->updates = output->updates;
     cell->files = output->changes;
     cell->notes = buf_view(&output->notes);
     record->emptied = output->emptied;

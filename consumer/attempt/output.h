@@ -30,8 +30,20 @@ struct output_stream {
     uint64_t at;      /* where what comes next stands, unless it says so */
     uint64_t seen;    /* the end of what came; before it: once more */
     size_t told;      /* bytes in events; bounded */
+    uint64_t cleared; /* where the last clear was: nothing before it counts */
     bool torn;        /* there was no room: whole is empty */
     bool gap;         /* some did not come: whole ends before that */
+};
+
+/* What clear_output() has asked for: now, or when there is more. Followers are
+ * told as often as they can see it, and of what stands when the cell ends. */
+struct clearing {
+    uint64_t asked, done; /* numbers of the last ones, from 1 */
+    uint64_t first;       /* of those that wait */
+    bool waits;
+    bool held;  /* followers are not told what comes */
+    bool fresh; /* they have been told nothing since the last one */
+    uint64_t told, told_ms, started_ms;
 };
 
 /* What was there before the cell, each over what follows it. */
@@ -52,13 +64,18 @@ struct output {
     struct arena arena;                         /* all below */
     struct output_stream *streams; /* OUTPUT_STREAMS, while there is a call */
     uint64_t display_at, displays_seen; /* as at and seen of a stream */
-    struct list images;                 /* of struct image_ref */
-    struct list displays;               /* of struct display */
-    struct list changes;                /* of struct cell_file */
-    struct list files; /* of struct file_ref: those that are kept */
-    size_t change_at;  /* changes before are settled: see output_wanted() */
-    struct buf notes;  /* what was dropped, a line each */
-    struct cell cell;  /* as the executor told it */
+    uint64_t displays_came;             /* of those seen */
+    struct clearing clearing;
+    uint64_t void_bytes;  /* stored of displays that are not there any more, in
+                             all cells of the attempt */
+    struct list updates;  /* of struct display, of earlier cells */
+    struct list images;   /* of struct image_ref */
+    struct list displays; /* of struct display */
+    struct list changes;  /* of struct cell_file */
+    struct list files;    /* of struct file_ref: those that are kept */
+    size_t change_at;     /* changes before are settled: see output_wanted() */
+    struct buf notes;     /* what was dropped, a line each */
+    struct cell cell;     /* as the executor told it */
     bool ended, emptied;
 };
 
@@ -79,8 +96,11 @@ bool output_any(const struct output *output);
  * 0 where it is the one that follows. */
 void output_stream(struct output *output, struct view name, uint64_t offset,
                    struct view bytes);
-void output_display(struct output *output, uint64_t number,
-                    const struct list *bundle);
+void output_display(struct output *output, const struct frame *display);
+/* Of every display with its id, in this cell and in earlier ones of the job. An
+ * earlier job's is shown anew. */
+void output_update(struct output *output, const struct frame *update);
+void output_clear(struct output *output, const struct frame *clear);
 /* The end of the cell; displays: as many as it had. files: of struct
  * workspace_file. emptied: those that cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
@@ -101,6 +121,20 @@ void output_record(struct output *output, struct view code,
 struct view file_name_of(struct view path, struct arena *arena);
 
 /* For the files that make an output only. */
+/* False: it was seen before. */
+bool output_is_new(struct output *output, uint64_t number);
+void output_add_bundle(struct output *output, struct display *display,
+                       const struct list *bundle, bool update);
+void output_tell_stream(struct output *output, size_t index, struct view bytes);
+void output_show(struct output *output, const struct frame *display);
+void output_clear_streams(struct output *output);
+void output_tell_display(struct output *output, const struct display *display);
+/* The cell has put out more, when so many clears had come: what they waited to
+ * clear is gone. */
+void output_more(struct output *output, uint64_t clears);
+/* Followers are told what stands, if they are to be told now; if not, nothing.
+ * False: they are told everything as it comes. */
+bool output_is_held(struct output *output, bool last);
 void output_note(struct output *output, struct view name, const char *why);
 struct view output_blob(struct output *output, struct view bytes);
 /* The same where their name is known. */

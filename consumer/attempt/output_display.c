@@ -52,15 +52,41 @@ static bool mime_is_sound(struct view mime)
     return memchr(mime.data, '/', mime.len) != NULL;
 }
 
-static struct view part_name(struct output *output, const struct kind *kind)
+static bool is_in(const struct list *list, struct view name)
+{
+    const struct display *displays = list->items;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct display_part *parts = displays[i].parts.items;
+        for (size_t j = 0; j < displays[i].parts.count; j++)
+            if (view_equal(parts[j].name, name))
+                return true;
+    }
+    return false;
+}
+
+static bool is_taken(const struct output *output, struct view name)
+{
+    for (size_t i = 0; i < output->past.count; i++) {
+        const struct cell *cell = &output->past.records[i].cell;
+        if (is_in(&cell->displays, name) || is_in(&cell->updates, name))
+            return true;
+    }
+    return is_in(&output->displays, name) || is_in(&output->updates, name);
+}
+
+/* update: what is replaced has left its name behind. */
+static struct view part_name(struct output *output, const struct kind *kind,
+                             bool update)
 {
     char name[64];
-    if (kind->image)
-        snprintf(name, sizeof(name), "figure-%zu.%s",
-                 MAX_IMAGES - output->images_left + 1, kind->ending);
-    else
-        snprintf(name, sizeof(name), "display-%zu.%s",
-                 MAX_PARTS - output->parts_left + 1, kind->ending);
+    size_t number = kind->image ? MAX_IMAGES - output->images_left
+                                : MAX_PARTS - output->parts_left;
+    if (update)
+        number = 0;
+    do
+        snprintf(name, sizeof(name), "%s-%zu.%s",
+                 kind->image ? "figure" : "display", ++number, kind->ending);
+    while (is_taken(output, view_of(name)));
     return arena_copy(&output->arena, view_of(name));
 }
 
@@ -79,10 +105,10 @@ static const char *why_not(const struct output *output, const struct kind *kind,
 }
 
 static void add_part(struct output *output, struct display *display,
-                     struct view mime, struct view bytes)
+                     struct view mime, struct view bytes, bool update)
 {
     const struct kind *kind = kind_of(mime);
-    struct view name = part_name(output, kind);
+    struct view name = part_name(output, kind, update);
     const char *why = mime_is_sound(mime) ? why_not(output, kind, bytes)
                                           : "dropped, its media type is none";
     if (why != NULL) {
@@ -119,13 +145,11 @@ static void add_image(struct output *output, const struct display_part *part)
         .active = part->active,
     };
     output->images_left--;
-    struct event_data data = { .call = output->call, .image = *image };
-    progress_event(output->setup.progress, "image", &data);
 }
 
 /* Those that are known, in their order, then the others. */
 static void add_parts(struct output *output, struct display *display,
-                      const struct list *bundle)
+                      const struct list *bundle, bool update)
 {
     const struct pair *pairs = bundle->items;
     for (size_t kind = 0; kind <= KINDS; kind++)
@@ -134,7 +158,7 @@ static void add_parts(struct output *output, struct display *display,
             bool now = kind < KINDS ? own == &kinds[kind] : own == &other;
             bool text = view_is(pairs[i].key, "text/plain");
             if (now && (!text || pairs[i].value.len > TEXT_BYTES))
-                add_part(output, display, pairs[i].key, pairs[i].value);
+                add_part(output, display, pairs[i].key, pairs[i].value, update);
         }
 }
 
@@ -152,24 +176,70 @@ static struct view text_of(struct output *output, const struct list *bundle)
     return (struct view){ 0 };
 }
 
-void output_display(struct output *output, uint64_t number,
-                    const struct list *bundle)
+void output_add_bundle(struct output *output, struct display *display,
+                       const struct list *bundle, bool update)
 {
-    output->display_at = number > 0 ? number : output->display_at + 1;
-    if (output->display_at <= output->displays_seen)
-        return;
-    output->displays_seen = output->display_at;
-    if (output->displays.count == MAX_DISPLAYS)
-        return; /* the executor has said so in the last one */
-    struct display *displays = output->displays.items;
-    struct display *display = &displays[output->displays.count++];
     display->text = text_of(output, bundle);
     display->parts.items = arena_alloc(
         &output->arena, (bundle->count + 1) * sizeof(struct display_part));
-    add_parts(output, display, bundle);
+    add_parts(output, display, bundle, update);
     const struct display_part *first = display->parts.items;
     if (display->parts.count > 0 && kind_of(first->mime)->image)
         add_image(output, first);
+}
+
+bool output_is_new(struct output *output, uint64_t number)
+{
+    output->display_at = number > 0 ? number : output->display_at + 1;
+    if (output->display_at <= output->displays_seen)
+        return false;
+    output->displays_seen = output->display_at;
+    output->displays_came++;
+    return true;
+}
+
+static void tell_image(struct output *output, struct view name)
+{
+    const struct image_ref *images = output->images.items;
+    struct event_data data = { .call = output->call };
+    for (size_t i = 0; i < output->images.count; i++)
+        if (view_equal(images[i].name, name)) {
+            data.image = images[i];
+            progress_event(output->setup.progress, "image", &data);
+            return;
+        }
+}
+
+void output_tell_display(struct output *output, const struct display *display)
+{
+    const struct display_part *first = display->parts.items;
     struct event_data data = { .call = output->call, .display = *display };
+    if (display->parts.count > 0)
+        tell_image(output, first->name);
+    output->clearing.fresh = false;
     progress_event(output->setup.progress, "display", &data);
+}
+
+void output_display(struct output *output, const struct frame *frame)
+{
+    if (output_is_new(output, frame->number))
+        output_show(output, frame);
+}
+
+void output_show(struct output *output, const struct frame *frame)
+{
+    if (frame->clears < output->clearing.done)
+        return; /* it is late: it was cleared before it came */
+    output_more(output, frame->clears);
+    if (output->displays.count == MAX_DISPLAYS)
+        return; /* the executor has said so in the last one */
+    struct display *displays = output->displays.items;
+    struct display *display = &displays[output->displays.count];
+    *display = (struct display){
+        .id = arena_copy(&output->arena, frame->display_id),
+    };
+    output->displays.count++;
+    output_add_bundle(output, display, &frame->bundle, false);
+    if (!output_is_held(output, false))
+        output_tell_display(output, display);
 }

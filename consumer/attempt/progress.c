@@ -1,6 +1,8 @@
 /* progress.c - the events of an attempt, with pieces of text gathered. */
 #include "consumer/attempt/progress.h"
 
+#include <string.h>
+
 #include "consumer/log.h"
 #include "consumer/text.h"
 #include "schemas/message/limits.h"
@@ -55,6 +57,14 @@ void progress_flush(struct progress *progress)
 {
     if (progress->text.len > 0)
         send_text(progress, 0);
+}
+
+void progress_drop(struct progress *progress, const char *type)
+{
+    if (progress->text.len == 0 || strcmp(progress->type, type) != 0)
+        return;
+    buf_clear(&progress->text);
+    alarm_stop(progress->alarm);
 }
 
 static void on_alarm(void *owner)

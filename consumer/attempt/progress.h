@@ -42,6 +42,9 @@ void progress_text(struct progress *progress, const char *type,
 
 void progress_flush(struct progress *progress);
 
+/* What waits of that type is void. */
+void progress_drop(struct progress *progress, const char *type);
+
 /* After what waits. */
 void progress_event(struct progress *progress, const char *type,
                     const struct event_data *data);

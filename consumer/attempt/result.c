@@ -60,6 +60,74 @@ static struct view as_text(struct arena *arena, struct view bytes)
 
 /* ------------------------------------------------------------ collecting */
 
+/* What a later cell has made of what an earlier one displayed. Of that one's
+ * list a copy is changed. */
+static void apply_update(struct writing *writing, struct cell *cell,
+                         const struct display *update)
+{
+    struct list *list = &cell->displays;
+    const struct display *before = list->items;
+    struct display *displays = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!view_equal(before[i].id, update->id))
+            continue;
+        if (displays == NULL) {
+            displays =
+                arena_alloc(&writing->arena, list->count * sizeof(*displays));
+            memcpy(displays, before, list->count * sizeof(*displays));
+            list->items = displays;
+        }
+        displays[i] = *update;
+    }
+}
+
+static void apply_updates(struct writing *writing)
+{
+    struct cell *cells = writing->result.cells.items;
+    for (size_t i = 0; i < writing->result.cells.count; i++) {
+        const struct display *updates = cells[i].updates.items;
+        for (size_t j = 0; j < cells[i].updates.count; j++)
+            for (size_t k = 0; k < i; k++)
+                apply_update(writing, &cells[k], &updates[j]);
+        cells[i].updates.count = 0;
+    }
+}
+
+/* The id of the display that has the image; empty: none. */
+static struct view id_of_image(const struct list *list, struct view name)
+{
+    const struct display *displays = list->items;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct display_part *first = displays[i].parts.items;
+        if (displays[i].parts.count > 0 && view_equal(first->name, name))
+            return displays[i].id;
+    }
+    return (struct view){ 0 };
+}
+
+static bool updates_id(const struct record *record, struct view id)
+{
+    const struct display *updates = record->cell.updates.items;
+    for (size_t i = 0; i < record->cell.updates.count; i++)
+        if (view_equal(updates[i].id, id))
+            return true;
+    return false;
+}
+
+/* at: the record that has it. A display that was updated has another one. */
+static bool is_replaced(const struct conversation *conversation, size_t at,
+                        struct view name)
+{
+    const struct cell *cell = &conversation->results[at].cell;
+    struct view id = id_of_image(&cell->displays, name);
+    if (id.len == 0)
+        id = id_of_image(&cell->updates, name);
+    for (size_t i = at + 1; i < conversation->result_count && id.len > 0; i++)
+        if (updates_id(&conversation->results[i], id))
+            return true;
+    return false;
+}
+
 static void collect_cells(struct writing *writing)
 {
     const struct conversation *conversation = writing->conversation;
@@ -71,6 +139,7 @@ static void collect_cells(struct writing *writing)
         if (conversation->results[i].cell.code.len > 0)
             cells[writing->result.cells.count++] =
                 conversation->results[i].cell;
+    apply_updates(writing);
 }
 
 static void collect_images(struct writing *writing)
@@ -82,8 +151,10 @@ static void collect_images(struct writing *writing)
     list->items = images;
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct list *some = &conversation->results[i].images;
+        const struct image_ref *own = some->items;
         for (size_t j = 0; j < some->count && list->count < MAX_IMAGES; j++)
-            images[list->count++] = ((const struct image_ref *)some->items)[j];
+            if (!is_replaced(conversation, i, own[j].name))
+                images[list->count++] = own[j];
     }
 }
 

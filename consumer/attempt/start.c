@@ -287,10 +287,15 @@ static void on_session_output(void *owner, struct view stream, uint64_t offset,
     output_stream(&((struct attempt *)owner)->output, stream, offset, bytes);
 }
 
-static void on_session_display(void *owner, uint64_t number,
-                               const struct list *bundle)
+static void on_session_display(void *owner, const struct frame *frame)
 {
-    output_display(&((struct attempt *)owner)->output, number, bundle);
+    struct output *output = &((struct attempt *)owner)->output;
+    if (frame->type == FRAME_CLEAR)
+        output_clear(output, frame);
+    else if (frame->type == FRAME_UPDATE)
+        output_update(output, frame);
+    else
+        output_display(output, frame);
 }
 
 static void on_session_cell(void *owner, const struct cell *cell,

@@ -73,8 +73,8 @@ struct session_events {
     /* offset: where in the stream they stand, when that is told; else 0. */
     void (*on_output)(void *owner, struct view stream, uint64_t offset,
                       struct view bytes);
-    /* number: of the display, from 1, when that is told; else 0. */
-    void (*on_display)(void *owner, uint64_t number, const struct list *bundle);
+    /* A display, an update or a clear: borrowed. */
+    void (*on_display)(void *owner, const struct frame *frame);
     /* The code of a call asks for a tool (borrowed), until session_answer().
      * past: an earlier cell, which runs again. */
     void (*on_tool)(void *owner, struct view call, const struct frame *frame,

@@ -162,9 +162,9 @@ static void on_running(void *owner, const struct frame *frame)
     if (frame->type == FRAME_OUTPUT) {
         session->events.on_output(session->owner, frame->stream, frame->offset,
                                   frame->data);
-    } else if (frame->type == FRAME_DISPLAY) {
-        session->events.on_display(session->owner, frame->number,
-                                   &frame->bundle);
+    } else if (frame->type == FRAME_DISPLAY || frame->type == FRAME_UPDATE ||
+               frame->type == FRAME_CLEAR) {
+        session->events.on_display(session->owner, frame);
     } else if (frame->type == FRAME_RESTART) {
         session_restarted(session);
         session->events.on_start(session->owner, false);

@@ -91,7 +91,8 @@ static void assert_notes(const struct record *record, const char *expected)
 static void show(struct fixture *f, uint64_t number)
 {
     struct pair part = { VIEW("image/png"), VIEW("not looked into") };
-    output_display(&f->output, number, &(struct list){ &part, 1 });
+    struct frame frame = { .number = number, .bundle = { &part, 1 } };
+    output_display(&f->output, &frame);
 }
 
 /* The journal lies in Redis: two records say what they like. */
@@ -466,6 +467,116 @@ static void what_begins_anew_is_as_if_nothing_had_come(void **state)
     assert_notes(&record, "");
 }
 
+/* What a cell does, a word each: t.. text, d.. a display, u.. an update, c
+ * clears, w clears when more comes, r is its value. "d1x": of id 1, with text
+ * x. */
+static void do_words(struct fixture *f, const char *words, struct cell *cell)
+{
+    uint64_t clears = 0;
+    for (; *words; words += strcspn(words, " "), words += *words == ' ') {
+        size_t len = strcspn(words, " ");
+        struct pair text = { VIEW("text/plain"), { words + 2, len - 2 } };
+        struct frame frame = { .bundle = { &text, 1 }, .clears = clears };
+        if (len > 1 && words[1] != '-')
+            frame.display_id = (struct view){ words + 1, 1 };
+        if (*words == 't')
+            output_stream(&f->output, VIEW("stdout"), 0,
+                          (struct view){ words + 1, len - 1 });
+        else if (*words == 'd')
+            output_display(&f->output, &frame);
+        else if (*words == 'l') /* one that was cleared before it was sent */
+            output_display(&f->output, &(struct frame){ .bundle = { &text, 1 },
+                                                        .clears = clears - 1 });
+        else if (*words == 'u')
+            output_update(&f->output, &frame);
+        else if (*words == 'r')
+            cell->result = VIEW("value");
+        else
+            output_clear(&f->output, &(struct frame){ .wait = *words == 'w' });
+        clears += *words == 'w' || *words == 'c';
+    }
+}
+
+static void add_texts(struct buf *text, const struct list *list)
+{
+    const struct display *displays = list->items;
+    for (size_t i = 0; i < list->count; i++)
+        buf_printf(text, " %.*s%.*s", VIEW_ARG(displays[i].id),
+                   VIEW_ARG(displays[i].text));
+}
+
+static void what_stands_when_a_cell_ends_is_what_it_has_given(void **state)
+{
+    static const struct {
+        const char *what, *before, *words, *stands;
+    } rows[] = {
+        { "an update", "", "d1a d2b u1c", "|| 1c 2b" },
+        { "of two of the same id", "", "d1a d1b u1c", "|| 1c 1c" },
+        { "of none", "", "d1a", "|| 1a" },
+        { "of an earlier cell", "d1a", "u1b u1c ttext", "|text| / 1c" },
+        { "of an earlier cell and this one", "d1a", "d1b u1c", "|| 1c / 1c" },
+        { "of an earlier job", "", "u1b", "|| 1b" },
+        { "of one that was cleared", "", "d1a c u1b", "||" },
+        { "a clear", "", "ta d1a c tb d2b", "|b| 2b" },
+        { "a clear that waits", "", "ta d1a w", "|a| 1a" },
+        { "... for text", "", "ta d1a w tb", "|b|" },
+        { "... for a display", "", "ta d1a w d2b", "|| 2b" },
+        { "... not for an update", "", "ta d1a w u1b", "|a| 1b" },
+        { "... for a value", "", "ta d1a w r", "||" },
+        { "a display that was late", "", "ta w tb w l-c", "|b| c" },
+        { "... of a clear that waits, before another", "", "ta w w l-c",
+          "|| c" },
+        { "... which then comes", "", "ta w w l-c tb", "|b|" },
+        { "... too late", "", "ta w w tb l-c", "|b|" },
+        { "earlier cells stay", "d1a", "c u1b", "|| / 1b" },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[] = "a";
+        struct display before = { .id = VIEW("1"), .text = { text, 1 } };
+        struct record past = {
+            .cell.displays = { &before, *rows[i].before != '\0' },
+        };
+        struct cell cell = { 0 };
+        output_begin(&f->output, VIEW("1"),
+                     (struct output_past){ .records = &past, .count = 1 });
+        do_words(f, rows[i].words, &cell);
+        struct record record = finish(f, &cell, 0);
+        CLEANUP(buf_finish) struct buf stands;
+        buf_init(&stands, 1000);
+        buf_printf(&stands, "|%.*s|", VIEW_ARG(record.cell.out));
+        add_texts(&stands, &record.cell.displays);
+        if (record.cell.updates.count > 0)
+            buf_printf(&stands, " /");
+        add_texts(&stands, &record.cell.updates);
+        if (!view_is(buf_view(&stands), rows[i].stands))
+            fail_msg("%s: \"%.*s\"", rows[i].what, VIEW_ARG(buf_view(&stands)));
+    }
+}
+
+static void what_was_replaced_takes_no_share_and_leaves_its_name(void **state)
+{
+    struct fixture *f = *state;
+    output_begin(&f->output, VIEW("1"), (struct output_past){ 0 });
+    for (int i = 0; i < 1000; i++) {
+        show(f, 0);
+        output_clear(&f->output, &(struct frame){ .wait = i % 2 });
+    }
+    struct pair part = { VIEW("image/png"), VIEW("another") };
+    struct frame shown = { .display_id = VIEW("1"),
+                           .bundle = { &part, 1 },
+                           .clears = 1000 };
+    output_display(&f->output, &shown);
+    for (int i = 0; i < 1000; i++)
+        output_update(&f->output, &shown);
+    struct record record = finish(f, &(struct cell){ 0 }, 0);
+    assert_notes(&record, "");
+    assert_int_equal(record.cell.displays.count, 1);
+    assert_int_equal(record.images.count, 1);
+    const struct image_ref *image = record.images.items;
+    assert_true(view_is(image->name, "figure-1.png"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -476,6 +587,8 @@ int main(void)
         TEST(what_has_the_bytes_of_before_is_left_out),
         TEST(of_a_stream_that_comes_again_nothing_is_lost_or_twice),
         TEST(of_displays_that_come_again_nothing_is_lost_or_twice),
+        TEST(what_stands_when_a_cell_ends_is_what_it_has_given),
+        TEST(what_was_replaced_takes_no_share_and_leaves_its_name),
         TEST(what_begins_anew_is_as_if_nothing_had_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
