@@ -46,6 +46,7 @@ static const struct member members[] = {
     { 0, "displays", "array",
       "what it displayed, in order: figures, tables, display()" },
     { 1, "text", "string", "as text/plain" },
+    { 1, "id", "string", "its display_id; empty: none" },
     { 1, "parts", "array", "the same in every richer form" },
     { 2, "name", "string", "a file's name, unique in the job" },
     { 2, "mime", "string", "media type" },

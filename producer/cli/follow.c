@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "producer/cli/approve.h"
+#include "producer/cli/held.h"
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
@@ -25,6 +26,7 @@ struct follow {
     bool talk;         /* show progress */
     bool output_shown; /* of cells */
     char call[32];     /* the latest that was started */
+    struct held held;  /* of that */
     struct buf text;   /* of the latest turn, as it stands on stdout */
     uint64_t seq;      /* of the latest event */
     int end;           /* enum job_state, and ... */
@@ -141,6 +143,7 @@ static void on_tool(struct follow *follow, const struct event *event)
 
     snprintf(follow->call, sizeof(follow->call), "%.*s",
              VIEW_ARG(event->data.call));
+    held_reset(&follow->held);
     if (again)
         pane_printf(err, YELLOW, "it runs again from its beginning\n");
     if (follow->plain)
@@ -152,17 +155,44 @@ static void on_tool(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-static void on_output(struct follow *follow, const struct event *event)
+static void show_output(struct follow *follow, bool errors, struct view text)
 {
     struct term *term = &follow->app->term;
+
+    if (follow->plain)
+        pane_prose(errors ? &term->err : &term->out, PLAIN, text);
+    else
+        pane_quote(&term->err, errors ? YELLOW : DIM, "  ", READ_PROSE, text);
+}
+
+static void on_output(struct follow *follow, const struct event *event)
+{
     bool errors = view_is(event->data.stream, "stderr");
 
     follow->output_shown = true;
-    if (follow->plain)
-        pane_prose(errors ? &term->err : &term->out, PLAIN, event->data.text);
-    else
-        pane_quote(&term->err, errors ? YELLOW : DIM, "  ", READ_PROSE,
-                   event->data.text);
+    if (!held_text(&follow->held, errors, event->data.text))
+        show_output(follow, errors, event->data.text);
+}
+
+static void on_clear(struct follow *follow, const struct event *event)
+{
+    (void)event;
+    follow->output_shown = true;
+    held_clear(&follow->held);
+}
+
+/* What stands, as it can be said now. */
+static void show_held(struct follow *follow)
+{
+    struct held *held = &follow->held;
+
+    for (int i = 0; i < 2; i++)
+        show_output(follow, i, buf_view(&held->streams[i]));
+    for (size_t i = 0; follow->plain && i < held->count; i++)
+        show_display(follow->app, &(struct display){
+                                      .text = buf_view(&held->displays[i].text),
+                                  });
+    held_reset(held);
 }
 
 static void on_tool_end(struct follow *follow, const struct event *event)
@@ -171,6 +201,8 @@ static void on_tool_end(struct follow *follow, const struct event *event)
     bool kept = data->state.len == 0 || view_is(data->state, "kept");
     struct pane *err;
 
+    if (data->parent.len == 0)
+        show_held(follow);
     if (follow->plain || (view_is(data->status, "ok") && kept))
         return;
     err = term_notice(&follow->app->term);
@@ -186,14 +218,21 @@ static void on_tool_end(struct follow *follow, const struct event *event)
 
 static void on_image(struct follow *follow, const struct event *event)
 {
-    show_image(follow->app, &follow->saver, &event->data.image);
+    if (!follow->held.cleared) /* else those that stand are saved at the end */
+        show_image(follow->app, &follow->saver, &event->data.image);
 }
 
 static void on_display(struct follow *follow, const struct event *event)
 {
-    if (follow->plain)
+    if (follow->plain && !held_display(&follow->held, &event->data.display))
         show_display(follow->app, &event->data.display);
     follow->output_shown = follow->output_shown || follow->plain;
+}
+
+static void on_update(struct follow *follow, const struct event *event)
+{
+    if (follow->plain && !held_update(&follow->held, &event->data.display))
+        show_display(follow->app, &event->data.display);
 }
 
 static void on_file(struct follow *follow, const struct event *event)
@@ -259,9 +298,11 @@ static const struct {
     { "reasoning.delta", true, on_reasoning },
     { "tool.started", true, on_tool },
     { "tool.output", true, on_output },
+    { "tool.cleared", true, on_clear },
     { "tool.completed", true, on_tool_end },
     { "image", false, on_image },
     { "display", true, on_display },
+    { "display.updated", true, on_update },
     { "file", false, on_file },
     { "job.retrying", true, on_pause },
     { "job.waiting", true, on_pause },
@@ -280,7 +321,9 @@ static bool wants(const struct follow *follow, bool progress, struct view type)
     return !progress || follow->talk ||
            (follow->plain &&
             (view_is(type, "tool.output") || view_is(type, "display") ||
-             view_is(type, "tool.started")));
+             view_is(type, "display.updated") ||
+             view_is(type, "tool.cleared") || view_is(type, "tool.started") ||
+             view_is(type, "tool.completed")));
 }
 
 static void show_event(struct follow *follow, const struct quern_event *given)
@@ -319,6 +362,7 @@ static void show_end(struct follow *follow, const struct result *result)
     const struct file_ref *files = result->files.items;
     unsigned int what = 0;
 
+    show_held(follow);
     follow->app->unsaved = 0; /* what could not be saved is tried again */
     for (size_t i = 0; i < result->images.count; i++)
         show_image(follow->app, &follow->saver, &images[i]);
@@ -453,12 +497,14 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
     };
     buf_init(&follow->text, MAX_ANSWER_BYTES);
     buf_init(&follow->told, MAX_EVENT_BYTES);
+    held_init(&follow->held);
     catch_signal(SIGINT);
     catch_signal(SIGTERM);
     code = loop(follow, watch);
     quern_watch_close(watch);
     buf_finish(&follow->text);
     buf_finish(&follow->told);
+    held_finish(&follow->held);
     free(follow);
     return code;
 }

@@ -96,9 +96,9 @@ static json_t *display_json(struct app *app, struct saver *saver,
                   json_pack("{s:i, s:i, s:i, s:b, s:o}", "bytes", 0, "width", 0,
                             "height", 0, "active", 0, "saved",
                             place(app, saver, parts[i].name, parts[i].blob))));
-    const struct display bare = { .text = display->text };
-    json_t *json =
-        whole(&schema_display, &bare, json_pack("{s:s}", "text", ""));
+    const struct display bare = { .text = display->text, .id = display->id };
+    json_t *json = whole(&schema_display, &bare,
+                         json_pack("{s:s, s:s}", "text", "", "id", ""));
 
     json_object_set_new(json, "parts", list);
     return json;

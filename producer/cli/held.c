@@ -1,0 +1,90 @@
+/* held.c - what a cell has put out and may take back, until it ends. */
+#include "producer/cli/held.h"
+
+enum { MOST_BYTES = 512 << 10 }; /* more than events have of a stream */
+
+void held_init(struct held *held)
+{
+    *held = (struct held){ 0 };
+    for (size_t i = 0; i < 2; i++)
+        buf_init(&held->streams[i], MOST_BYTES);
+}
+
+static void drop(struct held *held)
+{
+    for (size_t i = 0; i < 2; i++)
+        buf_clear(&held->streams[i]);
+    for (size_t i = 0; i < held->count; i++) {
+        buf_finish(&held->displays[i].id);
+        buf_finish(&held->displays[i].text);
+    }
+    held->count = 0;
+}
+
+void held_finish(struct held *held)
+{
+    drop(held);
+    for (size_t i = 0; i < 2; i++)
+        buf_finish(&held->streams[i]);
+}
+
+void held_reset(struct held *held)
+{
+    drop(held);
+    held->cleared = false;
+}
+
+void held_clear(struct held *held)
+{
+    drop(held);
+    held->cleared = true;
+}
+
+bool held_text(struct held *held, bool errors, struct view text)
+{
+    if (held->cleared)
+        buf_add(&held->streams[errors], text);
+    return held->cleared;
+}
+
+/* Images are saved, and told by name. */
+static struct view text_of(const struct display *display)
+{
+    const struct display_part *parts = display->parts.items;
+
+    if (display->parts.count > 0 && view_starts(parts->mime, "image/"))
+        return (struct view){ 0 };
+    return display->text;
+}
+
+static void set(struct held_display *place, const struct display *display)
+{
+    buf_clear(&place->text);
+    buf_add(&place->text, text_of(display));
+}
+
+bool held_display(struct held *held, const struct display *display)
+{
+    struct held_display *place = &held->displays[held->count];
+
+    if ((!held->cleared && display->id.len == 0) || held->count == MAX_DISPLAYS)
+        return held->cleared;
+    buf_init(&place->id, MAX_NAME_BYTES);
+    buf_init(&place->text, MAX_STREAM_BYTES);
+    buf_add(&place->id, display->id);
+    set(place, display);
+    held->count++;
+    return true;
+}
+
+bool held_update(struct held *held, const struct display *display)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < held->count; i++)
+        if (view_equal(buf_view(&held->displays[i].id), display->id)) {
+            set(&held->displays[i], display);
+            found = true;
+        }
+    return found;
+}
