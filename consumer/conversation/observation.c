@@ -102,13 +102,14 @@ static bool is_told(const struct display *display, const struct cell *cell)
            view_equal(display->text, cell->result);
 }
 
-static void add_displays(struct buf *out, const struct cell *cell)
+static void add_displays(struct buf *out, const char *title,
+                         const struct cell *cell, const struct list *list)
 {
-    const struct display *displays = cell->displays.items;
+    const struct display *displays = list->items;
     size_t shown = 0;
-    for (size_t i = 0; i < cell->displays.count && shown < SHOWN_DISPLAYS; i++)
+    for (size_t i = 0; i < list->count && shown < SHOWN_DISPLAYS; i++)
         if (displays[i].text.len > 0 && !is_told(&displays[i], cell)) {
-            add_part(out, "display", displays[i].text, DISPLAY_BYTES);
+            add_part(out, title, displays[i].text, DISPLAY_BYTES);
             shown++;
         }
 }
@@ -146,7 +147,8 @@ void observation_write(struct buf *out, const struct record *record)
                cell->out_blob);
     add_stream(&all, "stderr", cell->errout, ERROUT_BYTES, cell->errout_bytes,
                cell->errout_blob);
-    add_displays(&all, cell);
+    add_displays(&all, "display", cell, &cell->displays);
+    add_displays(&all, "earlier display, updated", cell, &cell->updates);
     add_part(&all, "result", cell->result, RESULT_BYTES);
     struct view trace = cell->error.traceback;
     if (trace.len == 0 && cell->error.name.len > 0)
