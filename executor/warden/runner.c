@@ -24,9 +24,9 @@
 
 enum {
     READ_BYTES = 128 << 10,
-    /* Of one cell: the guest stops at MAX_CLEARS, and 64 displays; of updates
-     * it sends what can be followed. */
-    MAX_FRAMES = MAX_CLEARS + 4000,
+    /* Of one cell, beside clears: the guest stops at 64 displays, and of what
+     * replaces others it sends what can be seen. */
+    MAX_FRAMES = 2000,
     LAST_WORDS_MS = 1000, /* from its end to the zygote's word about it */
 };
 
@@ -59,7 +59,8 @@ struct runner {
     int outgoing;      /* descriptor: goes with the first byte of those */
     int incoming;      /* ... that came, from a snapshot; -1: none */
     uint64_t nonce;    /* of the cell that runs; 0: none */
-    uint64_t heard;    /* frames in and after this cell */
+    uint64_t heard;    /* frames in and after this cell, but for ... */
+    uint64_t clears;   /* ... those */
     bool paused;
     bool hung_up; /* nothing can be said or heard any more; it is ending */
     bool reading; /* frames are being handled: */
@@ -207,6 +208,17 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
     runner->events.on_frame(runner->events.owner, frame);
 }
 
+/* Of a clear it has the answer before it goes on: they may be many. */
+static bool hears_too_much(struct runner *runner,
+                           const struct guest_frame *frame)
+{
+    if (frame->type == GUEST_CLEAR && runner->clears < MAX_CLEARS)
+        runner->clears++;
+    else
+        runner->heard++;
+    return runner->heard > MAX_FRAMES;
+}
+
 /* The session may pause or free the runner on the way: true, go on. */
 static bool take_next(struct runner *runner)
 {
@@ -228,7 +240,7 @@ static bool take_next(struct runner *runner)
         die(runner, "it broke its channel");
         return false;
     }
-    if (++runner->heard > MAX_FRAMES && wall_wanted("bounds")) {
+    if (hears_too_much(runner, &frame) && wall_wanted("bounds")) {
         die(runner, "it sent more than %d frames in one cell", MAX_FRAMES);
         return false;
     }
@@ -548,7 +560,7 @@ bool runner_cell(struct runner *runner, struct guest_frame *cell,
                  struct err *err)
 {
     runner->nonce = new_nonce();
-    runner->heard = 0;
+    runner->heard = runner->clears = 0;
     return runner_send(runner, cell, err);
 }
 
