@@ -71,7 +71,8 @@ static const struct {
     const char *inside; /* of the one tmpfs */
     mode_t mode;
 } own[] = {
-    { "workspace", "space/workspace", 0700 },
+    /* No other user can reach it but the warden, which lists it. */
+    { "workspace", "space/workspace", 0755 },
     { "tmp", "space/tmp", 01777 },
     { "dev/shm", "space/shm", 01777 },
 };

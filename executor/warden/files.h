@@ -36,8 +36,9 @@ struct listing {
     bool cut;          /* there was more */
 };
 
-/* A zeroed listing is empty. Replaces what was in it. */
-void listing_read(struct listing *listing, int workspace);
+/* A zeroed listing is empty. Replaces what was in it. False: there is something
+ * that our user may not look at. */
+bool listing_read(struct listing *listing, int workspace);
 void listing_finish(struct listing *listing);
 
 /* A file changed just now: were it changed again at once, nothing would tell.

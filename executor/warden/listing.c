@@ -1,5 +1,6 @@
 /* listing.c - what is in a workspace, and what a cell changed there. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */
 struct walk {
     struct listing *listing;
     size_t entries;
+    bool refused;
     char path[PATH_MAX];
 };
 
@@ -63,9 +65,12 @@ static void read_entry(struct walk *walk, int folder, size_t len,
                        const char *name, unsigned int depth)
 {
     struct stat status;
-    if (is_hidden(name) ||
-        fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+    if (is_hidden(name))
         return;
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        walk->refused |= errno == EACCES;
+        return;
+    }
     int written =
         snprintf(walk->path + len, sizeof(walk->path) - len, "%s", name);
     if (written < 0 || (size_t)written >= sizeof(walk->path) - len - 1) {
@@ -82,6 +87,8 @@ static void read_entry(struct walk *walk, int folder, size_t len,
         walk->path[len + (size_t)written + 1] = '\0';
         if (fd >= 0)
             read_folder(walk, fd, depth + 1);
+        else
+            walk->refused |= errno == EACCES;
     }
 }
 
@@ -111,15 +118,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-void listing_read(struct listing *listing, int workspace)
+bool listing_read(struct listing *listing, int workspace)
 {
     listing_finish(listing);
     struct walk walk = { .listing = listing };
     int fd = openat(workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         read_folder(&walk, fd, 0);
+    else
+        walk.refused = errno == EACCES;
     if (listing->count > 1)
         qsort(listing->files, listing->count, sizeof(*listing->files), by_name);
+    return !walk.refused;
 }
 
 void listing_finish(struct listing *listing)

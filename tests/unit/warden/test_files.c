@@ -360,6 +360,41 @@ static void depth_is_bounded(void **state)
     listing_finish(&listing);
 }
 
+/* As the warden is to the folders of a box: neither their owner nor root. */
+static bool stranger_sees_all(void)
+{
+    pid_t pid = fork();
+    int status = -1;
+    if (pid == 0) {
+        struct listing listing = { 0 };
+        bool stranger = geteuid() != 0 || setresuid(61184, 61184, 61184) == 0;
+        bool all = stranger && listing_read(&listing, workspace);
+        listing_finish(&listing);
+        _exit(all ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status == 0;
+}
+
+static void what_may_not_be_looked_at_is_owned_up_to(void **state)
+{
+    (void)state;
+    mode_t closed = geteuid() == 0 ? 0700 : 0;
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(mkdir("d", 0755), 0);
+    write_file("d/f", "");
+    assert_true(stranger_sees_all());
+    assert_int_equal(chmod("d", closed), 0);
+    assert_false(stranger_sees_all());
+    assert_int_equal(chmod("d", 0744), 0); /* names, but no more */
+    if (geteuid() == 0)
+        assert_false(stranger_sees_all());
+    assert_int_equal(chmod("d", 0700), 0);
+    assert_int_equal(chmod(".", closed), 0);
+    assert_false(stranger_sees_all());
+    assert_int_equal(chmod(".", 0700), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +417,8 @@ int main(void)
                                   empty_workspace),
         cmocka_unit_test(what_was_changed_just_now_is_fresh),
         cmocka_unit_test_teardown(depth_is_bounded, empty_workspace),
+        cmocka_unit_test_teardown(what_may_not_be_looked_at_is_owned_up_to,
+                                  empty_workspace),
     };
     return cmocka_run_group_tests(tests, make_workspace, remove_workspace);
 }
