@@ -272,9 +272,12 @@ static bool add_variable(PyObject *env, const struct pair *pair)
     return added;
 }
 
+/* None: as most cells. */
 static PyObject *env_of(const struct guest_frame *cell)
 {
     const struct pair *pairs = cell->env.items;
+    if (cell->env.count == 0)
+        return Py_NewRef(Py_None);
     PyObject *env = PyDict_New();
 
     for (size_t i = 0; env && i < cell->env.count; i++)

@@ -76,8 +76,11 @@ def run(code, number, described="", last=False, env=None):
 
     def work():
         tools.offer(described)
-        with environment(env or {}):
-            return evaluate(code, f"<cell-{number}>")
+        filename = f"<cell-{number}>"
+        if not env:  # as in most cells
+            return evaluate(code, filename)
+        with environment(env):
+            return evaluate(code, filename)
 
     return guarded(work, last)
 
