@@ -17,6 +17,7 @@
 enum {
     MAX_TYPES = 16, /* media types in one bundle */
     MAX_FDS = 1024, /* a box has fewer */
+    FDS_AT_ONCE = 64,
 };
 
 static PyObject *enter(PyObject *module, PyObject *none)
@@ -170,23 +171,39 @@ static bool add_writable(PyObject *files, int fd)
     return added;
 }
 
-/* Regular files that are open for writing: (descriptor, device, inode). One
- * poll() tells which descriptors there are. */
-static PyObject *writable_files(PyObject *module, PyObject *none)
+/* Those from first to below end. poll() tells which descriptors there are. */
+static bool add_range(PyObject *files, int first, int end)
 {
-    struct pollfd fds[MAX_FDS];
-    struct rlimit limit = { .rlim_cur = MAX_FDS };
-    PyObject *files = PyList_New(0);
+    struct pollfd fds[FDS_AT_ONCE];
     nfds_t count = 0;
 
-    (void)module, (void)none;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    for (int fd = CHANNEL_FD + 1; count < MAX_FDS && count < limit.rlim_cur;)
-        fds[count++] = (struct pollfd){ .fd = fd++ };
-    if (!runner_runs_cell() || poll(fds, count, 0) < 0)
-        return files; /* between cells nothing is written */
-    for (nfds_t i = 0; files && i < count; i++)
+    for (int fd = first; fd < end; fd++)
+        fds[count++] = (struct pollfd){ .fd = fd };
+    if (poll(fds, count, 0) < 0)
+        return true;
+    for (nfds_t i = 0; i < count; i++)
         if (!(fds[i].revents & POLLNVAL) && !add_writable(files, fds[i].fd))
+            return false;
+    return true;
+}
+
+/* Regular files that are open for writing: (descriptor, device, inode); None
+ * between cells, when nothing is written. In steps: after each cell one large
+ * array would cost copies of the pages of the stack on which it lies. */
+static PyObject *writable_files(PyObject *module, PyObject *none)
+{
+    struct rlimit limit;
+    int end = MAX_FDS;
+
+    (void)module, (void)none;
+    if (!runner_runs_cell())
+        Py_RETURN_NONE;
+    PyObject *files = PyList_New(0);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_FDS)
+        end = (int)limit.rlim_cur;
+    for (int fd = CHANNEL_FD + 1; files && fd < end; fd += FDS_AT_ONCE)
+        if (!add_range(files, fd,
+                       end - fd < FDS_AT_ONCE ? end : fd + FDS_AT_ONCE))
             Py_CLEAR(files);
     return files;
 }
@@ -251,7 +268,8 @@ static PyMethodDef methods[] = {
     { "leave", leave, METH_NOARGS, "It has ended." },
     { "restore", restore, METH_VARARGS, "target.update(source)." },
     { "writable_files", writable_files, METH_NOARGS,
-      "[(descriptor, device, inode)] of files that are open for writing." },
+      "[(descriptor, device, inode)] of files that are open for writing; "
+      "None between cells." },
     { NULL, NULL, 0, NULL },
 };
 

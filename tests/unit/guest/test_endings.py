@@ -20,6 +20,21 @@ def test_a_file_left_open_has_what_was_written(run, tmp_path, code):
     assert (tmp_path / "a.txt").read_text() == "kept"
 
 
+BETWEEN = """import _quern
+from quern_guest import openfiles
+inside, _quern.writable_files = _quern.writable_files, lambda: None
+openfiles.flush()
+_quern.writable_files = inside
+print(f.fileno() in openfiles._seen)"""
+
+
+def test_between_cells_what_is_known_of_open_files_is_kept(run):
+    """The fork of a snapshot flushes as well. To find the file objects again would
+    take long where there are many objects."""
+    done = run("f = open('a.txt', 'w')", BETWEEN)
+    assert done[-1].out == "True\n"
+
+
 def test_what_a_later_cell_writes_is_there_as_well(run, tmp_path):
     more = ["n = f.write('2')", "g = open('b.txt', 'w')\nn = g.write('3')"]
     run("f = open('a.txt', 'w')\nn = f.write('1')", *more)

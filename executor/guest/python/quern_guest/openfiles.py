@@ -23,7 +23,7 @@ def flush():
     which takes long where there are many objects, only when there is a descriptor
     that was not there before."""
     files = _quern.writable_files()
-    if not files and not _seen:
+    if files is None or not (files or _seen):
         return
     here = {fd: (device, inode) for fd, device, inode in files}
     for fd in [fd for fd, seen in _seen.items() if here.get(fd) != seen[:2]]:
