@@ -27,11 +27,15 @@ def fill(jobs):
         words = []
         for number in range(first, first + BATCH):
             id = job_id(number)
-            body = pack(v=1, id=id, prompt="x" * 200)
-            words += ["id", id, "job", body, "tenant", f"t{number % 100}"]
+            names = {"tenant": f"t{number % 100}"}
             if number % 10_000 == 77:
-                words += ["session", f"rare{number}" if number > 77 else "rare"]
-        jobs.call("submit_many", *words)
+                names["session"] = f"rare{number}" if number > 77 else "rare"
+            body = pack(v=1, id=id, prompt="x" * 200, **names)
+            words += ["id", id, "job", body]
+            for pair in names.items():
+                words += pair
+        for answer in jobs.call("submit_many", *words):
+            assert answer[1] == b"created", answer
 
 
 def drain(jobs):
