@@ -62,10 +62,8 @@ static void bring_library(struct check *check)
     CLEANUP(cleanup_asked)
     redisReply *build = meet(check, transition_build_command);
 
-    if (build && reply_cure(build) == CURE_LOAD) {
-        CLEANUP(cleanup_asked)
-        redisReply *loaded = meet(check, transition_load_command);
-    }
+    if (build && reply_cure(build) == CURE_LOAD)
+        freeReplyObject(meet(check, transition_load_command));
 }
 
 /* As the fleet has agreed. */

@@ -336,7 +336,9 @@ static void test_the_request(void **state)
                        .files = { &file, 1 } };
     struct conversation all = begin(&job);
     const struct prompts ours = { 0 };
-    const struct ask ask = { .prompts = &ours };
+    json_t *python =
+        json_pack("[{s:{s:s}}]", "function", "name", "execute_python_code");
+    const struct ask ask = { .prompts = &ours, .tools = python };
     struct asked_for asked;
     assert_true(ask_write(&all, &ask, &asked, NULL));
     json_t *request = asked.messages;
@@ -347,6 +349,7 @@ static void test_the_request(void **state)
     assert_non_null(strstr(system, "Be brief."));
     assert_string_equal(text_of(request, 1, "content"), "How many?");
     json_decref(request);
+    json_decref(python);
     conversation_finish(&all);
 }
 
