@@ -96,11 +96,11 @@ bool output_any(const struct output *output);
  * 0 where it is the one that follows. */
 void output_stream(struct output *output, struct view name, uint64_t offset,
                    struct view bytes);
-void output_display(struct output *output, const struct frame *display);
+void output_display(struct output *output, const struct frame *frame);
 /* Of every display with its id, in this cell and in earlier ones of the job. An
  * earlier job's is shown anew. */
-void output_update(struct output *output, const struct frame *update);
-void output_clear(struct output *output, const struct frame *clear);
+void output_update(struct output *output, const struct frame *frame);
+void output_clear(struct output *output, const struct frame *frame);
 /* The end of the cell; displays: as many as it had. files: of struct
  * workspace_file. emptied: those that cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
@@ -126,7 +126,7 @@ bool output_is_new(struct output *output, uint64_t number);
 void output_add_bundle(struct output *output, struct display *display,
                        const struct list *bundle, bool update);
 void output_tell_stream(struct output *output, size_t index, struct view bytes);
-void output_show(struct output *output, const struct frame *display);
+void output_show(struct output *output, const struct frame *frame);
 void output_clear_streams(struct output *output);
 void output_tell_display(struct output *output, const struct display *display);
 /* The cell has put out more, when so many clears had come: what they waited to

@@ -275,7 +275,7 @@ static enum turn write_intent(struct attempt *attempt)
 {
     const struct decided *decided = &attempt->decided;
     struct record record = {
-        .purpose = decided->purpose,
+        .purpose = (int)decided->purpose,
         .last = view_of(decided->last),
         .model = view_of(attempt->endpoint->name),
         .reserved = decided->plan.reserved,

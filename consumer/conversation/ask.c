@@ -36,11 +36,16 @@ static json_t *whole(const struct conversation *conversation,
     json_t *first = json_array_get(conversation->messages, 0);
     bool own = view_is(reply_json_text(first, "role"), "system") &&
                json_is_string(json_object_get(first, "content"));
+    const struct instructions instructions = {
+        .prompts = ask->prompts,
+        .prompt = prompt_of(conversation->job, ask->tools),
+        .language = ask_language(conversation),
+        .functions = ask->functions,
+        .libraries = ask->libraries,
+        .own = own ? reply_json_text(first, "content") : VIEW(""),
+    };
     CLEANUP(buf_finish) struct buf system;
-    prompt_write(&system, ask->prompts,
-                 prompt_of(conversation->job, ask->tools), conversation->job,
-                 ask_language(conversation), ask->functions, ask->libraries,
-                 own ? reply_json_text(first, "content") : VIEW(""));
+    prompt_write(&system, &instructions, conversation->job);
     if (conversation->schema != NULL)
         answer_rule(conversation->schema,
                     conversation->job->mode == MODE_CODEACT, &system);

@@ -197,26 +197,26 @@ static void add_libraries(struct buf *out, enum language language,
     buf_add(out, zh ? VIEW("。") : VIEW("."));
 }
 
-void prompt_write(struct buf *out, const struct prompts *prompts,
-                  enum prompt prompt, const struct job *job,
-                  enum language language, struct view functions,
-                  struct view libraries, struct view own)
+void prompt_write(struct buf *out, const struct instructions *from,
+                  const struct job *job)
 {
     bool own_text;
     buf_init(out, (size_t)MAX_JOB_BYTES * 2);
-    buf_add(out, prompt_text(prompts, prompt, language, &own_text));
-    if (prompt != PROMPT_PLAIN)
-        add_libraries(out, language, libraries);
-    if (functions.len > 0) {
+    buf_add(out, prompt_text(from->prompts, from->prompt, from->language,
+                             &own_text));
+    if (from->prompt != PROMPT_PLAIN)
+        add_libraries(out, from->language, from->libraries);
+    if (from->functions.len > 0) {
         buf_add(out, VIEW("\nThese functions are defined already; code may "
                           "call them like any other, in loops and threads, and "
                           "they raise ToolError:"));
-        buf_add(out, functions);
+        buf_add(out, from->functions);
     }
-    add_files(out, job,
-              prompt_text(prompts, PROMPT_FILES, language, &own_text));
-    if (own.len > 0) {
+    add_files(
+        out, job,
+        prompt_text(from->prompts, PROMPT_FILES, from->language, &own_text));
+    if (from->own.len > 0) {
         buf_add(out, VIEW("\n\n"));
-        buf_add(out, own);
+        buf_add(out, from->own);
     }
 }

@@ -50,13 +50,19 @@ struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
 /* In which a job of files and nothing else is spoken for. */
 enum language prompt_upload_language(const struct job *job);
 
-/* Initializes out. prompt: of prompt_of(); functions: stubs of what code may
- * call; libraries: that it may import, with commas; own: the system message of
- * the job; each may be empty. */
-void prompt_write(struct buf *out, const struct prompts *prompts,
-                  enum prompt prompt, const struct job *job,
-                  enum language language, struct view functions,
-                  struct view libraries, struct view own);
+/* What the instructions for a job are made of; each view may be empty. */
+struct instructions {
+    const struct prompts *prompts;
+    enum prompt prompt; /* of prompt_of() */
+    enum language language;
+    struct view functions; /* stubs of what code may call */
+    struct view libraries; /* that it may import, with commas */
+    struct view own;       /* the system message of the job */
+};
+
+/* Initializes out. */
+void prompt_write(struct buf *out, const struct instructions *from,
+                  const struct job *job);
 
 /* What the model is told when its reply was cut inside a tool call; when its
  * block of code was; when it wrote neither code nor an answer (CodeAct mode);

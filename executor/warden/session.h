@@ -170,8 +170,8 @@ void session_run(struct session *session);
  * reason; what follows is appended to it. */
 void outcome_begin(struct session *session, struct call *call,
                    const struct frame *frame, uint64_t limit_ms);
-void outcome_display(struct session *session, const struct guest_frame *frame);
-void outcome_clear(struct session *session, const struct guest_frame *frame);
+void outcome_display(struct session *session, const struct guest_frame *told);
+void outcome_clear(struct session *session, const struct guest_frame *told);
 void outcome_done(struct session *session, const struct guest_frame *done);
 /* Overrides how it ended. */
 void outcome_set(struct session *session, enum cell_status status,
