@@ -13,11 +13,13 @@ static json_t *json_of_queue(const struct quern_queue *queue)
 {
     return json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", queue->name, "paused", (int)queue->paused, "waiting",
         (json_int_t)queue->waiting, "may_start", (json_int_t)queue->may_start,
         "running", (json_int_t)queue->running, "scheduled",
-        (json_int_t)queue->scheduled, "dead", (json_int_t)queue->dead,
+        (json_int_t)queue->scheduled, "held_by_budget",
+        (json_int_t)queue->held_by_budget, "held_by_endpoint",
+        (json_int_t)queue->held_by_endpoint, "dead", (json_int_t)queue->dead,
         "oldest_ms", (json_int_t)queue->oldest_ms, "tenants",
         (json_int_t)queue->tenants, "max_depth", (json_int_t)queue->max_depth,
         "tenant_depth", (json_int_t)queue->tenant_depth, "tenant_running",
@@ -29,19 +31,51 @@ static json_t *json_of_queue(const struct quern_queue *queue)
         (json_int_t)queue->tenant_budget_ms);
 }
 
+__attribute__((format(printf, 3, 4))) static void
+add_words(char *text, size_t size, const char *format, ...)
+{
+    size_t len = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + len, size - len, format, args);
+    va_end(args);
+}
+
+/* "open, 2 wait for a budget". */
+static void name_state(const struct quern_queue *queue, char *text, size_t size)
+{
+    const struct {
+        uint64_t jobs;
+        const char *what;
+    } holds[] = {
+        { queue->held_by_budget, "a budget" },
+        { queue->held_by_endpoint, "an endpoint" },
+    };
+
+    snprintf(text, size, "%s", queue->paused ? "paused" : "open");
+    if (queue->paused && queue->waiting > 0)
+        add_words(text, size, ", holds %" PRIu64, queue->waiting);
+    for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++)
+        if (holds[i].jobs > 0)
+            add_words(text, size, ", %" PRIu64 " wait%s for %s", holds[i].jobs,
+                      holds[i].jobs == 1 ? "s" : "", holds[i].what);
+}
+
 static void add_row(struct table *table, const struct quern_queue *queue)
 {
-    char numbers[4][24];
+    char numbers[4][24], state[160];
     const uint64_t counts[] = { queue->waiting, queue->running,
                                 queue->scheduled, queue->dead };
 
     for (int i = 0; i < 4; i++)
         snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, counts[i]);
+    name_state(queue, state, sizeof(state));
     table_add(table,
               (const char *[]){
                   queue->name, numbers[0], numbers[1], numbers[2], numbers[3],
                   queue->may_start > 0 ? term_age(queue->oldest_ms) : "-",
-                  queue->paused ? "paused" : "open" });
+                  state });
 }
 
 int verb_queue_ls(struct app *app)
@@ -115,6 +149,21 @@ static void say_held_up(struct pane *out, const struct quern_queue *queue)
                     held, held == 1 ? "s" : "");
 }
 
+/* Of what comes later: what waits for others. */
+static void say_resting(struct pane *out, const struct quern_queue *queue)
+{
+    uint64_t budget = queue->held_by_budget, rest = queue->held_by_endpoint;
+
+    if (budget > 0)
+        pane_printf(out, PLAIN, "; %" PRIu64 " wait%s for the tenant's budget",
+                    budget, budget == 1 ? "s" : "");
+    if (rest > 0)
+        pane_printf(out, PLAIN,
+                    "; %" PRIu64 " wait%s for a model endpoint that is left "
+                    "alone",
+                    rest, rest == 1 ? "s" : "");
+}
+
 static void show_queue(struct pane *out, const struct quern_queue *queue)
 {
     pane_printf(out, PLAIN, "%-10s %s%s\n", "queue", queue->name,
@@ -122,7 +171,9 @@ static void show_queue(struct pane *out, const struct quern_queue *queue)
     pane_printf(out, PLAIN, "%-10s %" PRIu64, "waiting", queue->waiting);
     say_held_up(out, queue);
     pane_printf(out, PLAIN, "\n%-10s %" PRIu64 "\n", "running", queue->running);
-    pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "later", queue->scheduled);
+    pane_printf(out, PLAIN, "%-10s %" PRIu64, "later", queue->scheduled);
+    say_resting(out, queue);
+    pane_printf(out, PLAIN, "\n");
     pane_printf(out, PLAIN, "%-10s %" PRIu64 "\n", "dead", queue->dead);
     say_limit(out, "jobs that wait, or come later (max_depth)",
               queue->max_depth);

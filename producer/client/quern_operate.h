@@ -32,7 +32,9 @@ struct quern_queue {
     uint64_t may_start; /* of them: as soon as a consumer has room. The others
                            wait for their turn, a limit, a session, a pause */
     uint64_t running;
-    uint64_t scheduled; /* go on later: back-off, approval, not before */
+    uint64_t scheduled;        /* go on later: back-off, approval, not before */
+    uint64_t held_by_budget;   /* of the scheduled: their tenant's is spent, */
+    uint64_t held_by_endpoint; /* ... or their model's endpoint rests */
     uint64_t dead;
     uint64_t tenants;   /* that have more waiting than streams take at once */
     uint64_t oldest_ms; /* since the first of these may start */

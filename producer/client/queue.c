@@ -56,6 +56,8 @@ static bool add_stats(struct quern *quern, unsigned int partition,
         queue->may_start += stats.ready;
     queue->running += stats.running;
     queue->scheduled += stats.scheduled;
+    queue->held_by_budget += stats.budget;
+    queue->held_by_endpoint += stats.endpoint;
     queue->dead += stats.dead;
     queue->tenants += stats.tenants;
     if (stats.oldest_ms > queue->oldest_ms)

@@ -41,6 +41,8 @@
  *                                 ends
  *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and
  *                                 waiting by when they go on
+ *   ROOT resting:<reason>:<queue> sorted set: those of them that wait for a
+ *                                 budget or an endpoint
  *   ROOT wakes:<queue>            sorted set: tenants by when their lanes may
  *                                 have room
  *   ROOT deadlines                sorted set: ids of jobs with a deadline by it

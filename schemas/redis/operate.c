@@ -100,6 +100,7 @@ bool transition_stated(const redisReply *reply, struct queue_stats *stats,
         { "running", &stats->running }, { "lanes", &stats->lanes },
         { "tenants", &stats->tenants }, { "scheduled", &stats->scheduled },
         { "dead", &stats->dead },       { "oldest_ms", &stats->oldest_ms },
+        { "budget", &stats->budget },   { "endpoint", &stats->endpoint },
     };
     const size_t count = sizeof(figures) / sizeof(figures[0]);
 

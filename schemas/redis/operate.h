@@ -54,6 +54,8 @@ struct queue_stats {
     uint64_t tenants;   /* that have a lane */
     uint64_t scheduled; /* later, or waiting: retry, backoff, approval */
     uint64_t dead;
+    uint64_t budget, endpoint; /* scheduled because of a tenant's budget; of a
+                                  model endpoint that is left alone */
     uint64_t oldest_ms; /* the first that may start could have for so long;
                            0: none may */
 };

@@ -63,7 +63,7 @@ def test_queues_as_they_stand(quern, jobs):
 def test_a_paused_queue_lets_nothing_start(quern, jobs):
     jobs.submit(A)
     assert "queue default is paused" in quern("queue", "pause", "default")
-    assert quern("queue", "ls").split()[-1] == "paused"
+    assert quern("queue", "ls").split()[-3:] == ["paused,", "holds", "1"]
     (entry,) = jobs.take()
     assert jobs.start(entry).reason == "paused"
     assert quern.json("queue", "resume", "default") == [
@@ -92,7 +92,65 @@ def test_what_holds_a_queue_up_is_said(quern, jobs):
     assert row["may_start"] == 1 and row["oldest_ms"] >= 3
     quern("queue", "pause", "default")
     assert "none may start: the queue is paused" in quern("queue", "stats")
-    assert quern("queue", "ls").splitlines()[1].split()[-2:] == ["-", "paused"]
+    assert quern("queue", "ls").splitlines()[1].endswith(" -  paused, holds 3")
+
+
+@pytest.mark.parametrize(
+    "reason,column,sentence",
+    [
+        ("budget", "1 waits for a budget", "1 waits for the tenant's budget"),
+        (
+            "endpoint",
+            "1 waits for an endpoint",
+            "1 waits for a model endpoint that is left alone",
+        ),
+    ],
+)
+@pytest.mark.parametrize("leaves", ["its time comes", "it is cancelled", "purged"])
+def test_what_a_budget_or_an_endpoint_holds_is_said(
+    reason, column, sentence, leaves, quern, jobs
+):
+    for number, why in enumerate([reason, "backoff"]):
+        jobs.submit(job_id(number))
+        jobs.begin()
+        jobs.wait(job_id(number), jobs.epoch(job_id(number)), 60000, why)
+    member = f"held_by_{reason}"
+    (row,) = quern.json("queue", "ls")
+    assert (row["scheduled"], row[member]) == (2, 1)
+    assert row["held_by_budget"] + row["held_by_endpoint"] == 1
+    assert quern("queue", "ls").splitlines()[1].endswith(f"open, {column}")
+    assert f"later      2; {sentence}\n" in quern("queue", "stats")
+    if leaves == "purged":
+        jobs.purge()
+    elif leaves == "it is cancelled":
+        jobs.cancel(job_id(0))
+    else:
+        jobs.come_due()
+        jobs.promote()
+    assert not jobs.keys("resting")
+    (row,) = quern.json("queue", "ls")
+    assert row[member] == 0 and quern("queue", "ls").split()[-1] == "open"
+
+
+def test_a_job_that_is_lost_is_not_held_for_ever(quern, jobs):
+    """Its facts are gone, so nobody takes its id out."""
+    jobs.submit(A)
+    jobs.begin()
+    jobs.wait(A, jobs.epoch(A), 60000, "budget")
+    assert quern.json("queue", "ls")[0]["held_by_budget"] == 1
+    jobs.client.delete(f"{jobs.root}job:{A}")
+    jobs.client.zadd(f"{jobs.root}resting:budget:default", {A: 1})
+    jobs.come_due()
+    assert quern.json("queue", "ls")[0]["held_by_budget"] == 0
+    jobs.promote()
+    jobs.client.delete(f"{jobs.root}resting:budget:default")
+
+
+def test_how_many_a_pause_holds_is_said(quern, jobs):
+    for number in range(3):
+        jobs.submit(job_id(number))
+    quern("queue", "pause", "default")
+    assert quern("queue", "ls").splitlines()[1].endswith("  paused, holds 3")
 
 
 def test_limits_of_each_tenant_are_told(quern, jobs):

@@ -450,6 +450,8 @@ def test_figures_of_a_queue(queue):
         "tenants": 1,
         "scheduled": 1,
         "dead": 1,
+        "budget": 0,
+        "endpoint": 0,
     }
     for args in ([], ["a b"]):
         refused("BADARG", queue.call, "stats", *args)

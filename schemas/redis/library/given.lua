@@ -242,6 +242,9 @@ end
 local function schedule(job, at, state, reason)
     call("ZADD", job.root .. "scheduled:" .. job.queue, at, job.id)
     call("SADD", job.root .. "queues", job.queue)
+    if RESTS[reason] then
+        call("ZADD", resting(job.root, reason, job.queue), at, job.id)
+    end
     set(job, "state", state)
     set(job, "reason", reason)
 end

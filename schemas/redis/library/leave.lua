@@ -94,8 +94,6 @@ local WAITS = {
     retry = true, backoff = true, approval = true, budget = true,
     endpoint = true,
 }
--- For others: what was done until then was no attempt, whatever it was.
-local RESTS = { budget = true, endpoint = true }
 
 -- id epoch delay_ms reason errors event_data [call [fallback]]. For delay_ms, or
 -- until approve. errors: in a row, the one that it waits for included; zero: it

@@ -285,7 +285,8 @@ local function drain(keys, args)
 end
 
 -- queue. Answers pairs, as transition_stated() reads them; oldest_ms: how
--- long the first job that may start could have, 0 when none may.
+-- long the first job that may start could have, 0 when none may. budget,
+-- endpoint: how many of the scheduled wait for that.
 local function stats(keys, args)
     local root, queue, now = keys[1], args[1], now_ms()
     if not (queue and is_name(queue)) then
@@ -309,6 +310,11 @@ local function stats(keys, args)
         lanes, tenants = lanes + count, tenants + (count > 0 and 1 or 0)
     end
     lanes = lanes + redis.call("SCARD", behind_of(root, queue))
+    -- From now on: of a job that is lost, nobody takes the id out.
+    local function count_resting(reason)
+        return redis.call("ZCOUNT", resting(root, reason, queue), text(now),
+            "+inf")
+    end
     return {
         "paused", paused and 1 or 0,
         "ready", math.max(length - pending, 0),
@@ -317,6 +323,8 @@ local function stats(keys, args)
         "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
         "dead", redis.call("ZCARD", root .. "dead:" .. queue),
         "oldest_ms", oldest and math.max(now - oldest, 0) or 0,
+        "budget", count_resting("budget"),
+        "endpoint", count_resting("endpoint"),
     }
 end
 

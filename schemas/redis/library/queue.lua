@@ -489,6 +489,15 @@ local function let_go(job, ends)
     end
 end
 
+-- What a job waits for when it waits for others: what was done until then was no
+-- attempt, whatever it was.
+local RESTS = { budget = true, endpoint = true }
+
+-- Those that wait for that, by when they go on: counted for operators.
+local function resting(root, reason, queue)
+    return root .. "resting:" .. reason .. ":" .. queue
+end
+
 -- Out of wherever it stands or runs; whether that has made room for others of
 -- its tenant. A lane keeps its element until that comes to the head.
 local function pull(job, ends)
@@ -510,6 +519,9 @@ local function pull(job, ends)
         let_go(job, ends)
     elseif job.state == "scheduled" or job.state == "waiting" then
         call("ZREM", job.root .. "scheduled:" .. job.queue, job.id)
+        if RESTS[job.reason] then
+            call("ZREM", resting(job.root, job.reason, job.queue), job.id)
+        end
     end
     return made_room
 end
