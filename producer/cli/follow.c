@@ -9,14 +9,15 @@
 
 #include "producer/cli/approve.h"
 #include "producer/cli/held.h"
+#include "producer/cli/holdup.h"
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
 #include "schemas/message/result.h"
 
 enum {
-    LOOK_MS = 200,   /* how soon Ctrl-C is answered */
-    PATIENCE_S = 60, /* without Redis */
+    LOOK_MS = HOLDUP_LOOK_MS, /* how soon Ctrl-C is answered */
+    PATIENCE_S = 60,          /* without Redis */
 };
 
 struct follow {
@@ -33,6 +34,7 @@ struct follow {
     struct buf told;   /* ... what the last event says of it */
     time_t away_since; /* 0: Redis is there */
     struct saver saver;
+    struct holdup holdup;
 };
 
 static volatile sig_atomic_t interrupted; /* the signal's number */
@@ -344,6 +346,8 @@ static void show_event(struct follow *follow, const struct quern_event *given)
         if (view_is(event.type, shown[i].type) &&
             wants(follow, shown[i].progress, event.type))
             shown[i].show(follow, &event);
+    holdup_heed(&follow->holdup, &event,
+                follow->talk || follow->app->term.json);
     follow->seq = event.seq;
 }
 
@@ -465,6 +469,8 @@ static int loop(struct follow *follow, struct quern_watch *watch)
         case QUERN_BROKEN:
             return app_fail(follow->app, &error);
         case QUERN_NOTHING:
+            if (!quern_watch_trouble(watch))
+                holdup_look(&follow->holdup, follow->app, follow->id);
             break;
         }
         if (interrupted)

@@ -10,6 +10,7 @@ import time
 import msgpack
 import pytest
 from command import Terminal
+from library import Library
 from servers import wait_until
 from standin import IMAGE, PNG, ROOT, SHA
 
@@ -322,6 +323,60 @@ def test_of_an_output_schema_a_pipe_gets_the_value_alone(quern, consumer):
     out, _ = child.communicate(timeout=30)
     assert out == quern("get", job.id) == '{"n":3,"é":null}\n'
     assert quern.json("get", job.id)[0]["result"]["answer"] == said["answer"]
+
+
+@pytest.mark.parametrize("how", ["a pipe", "a terminal"])
+def test_a_pause_that_holds_the_job_is_said_once(how, quern, consumer):
+    id = quern("submit", "q").strip()
+    quern("queue", "pause", "default")
+    if how == "a terminal":
+        with Terminal(quern, "watch", id) as terminal:
+            terminal.wait_for("queue default is paused")
+            quern("cancel", id)
+            terminal.end()
+            said = terminal.said
+    else:
+        child = quern.start("watch", id)
+        said = child.stderr.readline()
+        quern("cancel", id)
+        out, err = child.communicate(timeout=30)
+        said += err
+    assert said.count("it waits: ") == 1 and "queue default is paused" in said
+
+
+def test_a_pause_is_a_line_of_json(quern, consumer):
+    id = quern("submit", "q").strip()
+    quern("queue", "pause", "default")
+    child = quern.start("watch", id, "--json")
+    held = read_line(child)
+    if held["type"] == "job.queued":
+        held = read_line(child)
+    assert held["type"] == "held" and held["why"].startswith("queue default is paused")
+    quern("cancel", id)
+    lines = [json.loads(line) for line in child.communicate(timeout=30)[0].splitlines()]
+    assert types(lines)[-2:] == ["job.cancelled", "result"]
+
+
+@pytest.mark.parametrize(
+    "reason,sentence",
+    [
+        ("budget", "the budget of tenant default is used up"),
+        ("endpoint", "its model endpoint is left alone until"),
+    ],
+)
+def test_a_budget_or_an_endpoint_that_holds_the_job_is_said(
+    reason, sentence, quern, consumer, redis
+):
+    """Whoever comes late, and has no terminal, too."""
+    id = quern("submit", "q").strip()
+    jobs = Library(redis)
+    consumer.take()
+    jobs.wait(id, jobs.facts(id)["epoch"], 3600000, reason)
+    child = quern.start("watch", id)
+    said = child.stderr.readline()
+    assert said.startswith("it waits: ") and sentence in said
+    quern("cancel", id)
+    assert child.communicate(timeout=30)[1].count("it waits: ") == 0
 
 
 def test_no_color_is_obeyed(quern, consumer):

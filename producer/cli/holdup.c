@@ -1,0 +1,99 @@
+/* holdup.c - what holds up a job that somebody follows. */
+#include "producer/cli/holdup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/cli/show.h"
+#include "producer/client/quern_operate.h"
+
+enum {
+    PATIENCE = 1000 / HOLDUP_LOOK_MS, /* most jobs are begun sooner */
+    AGAIN = 5000 / HOLDUP_LOOK_MS,
+};
+
+enum cause {
+    PAUSED = 1 << 0,
+    UNSERVED = 1 << 1,
+    BUDGET = 1 << 2,
+    ENDPOINT = 1 << 3,
+};
+
+static unsigned int cause_of(struct view reason)
+{
+    return view_is(reason, "budget")     ? BUDGET
+           : view_is(reason, "endpoint") ? ENDPOINT
+                                         : 0;
+}
+
+void holdup_heed(struct holdup *holdup, const struct event *event, bool shown)
+{
+    bool waits = view_is(event->type, "job.waiting");
+
+    holdup->running = !waits && !view_is(event->type, "job.queued") &&
+                      !view_is(event->type, "job.lost");
+    holdup->looks = 0;
+    if (holdup->running)
+        holdup->said = 0;
+    else if (waits && shown)
+        holdup->said |= cause_of(event->data.reason);
+}
+
+static struct view fact_of(const struct quern_explanation *job,
+                           const char *name)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (strcmp(job->items[i].name, name) == 0)
+            return view_of(job->items[i].text);
+    return (struct view){ 0 };
+}
+
+static unsigned int causes_of(const struct quern_explanation *job)
+{
+    unsigned int causes = 0;
+
+    if (view_is(fact_of(job, "paused"), "1"))
+        causes |= PAUSED;
+    if (view_is(fact_of(job, "served_by"), "0"))
+        causes |= UNSERVED;
+    if (view_is(fact_of(job, "state"), "waiting"))
+        causes |= cause_of(fact_of(job, "reason"));
+    return causes;
+}
+
+static void say(struct app *app, const struct quern_explanation *job)
+{
+    struct pane *err = term_notice(&app->term);
+
+    if (app->term.json) {
+        json_line(json_pack("{s:s, s:s}", "type", "held", "why", job->why));
+        return;
+    }
+    pane_printf(err, YELLOW, "it waits: ");
+    pane_text(err, PLAIN, view_of(job->why));
+    pane_line(err);
+}
+
+void holdup_look(struct holdup *holdup, struct app *app, const char *id)
+{
+    struct quern_explanation job;
+    struct quern_error error;
+    unsigned int causes;
+
+    if (holdup->running || holdup->refused)
+        return;
+    holdup->looks++;
+    if (holdup->looks < PATIENCE || (holdup->looks - PATIENCE) % AGAIN != 0)
+        return;
+    if (!quern_explain(app->quern, id, &job, &error)) {
+        holdup->refused = error.kind == QUERN_REJECT;
+        return;
+    }
+    causes = causes_of(&job);
+    if (!app->term.err.tty)
+        causes &= ~(unsigned int)UNSERVED;
+    if (causes & ~holdup->said)
+        say(app, &job);
+    holdup->said = causes;
+    free(job.items);
+}

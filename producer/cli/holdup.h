@@ -1,0 +1,25 @@
+/* holdup.h - who follows a job is told what holds it up: a paused queue, a
+ * spent budget, an endpoint that is left alone, a queue that nobody serves. */
+#ifndef PRODUCER_CLI_HOLDUP_H
+#define PRODUCER_CLI_HOLDUP_H
+
+#include "producer/cli/cli.h"
+#include "schemas/message/event.h"
+
+struct holdup {
+    bool running;       /* nothing does, then */
+    bool refused;       /* this login may not ask */
+    unsigned int looks; /* since the last event */
+    unsigned int said;  /* causes, of enum cause */
+};
+
+/* One more event of the job. shown: the person has seen it. */
+void holdup_heed(struct holdup *holdup, const struct event *event, bool shown);
+
+/* There was no event for HOLDUP_LOOK_MS: asks now and then what the job waits
+ * for. Each cause is said once, on a terminal also that nobody serves the
+ * queue; with --json: {"type": "held", "why"} among the events. */
+enum { HOLDUP_LOOK_MS = 200 };
+void holdup_look(struct holdup *holdup, struct app *app, const char *id);
+
+#endif
