@@ -56,7 +56,6 @@ void check_library(struct doctor *doctor);
 void check_login(struct doctor *doctor);
 void check_consumers(struct doctor *doctor);
 void check_reports(struct doctor *doctor);
-void check_budgets(struct doctor *doctor, const char *queue);
 /* Makes the connection to that partition's server the one to ask. */
 void doctor_turn(struct doctor *doctor, unsigned int partition);
 

@@ -82,6 +82,28 @@ static void find_paused(struct doctor *doctor, const struct quern_queue *queue)
          queue->waiting == 1 ? "s" : "");
 }
 
+/* What it has of jobs that wait for others. */
+static void find_resting(struct doctor *doctor, const struct quern_queue *queue)
+{
+    uint64_t budget = queue->held_by_budget, rest = queue->held_by_endpoint;
+    char remedy[QUERN_NAME + 100];
+
+    snprintf(remedy, sizeof(remedy),
+             "wait, or raise tenant_tokens and tenant_cost: quern queue set %s",
+             queue->name);
+    if (budget > 0)
+        find(doctor, NOTE, "budgets", remedy,
+             "%" PRIu64 " job%s of queue %s wait%s for the tenant's next "
+             "budget",
+             budget, budget == 1 ? "" : "s", queue->name,
+             budget == 1 ? "s" : "");
+    if (rest > 0)
+        find(doctor, NOTE, "endpoints", "wait, or see quern endpoint ls",
+             "%" PRIu64 " job%s of queue %s wait%s for a model endpoint that "
+             "is left alone",
+             rest, rest == 1 ? "" : "s", queue->name, rest == 1 ? "s" : "");
+}
+
 static void check_queues(struct doctor *doctor,
                          const struct quern_queues *queues,
                          const struct quern_workers *workers)
@@ -207,8 +229,7 @@ void check_reports(struct doctor *doctor)
         quern_queues(quern, NULL, &queues, &error)) {
         check_queues(doctor, &queues, &workers);
         for (size_t i = 0; i < queues.count; i++)
-            if (queues.items[i].scheduled > 0)
-                check_budgets(doctor, queues.items[i].name);
+            find_resting(doctor, &queues.items[i]);
         check_executors(doctor, &workers);
         if (quern_endpoints(quern, &endpoints, &error))
             check_endpoints(doctor, &endpoints);

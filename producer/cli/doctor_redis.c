@@ -124,56 +124,6 @@ static void count_partition(struct doctor *doctor, unsigned int partition,
     count_jobs(doctor, partition, queue, census);
 }
 
-/* --- budgets -------------------------------------------------------------- */
-
-enum { LOOKED_AT = 200 }; /* of those that wait: each costs a call */
-
-/* Those of them that wait for their tenant's budget. */
-static int count_budgeted(struct doctor *doctor, unsigned int partition,
-                          struct view queue)
-{
-    struct key later =
-        names_of_queue(&doctor->names, partition, "scheduled", queue);
-    struct err err = { 0 };
-    char last[16];
-    int count = 0;
-
-    snprintf(last, sizeof(last), "%d", LOOKED_AT - 1);
-    doctor_turn(doctor, partition);
-    CLEANUP(cleanup_answer)
-    redisReply *ids = ASK(doctor, &err, "ZRANGE", later.text, "0", last);
-
-    for (size_t i = 0; ids && i < ids->elements; i++) {
-        struct key job =
-            names_job(&doctor->names, view_of(ids->element[i]->str));
-        CLEANUP(cleanup_answer)
-        redisReply *reason = ASK(doctor, &err, "HGET", job.text, "reason");
-
-        count += reason && reason->type == REDIS_REPLY_STRING &&
-                 strcmp(reason->str, "budget") == 0;
-    }
-    return count;
-}
-
-void check_budgets(struct doctor *doctor, const char *queue)
-{
-    char remedy[200];
-    int count = 0;
-
-    for (unsigned int p = 0; p < doctor->partitions; p++)
-        count += count_budgeted(doctor, p, view_of(queue));
-    doctor_turn(doctor, 0);
-    *doctor->where = '\0';
-    snprintf(remedy, sizeof(remedy),
-             "wait, or raise tenant_tokens and tenant_cost: quern queue set %s",
-             queue);
-    if (count > 0)
-        find(doctor, NOTE, "budgets", remedy,
-             "%s%d job%s of queue %s wait%s for the tenant's next budget",
-             count >= LOOKED_AT ? "at least " : "", count,
-             count == 1 ? "" : "s", queue, count == 1 ? "s" : "");
-}
-
 /* A consumer has one such link for each partition, all to the same server
  * unless that is a cluster's. */
 static void count_links(struct doctor *doctor, struct census *census)
