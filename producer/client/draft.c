@@ -224,8 +224,7 @@ static bool decode(struct draft *draft, struct view bytes, struct err *err)
     submit->not_before = job.not_before;
     submit->files = job.files;
     submit->body = bytes;
-    if (job.unknown.count > 0) /* of JSON they are known before */
-        draft->unknown = job.unknown;
+    draft->unknown = job.unknown;
     memcpy(draft->id.text, job.id.data, job.id.len);
     draft->id.text[job.id.len] = '\0';
     return true;
@@ -260,10 +259,21 @@ static bool choose_id(struct draft *draft, const struct quern_id *id,
     return true;
 }
 
-static bool encode(struct draft *draft, const struct job *job, struct err *err)
+/* json: what the job was read from, or NULL. What of it is no member of a job
+ * goes along: the result tells whoever looks at it, as with other clients. */
+static bool encode(struct draft *draft, const struct job *job,
+                   const json_t *json, struct err *err)
 {
-    draft->bytes.len = 0;
-    return message_encode(&schema_job, job, &draft->bytes, err) &&
+    CLEANUP(buf_finish) struct buf known;
+
+    buf_init(&known, MAX_JOB_BYTES);
+    buf_clear(&draft->bytes);
+    if (!json || draft->unknown.count == 0)
+        return message_encode(&schema_job, job, &draft->bytes, err) &&
+               decode(draft, buf_view(&draft->bytes), err);
+    return message_encode(&schema_job, job, &known, err) &&
+           json_keep_unknown(&schema_job, json, buf_view(&known), &draft->bytes,
+                             err) &&
            decode(draft, buf_view(&draft->bytes), err);
 }
 
@@ -271,11 +281,11 @@ static bool encode(struct draft *draft, const struct job *job, struct err *err)
  * right: only then is Redis asked where its tenant is. made: an id that is
  * where it belongs. */
 static bool settle(struct draft *draft, struct quern *quern, struct job *job,
-                   bool made, struct err *err)
+                   const json_t *json, bool made, struct err *err)
 {
     unsigned int partition;
 
-    if (!encode(draft, job, err))
+    if (!encode(draft, job, json, err))
         return false;
     if (!draft->fresh)
         return check_partition(quern, &draft->submit, err);
@@ -288,7 +298,7 @@ static bool settle(struct draft *draft, struct quern *quern, struct job *job,
     if (!draft_new_id(partition, &draft->id, err))
         return false;
     job->id = view_of(draft->id.text);
-    return encode(draft, job, err);
+    return encode(draft, job, json, err);
 }
 
 bool draft_read(struct draft *draft, struct quern *quern,
@@ -324,7 +334,7 @@ bool draft_read(struct draft *draft, struct quern *quern,
             return false;
         job.id = view_of(draft->id.text);
     }
-    return settle(draft, quern, &job, id->text[0], err);
+    return settle(draft, quern, &job, NULL, id->text[0], err);
 }
 
 /* The table asks for an id, a person need not. */
@@ -375,7 +385,7 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
         return false;
     say_beside(&job, beside);
     job.files = (struct list){ files.refs, files.count };
-    return settle(draft, quern, &job, id->text[0], err);
+    return settle(draft, quern, &job, json, id->text[0], err);
 }
 
 bool draft_read_bytes(struct draft *draft, struct quern *quern,

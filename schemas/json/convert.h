@@ -29,6 +29,13 @@ bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
                      struct unknown *unknown, struct err *err);
 
+/* Appends the bytes that a message of this JSON was encoded to once more, with
+ * the members that are not in the table beside: who reads them says so, or
+ * knows them. The lists of the message may have got more items at their ends.
+ */
+bool json_keep_unknown(const struct schema *schema, const json_t *json,
+                       struct view bytes, struct buf *out, struct err *err);
+
 /* The JSON Schema (draft 2020-12) that the table says. A new reference. */
 json_t *json_schema(const struct schema *schema);
 

@@ -5,7 +5,7 @@ import json
 import msgpack
 import pytest
 from command import Command
-from stack import job_id
+from stack import ROOT, job_id
 
 
 @pytest.fixture
@@ -66,3 +66,47 @@ def test_submit_says_so_of_many(cli):
     assert err == f"note: line 2: {SAID}\n"
     first, second = cli.json("submit", "--jobs", "jobs")
     assert "note" not in first and second["note"] == SAID
+
+
+def test_the_result_of_a_job_of_the_command_names_them_too(stack, cli):
+    """Those inside of others, too; what it does not name is as it was."""
+    (cli.cwd / "more.csv").write_text("n\n7\n")
+    given = {
+        "kind": "code",
+        "cells": ["import os; print(sorted(os.listdir()))"],
+        "files": [{**stack.file("a.csv", b"1"), "colour": "red"}],
+        "limits": {"cell_msec": 5},
+        "sesion": "s",
+    }
+    (cli.cwd / "job.json").write_text(json.dumps(given))
+    id = cli("submit", "--job", "job.json", "--file", "more.csv").strip()
+    result = stack.result(id)
+    said = result["notes"].split("The unknown members ")[1].split(" were ignored.")[0]
+    assert sorted(said.split(", ")) == [
+        '"files[0].colour"',
+        '"limits.cell_msec"',
+        '"sesion"',
+    ]
+    assert result["cells"][0]["stdout"] == "['a.csv', 'more.csv']\n"
+
+
+def test_they_go_along_as_they_were_given(stack, cli):
+    """A newer consumer may know them."""
+    given = {
+        "kind": "conversation",
+        "prompt": "hello",
+        "sesion": {"deep": [1, None, -2, 0.5, "\u00e9"]},
+    }
+    limits = {"max_turns": 3, "cell_msec": True}
+    (cli.cwd / "job.json").write_text(json.dumps({**given, "limits": limits}))
+    id = cli("submit", "--job", "job.json", "--delay", "1h").strip()
+    body = msgpack.unpackb(stack.db.get(f"{ROOT}body:{id}"))
+    assert body == {**given, "v": 1, "id": id, "limits": limits}
+    cli("cancel", id)
+
+
+def test_too_many_bytes_of_them_are_refused(stack, cli):
+    given = json.dumps({**JOB, "sesion": [1e0] * 60_000}, separators=(",", ":"))
+    (cli.cwd / "job.json").write_text(given)  # a byte becomes two
+    _, err, code = cli.run("submit", "--job", "job.json")
+    assert code == 65 and "does not fit into" in err

@@ -1,0 +1,204 @@
+/* keep.c - the members of a JSON message that its table does not name.
+ *
+ * A struct has no place for them. They are written beside those that the struct
+ * was encoded to: at the end of the map, or of the map inside, that they stand
+ * in. */
+#include "schemas/json/convert.h"
+
+struct keeper {
+    msgpack_packer packer;
+    struct arena *arena;
+    struct err *err;
+};
+
+static bool keep_struct(struct keeper *keeper, const struct schema *schema,
+                        const msgpack_object_map *known, const json_t *json);
+
+static int write_bytes(void *out, const char *data, size_t len)
+{
+    return buf_append(out, data, len) ? 0 : -1;
+}
+
+/* jansson's iterator asks for a json_t * and changes nothing. */
+static json_t *iterable(const json_t *json)
+{
+    union {
+        const json_t *in;
+        json_t *out;
+    } same = { json };
+
+    return same.out;
+}
+
+static void put_name(struct keeper *keeper, struct view name)
+{
+    msgpack_pack_str_with_body(&keeper->packer, name.data, name.len);
+}
+
+static const struct field *field_of(const struct schema *schema,
+                                    struct view name)
+{
+    for (size_t i = 0; i < schema->count; i++)
+        if (view_is(name, schema->fields[i].name))
+            return &schema->fields[i];
+    return NULL;
+}
+
+static bool is_of_table(const struct schema *schema, struct view name)
+{
+    return field_of(schema, name) || (schema->versioned && view_is(name, "v"));
+}
+
+static bool has_member(const msgpack_object_map *map, struct view name)
+{
+    for (uint32_t i = 0; map && i < map->size; i++)
+        if (view_equal(value_view(&map->ptr[i].key), name))
+            return true;
+    return false;
+}
+
+/* A struct that is empty but for these was left out. */
+static bool has_unknown(const struct schema *schema, const json_t *json)
+{
+    const char *key;
+    json_t *item;
+    size_t len;
+
+    json_object_keylen_foreach(iterable(json), key, len, item)
+    {
+        const struct field *field = field_of(schema, (struct view){ key, len });
+
+        if (!is_of_table(schema, (struct view){ key, len }) ||
+            (field && field->type == FIELD_STRUCT &&
+             has_unknown(field->of, item)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_added(const struct schema *schema,
+                     const msgpack_object_map *known, struct view name,
+                     const json_t *item)
+{
+    const struct field *field = field_of(schema, name);
+
+    if (!is_of_table(schema, name))
+        return true;
+    return field && field->type == FIELD_STRUCT && !has_member(known, name) &&
+           has_unknown(field->of, item);
+}
+
+static size_t count_added(const struct schema *schema,
+                          const msgpack_object_map *known, const json_t *json)
+{
+    size_t len, count = 0;
+    const char *key;
+    json_t *item;
+
+    json_object_keylen_foreach(iterable(json), key, len, item) count +=
+        is_added(schema, known, (struct view){ key, len }, item);
+    return count;
+}
+
+/* --- what the struct had -------------------------------------------------- */
+
+static bool keep_list(struct keeper *keeper, const struct schema *of,
+                      const msgpack_object_array *known, const json_t *json)
+{
+    msgpack_pack_array(&keeper->packer, known->size);
+    for (uint32_t i = 0; i < known->size; i++) {
+        const json_t *item = json_array_get(json, i);
+
+        if (known->ptr[i].type != MSGPACK_OBJECT_MAP || !json_is_object(item))
+            msgpack_pack_object(&keeper->packer, known->ptr[i]);
+        else if (!keep_struct(keeper, of, &known->ptr[i].via.map, item))
+            return false;
+    }
+    return true;
+}
+
+static bool keep_field(struct keeper *keeper, const struct field *field,
+                       const msgpack_object *known, const json_t *json)
+{
+    if (field && field->type == FIELD_STRUCT && json_is_object(json) &&
+        known->type == MSGPACK_OBJECT_MAP)
+        return keep_struct(keeper, field->of, &known->via.map, json);
+    if (field && field->type == FIELD_LIST && json_is_array(json) &&
+        known->type == MSGPACK_OBJECT_ARRAY)
+        return keep_list(keeper, field->of, &known->via.array, json);
+    msgpack_pack_object(&keeper->packer, *known);
+    return true;
+}
+
+static bool keep_known(struct keeper *keeper, const struct schema *schema,
+                       const msgpack_object_map *known, const json_t *json)
+{
+    for (uint32_t i = 0; known && i < known->size; i++) {
+        struct view name = value_view(&known->ptr[i].key);
+
+        put_name(keeper, name);
+        if (!keep_field(keeper, field_of(schema, name), &known->ptr[i].val,
+                        json_object_getn(json, name.data, name.len)))
+            return false;
+    }
+    return true;
+}
+
+/* --- what it had not ------------------------------------------------------ */
+
+static bool add_member(struct keeper *keeper, const struct field *field,
+                       const json_t *json)
+{
+    const msgpack_object *value;
+
+    if (field)
+        return keep_struct(keeper, field->of, NULL, json);
+    if (!json_to_value(json, &value, keeper->arena, keeper->err))
+        return false;
+    msgpack_pack_object(&keeper->packer, *value);
+    return true;
+}
+
+static bool keep_struct(struct keeper *keeper, const struct schema *schema,
+                        const msgpack_object_map *known, const json_t *json)
+{
+    const char *key;
+    json_t *item;
+    size_t len;
+
+    msgpack_pack_map(&keeper->packer, (known ? known->size : 0) +
+                                          count_added(schema, known, json));
+    if (!keep_known(keeper, schema, known, json))
+        return false;
+    json_object_keylen_foreach(iterable(json), key, len, item)
+    {
+        struct view name = { key, len };
+
+        if (!is_added(schema, known, name, item))
+            continue;
+        put_name(keeper, name);
+        if (!add_member(keeper, field_of(schema, name), item))
+            return false;
+    }
+    return true;
+}
+
+bool json_keep_unknown(const struct schema *schema, const json_t *json,
+                       struct view bytes, struct buf *out, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct keeper keeper = { .arena = &arena, .err = err };
+    const msgpack_object *known;
+    bool kept;
+
+    msgpack_packer_init(&keeper.packer, out, write_bytes);
+    kept = value_decode(bytes, &known, &arena, err) &&
+           keep_struct(&keeper, schema, &known->via.map, json);
+    arena_finish(&arena);
+    if (kept && !buf_ok(out))
+        return err_set(err, ERR_REJECT, "too_large",
+                       "%s: with the members that it does not know it does "
+                       "not fit into %zu bytes",
+                       schema->name, out->max);
+    return kept;
+}
