@@ -5,6 +5,7 @@ from urllib.parse import quote
 TERMINAL = ("completed", "incomplete", "failed", "cancelled")
 GROUP = "consumers"
 ONGOING = ("scheduled", "queued", "in_progress", "waiting")
+RESTS = ("budget", "endpoint")  # what a job waits for that waits for others
 WINDOW = 32
 
 
@@ -146,6 +147,9 @@ class Invariants:
                     wanted.setdefault(f"running:{queue}/{tenant}", set()).add(id)
             elif state in ("scheduled", "waiting"):
                 wanted.setdefault(f"scheduled:{queue}", set()).add(id)
+                if state == "waiting" and facts.get("reason") in RESTS:
+                    key = f"resting:{facts['reason']}:{queue}"
+                    wanted.setdefault(key, set()).add(id)
             elif facts.get("entry"):
                 wanted.setdefault(f"ready:{queue}/{tenant}", set()).add(id)
             if facts.get("deadline_at") and state != "in_progress":
@@ -153,7 +157,7 @@ class Invariants:
             if facts.get("unique"):
                 key = f"{self.root}unique:{tenant}:{facts['unique']}"
                 assert self.client.get(key) == id.encode(), (id, key)
-        for kind in ("ready", "running", "scheduled", "leases"):
+        for kind in ("ready", "running", "scheduled", "resting", "leases"):
             for key in self.keys(kind):
                 wanted.setdefault(key[len(self.root) :], set())
         for name, ids in wanted.items():

@@ -338,6 +338,7 @@ def test_a_pause_that_holds_the_job_is_said_once(how, quern, consumer):
     else:
         child = quern.start("watch", id)
         said = child.stderr.readline()
+        time.sleep(6)  # it has looked again
         quern("cancel", id)
         out, err = child.communicate(timeout=30)
         said += err

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from executor_client import Executor
+from library import Library, job_id
 from servers import BUILD, RedisServer, binary, die_with_parent, wait_until
 from stack import ROOT, Stack
 
@@ -91,6 +92,20 @@ def test_jobs_that_wait_for_a_budget_are_told(stack):
     assert found["level"] == "note"
     assert "1 job of queue default waits for the tenant's next budget" in found["text"]
     stack.call("cancel", waits)
+
+
+def test_jobs_that_wait_for_an_endpoint_are_told(stack):
+    jobs = Library(stack.db)
+    for number in range(2):
+        jobs.submit(job_id(number))
+        jobs.begin()
+        epoch = jobs.epoch(job_id(number))
+        jobs.wait(job_id(number), epoch, 3600000, "endpoint")
+    [found] = doctor(stack.redis.url)["endpoints"]
+    assert (found["level"], found["remedy"]) == ("note", "wait, or see quern endpoint ls")
+    assert found["text"].startswith("2 jobs of queue default wait for a model endpoint")
+    for number in range(2):
+        jobs.cancel(job_id(number))
 
 
 # -- executors
