@@ -16,6 +16,8 @@ static struct {
     PyObject *compile; /* quern_guest.cell.compile_ahead */
     PyObject *picture; /* module quern_guest.picture */
     PyObject *warm_up; /* quern_guest.cell.warm_up */
+    PyObject *at_exit; /* atexit._ncallbacks */
+    long at_start;     /* functions that the libraries have registered */
     PyObject *outcome; /* of the last cell; views borrow from it */
 } interp;
 
@@ -72,6 +74,27 @@ static bool load_libraries(const char *profile)
     return loaded;
 }
 
+/* Called from here, so that no hook of a cell sees it, nor can replace it. */
+static bool find_at_exit(void)
+{
+    PyObject *module = PyImport_ImportModule("atexit");
+
+    interp.at_exit =
+        module ? PyObject_GetAttrString(module, "_ncallbacks") : NULL;
+    Py_XDECREF(module);
+    return interp.at_exit != NULL;
+}
+
+static long count_at_exit(void)
+{
+    PyObject *count = PyObject_CallNoArgs(interp.at_exit);
+    long functions = count ? PyLong_AsLong(count) : 0;
+
+    Py_XDECREF(count);
+    PyErr_Clear();
+    return functions;
+}
+
 static bool load(const char *folder, const char *profile)
 {
     PyObject *path = PySys_GetObject("path");
@@ -102,11 +125,12 @@ bool interp_start(const char *folder, const char *profile, struct err *err)
 {
     if (!initialize(err))
         return false;
-    if (!load(folder, profile) || !guard_init())
+    if (!load(folder, profile) || !find_at_exit() || !guard_init())
         return failed(err, "loading quern_guest");
     if (!succeeded(PyObject_CallMethod(interp.boot, "zygote", "sii", profile,
                                        TRACE_FD, TRACE_SIGNAL)))
         return failed(err, "preparing the zygote");
+    interp.at_start = count_at_exit();
     heap_settle();
     return succeeded(PyObject_CallMethod(interp.boot, "settle", NULL)) ||
            failed(err, "settling the zygote");
@@ -324,6 +348,7 @@ void interp_run(const struct guest_frame *cell, struct guest_frame *done)
     interp.outcome = do_task(cell);
     if (!read_outcome(done))
         read_exception(done);
+    done->at_exit = count_at_exit() > interp.at_start;
 }
 
 /* If a cell took it apart, the next one is slower, and no more. */

@@ -120,6 +120,7 @@ static const struct field guest_frame_fields[] = {
     TEXT(guest_frame, tools, 0, MAX_TOOLS_BYTES, "cell: functions, as JSON"),
     MAP(guest_frame, env, 0, MAX_ENV, "cell: environment variables"),
     BOOL(guest_frame, last, 0, "cell: the session ends with it"),
+    BOOL(guest_frame, at_exit, 0, "done: functions wait for the session's end"),
     BYTES(guest_frame, picture, 0, MAX_PICTURE_BYTES, "cell, done"),
     TEXT(guest_frame, name, 0, MAX_NAME_BYTES, "tool"),
     BYTES(guest_frame, data, 0, MAX_TOOL_BYTES, "tool, install, answer"),

@@ -152,7 +152,7 @@ enum guest_type {
     GUEST_INSTALL, /* nonce, number, data: requirements, one a line */
     GUEST_FIGURE,  /* nonce: a figure is open, the first of the cell */
     GUEST_DRAWING, /* nonce: the code has ended, what is open is drawn */
-    GUEST_DONE,    /* nonce, status, result, error, missing, picture */
+    GUEST_DONE,    /* nonce, status, result, error, missing, picture, at_exit */
     /* warden to zygote; the descriptors of enum fork_fd ride along */
     GUEST_FORK, /* number: the box; limits; awaited: by a session */
     /* zygote to warden */
@@ -198,6 +198,7 @@ struct guest_frame {
     struct view tools;
     struct list env; /* of struct pair */
     bool last;       /* the session ends with this cell */
+    bool at_exit;    /* its code has registered functions for its end */
     struct view picture;
     struct view name;
     struct view data;

@@ -180,6 +180,24 @@ def test_a_process_that_a_cell_forked_says_nothing_of_figures(session):
     assert session.heard == ["figure", "drawing", "display", "done"]
 
 
+def test_it_says_whether_functions_wait_for_its_end(session):
+    """Those of the libraries do not count, and a cell cannot change how that is
+    counted."""
+    cells = [
+        ("import atexit", {}, False),
+        ("atexit._ncallbacks = lambda: 1000", {}, False),
+        ("end = atexit.register(print, 'bye')", {}, True),
+        ("1 / 0", {}, True),
+        ("", {"task": "compile"}, True),
+        ("", {"last": True}, False),
+    ]
+    for code, more, waits in cells:
+        session.start(code, **more)
+        frame, _displays = session.outcome()
+        assert frame.get("at_exit", False) == waits, code
+    session.hears(b"bye\n")
+
+
 def test_the_environment_is_ours_alone(session):
     frame = done(session, "import os\nsorted(set(os.environ))")
     assert "SECRET" not in frame["result"]
