@@ -4,6 +4,7 @@
  *   serve.c    requests in order; sending
  *   cell.c     running, stopping, drawing, sweeping
  *   recover.c  killing, parking
+ *   leaving.c  closing, leaving
  *   installing.c  packages that a cell lacks
  *   workspace.c  its files
  *   outcome.c  what became of a cell */
@@ -27,11 +28,16 @@ enum {
     DRAWN_MS = 1000,
     MEASURE_MS = 50, /* between two looks at the memory */
     SEND_MS = 60000, /* for one piece of a file */
+    LEAVE_MS = 5000, /* for what was registered for the session's end */
 };
 
 /* The only way from state to state: checks it, sets the deadline. */
 void session_enter(struct session *session, enum session_state next);
 enum turn session_end(struct session *session);
+/* In good order: what its code has registered for that runs first. */
+enum turn session_close(struct session *session);
+/* It is to end, and nothing is left to run first. */
+bool session_may_go(const struct session *session);
 /* What runs, or has just ended, is a cell: it can be seen that it was there.
  * What compiles one can not. */
 bool session_runs_cell(const struct session *session);
@@ -45,6 +51,8 @@ uint64_t session_grace_ms(const struct session *session);
 /* The first request is done with; or: it failed. */
 void session_pop(struct session *session);
 void session_fail_first(struct session *session, const struct err *err);
+/* All requests fail: it is to end. */
+void session_refuse_all(struct session *session);
 /* Carries out the first request. */
 enum turn session_serve(struct session *session);
 
@@ -71,6 +79,7 @@ enum turn step_killing(struct session *session);
 enum turn step_parking(struct session *session);
 enum turn step_clearing(struct session *session);
 enum turn step_installing(struct session *session);
+enum turn step_leaving(struct session *session);
 
 /* Ends what runs, or has died, and goes back to what there was. */
 enum turn session_kill(struct session *session);

@@ -177,7 +177,8 @@ void outcome_display(struct session *session, const struct guest_frame *told)
     bool update = told->type == GUEST_UPDATE;
     bool full = running->bundles >= MAX_CELL_BUNDLES ||
                 (running->displays >= MAX_DISPLAYS && !update);
-    if ((full && wall_wanted("bounds")) || told->bundle.count == 0)
+    if ((full && wall_wanted("bounds")) || told->bundle.count == 0 ||
+        !running->call)
         return;
     running->bundles++;
     running->displays += !update;
@@ -204,6 +205,8 @@ void outcome_clear(struct session *session, const struct guest_frame *told)
 {
     struct running *running = &session->running;
     answer_clear(session, told->number);
+    if (!running->call)
+        return; /* it leaves: nobody listens */
     if (running->clears >= MAX_CLEARS && wall_wanted("bounds"))
         return; /* the guest has said so */
     running->clears++;

@@ -151,7 +151,7 @@ static enum turn hurry(struct session *session)
 
 enum turn step_parking(struct session *session)
 {
-    if (session->seen.closing)
+    if (session_may_go(session))
         return session_end(session);
     if (session->seen.dead || session->seen.memory)
         return session_kill(session);
@@ -165,7 +165,7 @@ enum turn step_parking(struct session *session)
 enum turn step_clearing(struct session *session)
 {
     const struct session_seen *seen = &session->seen;
-    if (seen->closing)
+    if (session_may_go(session))
         return session_end(session);
     if (!seen->dead && !seen->swept && !seen->late)
         return WAIT;

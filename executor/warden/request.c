@@ -1,5 +1,5 @@
 /* request.c - what is asked of a session: now, or in its turn. */
-#include "executor/warden/session.h"
+#include "executor/warden/machine.h"
 
 static void append(struct session *session, struct request *request)
 {
@@ -65,6 +65,16 @@ static void interrupt(struct session *session, const struct peer *peer)
         next->interrupted |= next->peer == peer;
 }
 
+/* What waits need not wait for the end, but for its turn: not before the call
+ * that runs, nor before what a step of the session looks at. */
+static void ask_close(struct session *session)
+{
+    session->seen.closing = true;
+    if (session->state != SESSION_SENDING &&
+        session->state != SESSION_OPENING && !session->running.call)
+        session_refuse_all(session);
+}
+
 void session_ask(struct session *session, struct request *request)
 {
     const struct frame *frame = &request->frame;
@@ -103,7 +113,8 @@ void session_ask(struct session *session, struct request *request)
     case FRAME_CLOSE:
         if (frame->type == FRAME_INTERRUPT)
             interrupt(session, request->peer);
-        session->seen.closing |= frame->type == FRAME_CLOSE;
+        else
+            ask_close(session);
         peer_ok(request->peer, frame->ref);
         request_free(request);
         session_run(session);

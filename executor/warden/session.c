@@ -58,6 +58,8 @@ static uint64_t deadline_ms(const struct session *session)
         return INSTALL_MS;
     case SESSION_SENDING:
         return SEND_MS;
+    case SESSION_LEAVING:
+        return LEAVE_MS;
     case SESSION_IDLE:
     case SESSION_ENDED:
     case SESSION_STATES:
@@ -164,7 +166,8 @@ static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
     uint64_t taken = 0;
-    bool runs = session->running.call || session->state == SESSION_PARKING;
+    bool runs = session->running.call || session->state == SESSION_PARKING ||
+                session->state == SESSION_LEAVING;
     if (box_is_folder(box) || !runs)
         return;
     session->seen.memory =
@@ -184,7 +187,12 @@ static void on_dead(void *owner)
 static void on_frame(void *owner, const struct guest_frame *frame)
 {
     struct session *session = owner;
-    if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
+    session->at_exit =
+        frame->type == GUEST_DONE ? frame->at_exit : session->at_exit;
+    if (frame->type == GUEST_DONE && !session->running.call) {
+        session->seen.done = true; /* it leaves: nobody waits for an outcome */
+        session_run(session);
+    } else if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
         outcome_display(session, frame);
         session_slow_down(session);
     } else if (frame->type == GUEST_CLEAR) {
@@ -218,6 +226,8 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
         .offset = offset,
         .data = bytes,
     };
+    if (!session->running.call)
+        return; /* it leaves: nobody listens */
     call_say(session->running.call, &frame);
     session_slow_down(session);
 }
@@ -244,8 +254,9 @@ static void on_measure(void *owner)
         session_run(session);
         return;
     }
-    if (!(TO(session->state) & (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) |
-                                TO(SESSION_DRAWING) | TO(SESSION_PARKING))))
+    if (!(TO(session->state) &
+          (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) | TO(SESSION_DRAWING) |
+           TO(SESSION_PARKING) | TO(SESSION_LEAVING))))
         return; /* nothing in it runs */
     alarm_set(session->measuring, MEASURE_MS);
     look_at_memory(session);
@@ -342,7 +353,7 @@ static enum turn opened(struct session *session)
 {
     session->born_bytes = interpreter_bytes(session->interpreter);
     session->files_stale = true;
-    session->again = false;
+    session->again = session->at_exit = false;
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
@@ -442,7 +453,7 @@ static bool waits_for_tick(struct session *session)
 static enum turn step_idle(struct session *session)
 {
     if (session->seen.closing)
-        return session_end(session);
+        return session_close(session);
     if (session->seen.dead)
         return session_kill(session);
     if (session->running.call)
@@ -453,7 +464,7 @@ static enum turn step_idle(struct session *session)
         session_enter(session, SESSION_OPENING);
         return AGAIN;
     }
-    return session->seen.late ? session_end(session) : WAIT;
+    return session->seen.late ? session_close(session) : WAIT;
 }
 
 static enum turn step_ended(struct session *session)
@@ -468,7 +479,7 @@ static const struct rule table[SESSION_STATES] = {
     [SESSION_IDLE] = { "idle",
                        TO(SESSION_OPENING) | TO(SESSION_RUNNING) |
                            TO(SESSION_KILLING) | TO(SESSION_SENDING) |
-                           TO(SESSION_ENDED),
+                           TO(SESSION_LEAVING) | TO(SESSION_ENDED),
                        step_idle },
     [SESSION_RUNNING] = { "running",
                           TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
@@ -506,6 +517,7 @@ static const struct rule table[SESSION_STATES] = {
                                TO(SESSION_ENDED),
                            step_clearing },
     [SESSION_SENDING] = { "sending", TO(SESSION_IDLE), step_sending },
+    [SESSION_LEAVING] = { "leaving", TO(SESSION_ENDED), step_leaving },
     [SESSION_ENDED] = { "ended", 0, step_ended },
 };
 

@@ -7,8 +7,8 @@
  *     |  |        |           |          v          |  v
  *     |  |        `-----------`------> KILLING --(outcome)
  *     |  |                                |
- *     |  `-- SENDING (a file, in pieces)  |
- *     |                                   |
+ *     |  |-- SENDING (a file, in pieces)  |
+ *     |  `-> LEAVING (its end)            |
  *     `------- OPENING <------------------'
  *   (no interpreter yet, or not any more)
  *
@@ -18,6 +18,10 @@
  * behind: what was not seen, and what a fork's own hooks have started, ends in
  * CLEARING. Between SWEEPING and its outcome a cell may be INSTALLING what it
  * lacks, and then go back through KILLING to run again.
+ *
+ * A session that is closed, or that nobody has asked for long, goes through
+ * LEAVING when its code has registered functions for its end. Nobody finds it
+ * by its name any more, which is free from when it was closed.
  *
  * Requests are carried out in order, but for those that ask about the session
  * itself: open again, interrupt, forget, close, and a run of a call that it
@@ -45,6 +49,7 @@ enum session_state {
     SESSION_CLEARING,   /* all is told; what may still run is ended */
     SESSION_INSTALLING, /* the cell missed a module */
     SESSION_SENDING,
+    SESSION_LEAVING, /* what was registered for its end runs */
     SESSION_ENDED,
     SESSION_STATES,
 };
@@ -62,7 +67,7 @@ struct session_seen {
     bool memory;    /* the box takes more than it may */
     bool interrupt; /* somebody asked for it */
     bool deaf;      /* it does not read what it is sent */
-    bool closing;   /* somebody asked to end the session */
+    bool closing;   /* it is to end, and has no name any more */
     bool installed; /* packages are, or are not to be had */
 };
 
@@ -126,6 +131,7 @@ struct session {
     char unparked[120]; /* why it has no snapshot; empty: it has ended */
     bool warned;        /* the last cell has said that there is none */
     bool opened;        /* OPENED was said */
+    bool at_exit; /* as its last cell left it: functions wait for its end */
 
     /* The interpreter died between two cells: told with the next one. */
     char loss[448];
@@ -158,6 +164,8 @@ void session_describe(const struct session *session, struct session_info *info);
 
 /* Takes the request. */
 void session_ask(struct session *session, struct request *request);
+/* It is to end: who asks for that name means another one. */
+bool session_is_closing(const struct session *session);
 /* The peer went away: what it asked and was not begun is dropped. */
 void session_leave(struct session *session, struct peer *peer);
 /* If whoever listens to its cell lags, the cell waits. Nothing else happens, so

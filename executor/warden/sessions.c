@@ -43,7 +43,8 @@ static struct session **bucket(struct sessions *sessions, struct view name)
 static struct session *find(struct sessions *sessions, struct view name)
 {
     struct session *session = *bucket(sessions, name);
-    while (session && !view_is(name, session->name))
+    while (session &&
+           (!view_is(name, session->name) || session_is_closing(session)))
         session = session->next;
     return session;
 }

@@ -461,9 +461,11 @@ static void take_heard(struct guest *guest, int *passenger)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct guest_frame frame;
-    while (frame_take(&guest->heard, &schema_guest_frame, &frame, &arena))
+    while (frame_take(&guest->heard, &schema_guest_frame, &frame, &arena)) {
+        world.last_cells += frame.type == GUEST_CELL && frame.last;
         if (!world.silent)
             obey(guest, &frame, passenger);
+    }
 }
 
 /* 0: nothing came. */

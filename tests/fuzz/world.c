@@ -222,7 +222,7 @@ void world_begin(void)
     };
     for (size_t i = 0; i < GUESTS; i++)
         world.guests[i] = (struct guest){ .channel = -1 };
-    world.nonces = world.births = 0;
+    world.nonces = world.births = world.last_cells = 0;
     world.hungry = world.dirty = world.silent = world.packages = false;
     world.boxless = false;
 }

@@ -28,6 +28,7 @@ struct world {
     struct sessions sessions;
     struct guest guests[GUESTS]; /* oldest first */
     size_t births;
+    size_t last_cells; /* that guests were sent */
     uint64_t nonces;
     bool hungry; /* boxes take too much memory */
     bool dirty;  /* sweeps do not end all */

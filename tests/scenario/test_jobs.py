@@ -296,6 +296,15 @@ def test_a_session_of_its_own_ends_with_the_job(stack):
     stack.executor.wait_for('"session.ended"')
 
 
+def test_exit_functions_run_when_a_conversation_is_over(stack):
+    code = "import atexit, sys\nend = atexit.register(print, 'bye', file=sys.stderr)"
+    stack.model.script([{"tool_calls": [call_of(code)]}, {"text": "done"}])
+    job = stack.submit(prompt="go")
+    assert stack.result(job)["answer"] == "done"
+    line = stack.executor.wait_for(f'"session.at_exit","who":"job-{job}"')
+    assert "wrote 4 bytes to stderr" in line
+
+
 def test_much_output_is_bounded_everywhere(stack):
     job = stack.submit(**cells("for i in range(200000): print('line', i)"))
     result = stack.result(job)

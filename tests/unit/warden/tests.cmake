@@ -1,5 +1,7 @@
-foreach(module call files hierarchy image output place server session
+foreach(module call files hierarchy image leaving output place server session
     settings)
   unit_test(warden/${module} executor_warden)
 endforeach()
-target_sources(test_warden_session PRIVATE fuzz/world.c fuzz/guests.c)
+foreach(module leaving session)
+  target_sources(test_warden_${module} PRIVATE fuzz/world.c fuzz/guests.c)
+endforeach()

@@ -1,0 +1,103 @@
+/* leaving.c - a session ends in good order: the functions run that its code has
+ * registered for that.
+ *
+ *   IDLE --(closed, or idle for too long)--> LEAVING --> ENDED
+ *
+ * They run as a last cell without code, within the walls of a cell. Nobody has
+ * asked for it: what it puts out and shows goes nowhere, and it is refused what
+ * it asks. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "executor/base/log.h"
+#include "executor/warden/machine.h"
+
+/* Functions wait, and the process that would run them can. */
+static bool can_leave(const struct session *session)
+{
+    return session->at_exit && session->interpreter && !session->running.call &&
+           !session->seen.dead;
+}
+
+bool session_is_closing(const struct session *session)
+{
+    return session->seen.closing;
+}
+
+/* Between two cells it may take a moment until it is idle, and can run them;
+ * but not if it has to be stopped by force meanwhile. */
+bool session_may_go(const struct session *session)
+{
+    const struct session_seen *seen = &session->seen;
+    return seen->closing && (seen->late || seen->memory || !can_leave(session));
+}
+
+void session_refuse_all(struct session *session)
+{
+    struct err err;
+    err_set(&err, ERR_RETRY, "session_failed", "the session was closed");
+    while (session->first)
+        session_fail_first(session, &err);
+}
+
+enum turn session_close(struct session *session)
+{
+    struct guest_frame last = {
+        .type = GUEST_CELL,
+        .number = session->number + 1,
+        .task = TASK_CODE,
+        .last = true,
+    };
+    struct err err;
+    if (!can_leave(session))
+        return session_end(session);
+    session->seen = (struct session_seen){ .closing = true };
+    session_refuse_all(session);
+    session_enter(session, SESSION_LEAVING);
+    session_measure(session);
+    if (!interpreter_cell(session->interpreter, &last, &err))
+        session->seen.deaf = true;
+    return AGAIN;
+}
+
+/* Whoever runs the executor may wonder; nobody else can be told. */
+static enum turn tell(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static enum turn tell(struct session *session, const char *format, ...)
+{
+    char what[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    log_line("session.at_exit", session->name,
+             "functions that its code had registered for its end ran, and %s",
+             what);
+    return session_end(session);
+}
+
+/* A function that raises is told of on stderr. */
+static enum turn left(struct session *session)
+{
+    uint64_t bytes = interpreter_written(session->interpreter, VIEW("stderr"));
+    if (bytes == 0)
+        return session_end(session);
+    return tell(session, "wrote %llu bytes to stderr, which nobody reads",
+                (unsigned long long)bytes);
+}
+
+enum turn step_leaving(struct session *session)
+{
+    const struct session_seen *seen = &session->seen;
+    if (seen->memory)
+        return tell(session, "were ended, as it took more than its %llu MiB",
+                    (unsigned long long)session->limits.memory_bytes >> 20);
+    if (seen->dead)
+        return tell(session, "ended its process: %s",
+                    interpreter_cause(session->interpreter));
+    if (seen->deaf)
+        return tell(session, "were ended, as they could not be begun");
+    if (seen->late)
+        return tell(session, "were ended after %d s", LEAVE_MS / 1000);
+    return seen->done ? left(session) : WAIT;
+}
