@@ -96,7 +96,11 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
     -- Keys hold a label encoded: every byte but A-Z a-z 0-9 . _ - is %XX. So what
     -- separates the parts of a key (: / a space) is in none of them, and no two
     -- labels, or pairs of them, share a key. ../names.h has the same in C.
-    local labels, labels_kept = {}, 0 -- encoded, of some that were checked lately
+    local labels, labels_kept -- encoded, of some that were checked lately
+    local function forget_labels()
+        labels, labels_kept = { default = "default" }, 1
+    end
+    forget_labels()
     local MOST_LABELS_KEPT = 512
 
     function encode(label)
@@ -116,7 +120,7 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
                 or text:find("\194[\128-\159]")) then
             return false
         end
-        if labels_kept == MOST_LABELS_KEPT then labels, labels_kept = {}, 0 end
+        if labels_kept == MOST_LABELS_KEPT then forget_labels() end
         labels[text], labels_kept = encode(text), labels_kept + 1
         return true
     end

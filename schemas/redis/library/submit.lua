@@ -121,26 +121,22 @@ local function standing(batch, given, idem, unique)
     return other and not TERMINAL[other.state] and id or nil
 end
 
-local WRITTEN_NAMES = { "queue", "priority" }
-local WRITTEN_LABELS = { "tenant", "session" }
+local function write_label(job, name, label)
+    set(job, name, label)
+    job[name] = encode(label) -- as load() has it
+end
 
 -- Its facts, but for where it stands.
 local function write_job(root, given, now, not_before)
     -- Of a job whose facts somebody deleted.
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id, now)
-    for _, name in ipairs(WRITTEN_NAMES) do
-        if given[name] and given[name] ~= ABSENT[name] then
-            set(job, name, given[name])
-        end
-    end
-    for _, name in ipairs(WRITTEN_LABELS) do
-        local label = given[name]
-        if label and label ~= ABSENT[name] then
-            set(job, name, label)
-            job[name] = encode(label) -- as load() has it
-        end
-    end
+    local queue, priority, tenant, session = given.queue, given.priority,
+        given.tenant, given.session
+    if queue ~= ABSENT.queue then set(job, "queue", queue) end
+    if priority ~= ABSENT.priority then set(job, "priority", priority) end
+    if tenant ~= ABSENT.tenant then write_label(job, "tenant", tenant) end
+    if session then write_label(job, "session", session) end
     if given.unique_key then set(job, "unique", given.unique_key) end
     if #given.blobs > 0 then
         set(job, "blobs", table.concat(given.blobs, " "))
