@@ -100,14 +100,17 @@ static bool is_only_away(const struct attempt *attempt)
     return true;
 }
 
-static bool wants_python(const struct job *job)
+/* A job of code may have none that needs to run. */
+static bool wants_python(const struct attempt *attempt)
 {
+    const struct job *job = &attempt->job;
     const struct view *name = job->tools.items;
     for (size_t i = 0; i < job->tools.count; i++)
         if (view_is(name[i], TOOL_PYTHON))
             return true;
-    return job->kind == JOB_CODE ||
-           (job->kind == JOB_CONVERSATION && job->mode == MODE_CODEACT);
+    if (job->kind == JOB_CODE)
+        return conversation_next(&attempt->conversation) == NEXT_CALL;
+    return job->kind == JOB_CONVERSATION && job->mode == MODE_CODEACT;
 }
 
 /* Where the settings say that there is no executor, models are not offered
@@ -117,7 +120,7 @@ static bool withhold_python(struct attempt *attempt, struct err *err)
     json_t *others;
     if (!executor_is_off(attempt->consumer->executor))
         return true;
-    if (wants_python(&attempt->job))
+    if (wants_python(attempt))
         return err_set(err, ERR_REJECT, "executor_unavailable",
                        "the job has Python run, and the consumer that took it "
                        "has no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");

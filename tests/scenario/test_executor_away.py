@@ -144,6 +144,12 @@ def test_not_permitted(stack, executor):
 # -- consumers that are meant to have none
 
 
+def test_code_that_has_nothing_to_run_needs_no_executor(stack):
+    stack.consumer(executor="none")
+    done = stack.run(kind="code", cells=[""])
+    assert done["status"] == "completed", done
+
+
 def test_none_is_a_setting(stack):
     stack.consumer(executor="none")
     answer = stack.run(prompt="hello")
