@@ -2,7 +2,8 @@
  *
  * On a terminal: text as it comes, code and its output quoted, images saved as
  * they appear. Into a pipe: the answer alone, when it is there. With --json:
- * every event as a line, {"type": "saved", ...}, {"type": "held", ...}, and last
+ * every event as a line, {"type": "saved", ...}, {"type": "held", ...}, and
+ * last
  * {"type": "result", "result": {...}}. */
 #ifndef PRODUCER_CLI_FOLLOW_H
 #define PRODUCER_CLI_FOLLOW_H
