@@ -102,6 +102,9 @@ int verb_help(struct app *app);
  * the exit code that it means. */
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
+/* A name that nobody has ever used is a slip more often than a wish. queue:
+ * NULL is none. Gives the exit code; EXIT_DONE: go on. Error: unknown_queue. */
+int app_check_queue(struct app *app, const char *queue);
 int app_exit_of(const struct quern_error *error); /* that code alone */
 /* The same as an error of the client's; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);

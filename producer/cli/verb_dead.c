@@ -285,8 +285,10 @@ static int do_all(struct app *app, const struct deed *deed)
     struct quern_error error;
     uint64_t done = 0;
     bool ok;
-    int code;
+    int code = app_check_queue(app, app->options.queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_dead_list(app->quern, app->options.queue, 0, 1, &deads, &error))
         return app_fail(app, &error);
     free(deads.items);

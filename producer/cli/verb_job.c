@@ -264,6 +264,9 @@ int verb_job_rm(struct app *app)
                 "--older TIME is missing: jobs that ended longer ago go");
         return app_fail_err(app, &err);
     }
+    code = app_check_queue(app, options->queue);
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_tidy(app->quern, options->older_ms, options->state,
                     options->queue, true, &jobs, &error))
         return app_fail(app, &error);
@@ -349,13 +352,16 @@ int verb_queue_history(struct app *app)
     const struct options *options = &app->options;
     uint64_t newer = options->newer_ms ? options->newer_ms : 3600000, now;
     struct quern_minutes minutes;
+    const char *queue = options->word_count > 0 ? options->words[0] : NULL;
     struct quern_error error;
     struct table *table;
+    int code = app_check_queue(app, queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_clock(app->quern, &now, &error) ||
-        !quern_figures(app->quern,
-                       options->word_count > 0 ? options->words[0] : "default",
-                       since(now, newer), &minutes, &error))
+        !quern_figures(app->quern, queue ? queue : "default", since(now, newer),
+                       &minutes, &error))
         return app_fail(app, &error);
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < minutes.count; i++)

@@ -234,14 +234,14 @@ static bool takes_create(const struct app *app)
     return false;
 }
 
-/* A name that nobody has ever used is a slip more often than a wish. Gives the
- * exit code; EXIT_DONE: go on. */
-static int check_known(struct app *app, const char *queue)
+int app_check_queue(struct app *app, const char *queue)
 {
     struct quern_error error;
     struct err err = { 0 };
     bool known;
 
+    if (!queue)
+        return EXIT_DONE;
     if (!quern_queue_is_known(app->quern, queue, &known, &error))
         return app_fail(app, &error);
     if (known || app->options.create)
@@ -258,7 +258,7 @@ int verb_queue_stats(struct app *app)
     struct quern_tenant_limits limits;
     struct quern_queues queues;
     struct quern_error error;
-    int code = check_known(app, queue_named(app));
+    int code = app_check_queue(app, queue_named(app));
 
     if (code != EXIT_DONE)
         return code;
@@ -302,7 +302,7 @@ static int set_paused(struct app *app, bool paused)
     const char *queue = app->options.words[0];
     const struct quern_pair pair = { "paused", paused ? "1" : "" };
     struct quern_error error;
-    int code = check_known(app, queue);
+    int code = app_check_queue(app, queue);
 
     if (code != EXIT_DONE)
         return code;
@@ -338,7 +338,7 @@ int verb_queue_set(struct app *app)
     struct quern_error error;
     struct err err = { 0 };
     bool ok = true;
-    int code = check_known(app, queue);
+    int code = app_check_queue(app, queue);
 
     if (code != EXIT_DONE)
         return code;
@@ -388,7 +388,7 @@ int verb_queue_purge(struct app *app)
     struct quern_error error;
     uint64_t waiting, jobs;
     bool more = true;
-    int code = check_known(app, queue);
+    int code = app_check_queue(app, queue);
 
     if (code != EXIT_DONE)
         return code;

@@ -229,9 +229,11 @@ static bool read_local(const char **at, int64_t *local)
         return false;
     if (**at == ':' && !take_number(at, ':', 2, &second))
         return false;
-    *local = day_of_date((struct date){ year, month, day }) * 86400 +
-             ((int64_t)hour * 60 + minute) * 60 + second;
-    return hour < 24 && minute < 60 && second <= 60;
+    int64_t number = day_of_date((struct date){ year, month, day });
+    *local = number * 86400 + ((int64_t)hour * 60 + minute) * 60 + second;
+    /* February 30 would be a day of March. */
+    return date_of_day(number).day == day && hour < 24 && minute < 60 &&
+           second <= 60;
 }
 
 /* What a clock of the zone shows so is that many seconds since 1970, UTC. */

@@ -191,6 +191,16 @@ def test_a_queue_that_nobody_has_named(quern, jobs, verb):
     quern("queue", "pause", "day")
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["queue history", "dead requeue --all --queue", "dead rm --all --queue"]
+    + ["job rm --older 1h --queue"],
+)
+def test_so_is_one_that_a_verb_would_look_into(quern, words):
+    """Before: 0 jobs, as if there were such a queue."""
+    assert "has ever named queue nihgt" in quern(*words.split(), "nihgt", code=65)
+
+
 def test_limits_are_set_and_removed(quern, jobs):
     words = "tenant_running=8 tenant_running:acme=32 max_depth=2"
     said = quern("queue", "set", "default", *words.split())
@@ -656,7 +666,10 @@ def test_the_times_of_a_schedule_from_some_day_on(start, times, quern, jobs):
     assert told[: len(times)] == times
 
 
-@pytest.mark.parametrize("start", ["tomorrow", "2026-13-01", "2026-01-01 25:00", "5"])
+BAD_TIMES = ["tomorrow", "2026-13-01", "2027-02-29", "2026-01-01 25:00", "5"]
+
+
+@pytest.mark.parametrize("start", BAD_TIMES)
 def test_a_time_that_is_none(start, quern, jobs):
     quern("schedule", "add", "n", "@daily", "q")
     said = quern("schedule", "show", "n", "--from", start, code=64)
