@@ -268,6 +268,10 @@ static const struct row {
       "{'status':'failed','output':[],'error':{'code':'server_error',"
       "'message':'x'}}",
       "model_unavailable", NULL, false, 0, 0, 0 },
+    { "a failure that says what it has cost", R,
+      "{'status':'failed','output':[],'usage':{'input_tokens':5,"
+      "'output_tokens':2},'error':{'code':'server_error','message':'x'}}",
+      "model_unavailable", NULL, false, 5, 2, 0 },
     { "an error, flat", R,
       SPEAK("a") EVENT("error", ",'code':'rate_limit_exceeded','message':'x'"),
       "model_unavailable", NULL, false, 0, 0, 0 },
@@ -346,6 +350,9 @@ static void check_row(const struct row *row, struct view bytes, size_t size)
     else if (strcmp(err.code, row->message) != 0)
         fail_msg("%s, in pieces of %zu: %s: %s", row->name, size, err.code,
                  err.text);
+    else if (result.usage.input_tokens != row->input ||
+             result.usage.output_tokens != row->output)
+        fail_msg("%s: usage of a failure", row->name);
     reply_free(reply);
 }
 
