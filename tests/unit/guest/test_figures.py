@@ -349,11 +349,13 @@ def test_long_animations_are_cut_and_said_so(one):
 
 # mpl_toolkits draws the grid of a floating axis when it is first drawn.
 FLOATING = """
+import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.projections import PolarAxes
 from matplotlib.transforms import Affine2D
 from mpl_toolkits.axisartist import GridHelperCurveLinear, HostAxes, angle_helper
+warnings.simplefilter("ignore", DeprecationWarning)  # of newer releases
 turned = Affine2D().scale(np.pi / 180, 1) + PolarAxes.PolarTransform()
 ends = angle_helper.ExtremeFinderCycle(20, 20, 360, None, None, (0, np.inf))
 helper = GridHelperCurveLinear(turned, extreme_finder=ends)
