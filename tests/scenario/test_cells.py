@@ -287,7 +287,7 @@ JOBLIB = [
     ("its own workers", "from joblib import Parallel, delayed, parallel_backend\nwith parallel_backend('loky', n_jobs=2):\n    r = Parallel()(delayed(abs)(-i) for i in range(2))\nr == [0, 1]"),
     ("workers by name", "from joblib import Parallel, delayed\nParallel(2, backend='loky')(delayed(abs)(-i) for i in range(2)) == [0, 1]"),
     ("clusters", "import numpy as np\nfrom sklearn.cluster import KMeans\nbool(KMeans(2, n_init=2).fit(np.random.rand(50, 2)).inertia_ > 0)"),
-    ("a search", "import numpy as np\nfrom sklearn.linear_model import Ridge\nfrom sklearn.model_selection import GridSearchCV\nGridSearchCV(Ridge(), {'alpha': [1, 2]}, n_jobs=2).fit(np.random.rand(20, 2), np.random.rand(20)).best_score_ < 2"),
+    ("a search", "import numpy as np\nfrom sklearn.linear_model import Ridge\nfrom sklearn.model_selection import GridSearchCV\nbool(GridSearchCV(Ridge(), {'alpha': [1, 2]}, n_jobs=2).fit(np.random.rand(20, 2), np.random.rand(20)).best_score_ < 2)"),
 ]  # fmt: skip
 
 
