@@ -198,34 +198,33 @@ struct key names_lane(const struct names *names, unsigned int partition,
                     VIEW_ARG(queue), owner.text, priority_names[priority]);
 }
 
-struct key names_ready(const struct names *names, unsigned int partition,
-                       struct view queue, struct view tenant)
+static struct key of_tenant(const struct names *names, unsigned int partition,
+                            const char *what, struct view queue,
+                            struct view tenant)
 {
     struct encoded owner = names_encode(tenant);
 
     assert(queue.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:ready:%.*s/%s", names->prefix, partition,
+    return key_make("%s{%03x}:%s:%.*s/%s", names->prefix, partition, what,
                     VIEW_ARG(queue), owner.text);
+}
+
+struct key names_ready(const struct names *names, unsigned int partition,
+                       struct view queue, struct view tenant)
+{
+    return of_tenant(names, partition, "ready", queue, tenant);
 }
 
 struct key names_running(const struct names *names, unsigned int partition,
                          struct view queue, struct view tenant)
 {
-    struct encoded owner = names_encode(tenant);
-
-    assert(queue.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:running:%.*s/%s", names->prefix, partition,
-                    VIEW_ARG(queue), owner.text);
+    return of_tenant(names, partition, "running", queue, tenant);
 }
 
 struct key names_spent(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant)
 {
-    struct encoded owner = names_encode(tenant);
-
-    assert(queue.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:spent:%.*s/%s", names->prefix, partition,
-                    VIEW_ARG(queue), owner.text);
+    return of_tenant(names, partition, "spent", queue, tenant);
 }
 
 struct key names_of_queue(const struct names *names, unsigned int partition,
