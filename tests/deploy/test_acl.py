@@ -612,6 +612,10 @@ ORDER = [
     "FCALL quern_v1_requeue 1 {root} x",
     "FCALL quern_v1_forget 1 {root} default x",
     "FCALL quern_v1_drain 1 {root} c 1",
+    "FCALL quern_v1_tidy 1 {root} 0 0 1",
+    "FCALL quern_v1_schedule_set 1 {root} x spec zone 1",
+    "FCALL quern_v1_schedule_pause 1 {root} x 1",
+    "FCALL quern_v1_schedule_run 1 {root} x",
     "FCALL quern_v1_schedule_rm 1 {root} x",
 ]
 SETTINGS = [
@@ -639,7 +643,11 @@ SETTINGS = [
     "EVAL x 0",
 ]
 READ = {
-    "jobs": ["HGETALL {root}job:x", "GET {root}body:x", "LRANGE {root}journal:x 0 1"],
+    "jobs": [
+        *("HGETALL {root}job:x", "GET {root}body:x", "LRANGE {root}journal:x 0 1"),
+        *("LRANGE {root}lane:default/t:normal 0 1", "GETRANGE {root}ended 0 1"),
+        *("FCALL quern_v1_jobs 1 {root}", "FCALL quern_v1_explain 1 {root} x"),
+    ],
     "sessions": ["HGETALL {root}session:t/s", "ZRANGE {root}sessions 0 1"],
     "results": ["GET {root}result:x"],
     "files": ["GET {blob}", "SMEMBERS {root}refs:x"],
