@@ -121,6 +121,25 @@ def test_executors_share_a_range_and_no_id():
 
 
 @ROOT
+@pytest.mark.skipif(not os.path.exists("/etc/subuid"), reason="there is no /etc/subuid")
+def test_a_range_of_its_user_is_taken_from_subuid(tmp_path):
+    """What both files give it; the lines of others count for nothing."""
+    lines = ["nobody:100000:65536\n", "{}:195000{}:4096\n"]
+    names = ["quern", "61184"]  # the account, or the number where there is none
+    for file, first in (("subuid", "0000"), ("subgid", "1024")):
+        text = lines[0] + "".join(lines[1].format(name, first) for name in names)
+        (tmp_path / file).write_text(text)
+    mounted = [f"mount --bind {tmp_path}/{x} /etc/{x} && " for x in ("subuid", "subgid")]
+    within = ["unshare", "-m", "sh", "-c", "".join(mounted) + 'exec "$@"', "sh"]
+    flags = ["--profile", "bare", "--ready", "1", "--sessions", "4"]
+    with Executor(*flags, within=within) as executor:
+        assert "a user id for each box" in executor.connection.welcome["isolation"]
+        users = {user_of(executor.open(name)) for name in "abc"}
+        assert len(users) == 3
+        assert all(1950001024 <= user < 1950004096 for user in users), users
+
+
+@ROOT
 def test_ids_of_processes_that_live_are_not_lent():
     held = subprocess.Popen(["setpriv", "--reuid=1920000000", "sleep", "60"])
     flags = ["--profile", "bare", "--ready", "1", "--uid-range", "1920000000-1920000255"]
