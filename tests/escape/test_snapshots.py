@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import time
 
 import pytest
@@ -203,6 +204,20 @@ def test_a_snapshot_that_would_be_too_large_is_not_made_and_that_is_said(attacke
     assert "no snapshot is kept" in done.reason
     done = attacker.run(DIE)
     assert (done.status, done.state) == ("crashed", "lost")
+    assert re.search(r"there was no snapshot, of 6\d\d MiB none is kept", done.reason)
+
+
+def test_an_operator_who_keeps_no_snapshots_is_named():
+    why = "the operator keeps none (--snapshot 0)"
+    with Executor("--profile", "bare", "--snapshot", "0") as executor:
+        session = executor.open("a")
+        assert session.run("x = 1").reason == ""
+        done = session.run("x")
+        assert done.result == "1"
+        assert f"no snapshot was kept of the cell before this one ({why})" in done.reason
+        done = session.run("import os; os._exit(1)")
+        assert (done.status, done.state) == ("crashed", "lost")
+        assert f"there was no snapshot, {why}" in done.reason
 
 
 def test_a_killed_snapshot_is_owned_up_to(attacker):
