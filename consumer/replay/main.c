@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "consumer/replay/replay.h"
 #include "consumer/replay/show.h"
@@ -72,6 +73,20 @@ static json_t *difference_of(const struct outcome *outcome)
                      replay_text(buf_view(&diff)));
 }
 
+/* A terminal is shown what is hidden in it as \u202e: the same value. */
+static void put_json(FILE *file, const json_t *json)
+{
+    CLEANUP(cleanup_free) char *text = json_dumps(json, JSON_COMPACT);
+    CLEANUP(buf_finish) struct buf line;
+    buf_init(&line, text == NULL ? 1 : 6 * strlen(text) + 1);
+    if (text != NULL && isatty(fileno(file)) == 1)
+        glyph_add_json(&line, view_of(text));
+    else if (text != NULL)
+        buf_add(&line, view_of(text));
+    buf_add(&line, VIEW("\n"));
+    fwrite(line.data, 1, line.len, file);
+}
+
 static void tell_json(const char *job, const struct outcome *outcome)
 {
     json_t *json = json_pack(
@@ -81,8 +96,7 @@ static void tell_json(const char *job, const struct outcome *outcome)
         (json_int_t)outcome->bare, "equal", !outcome->differs);
     if (outcome->differs)
         json_object_set_new(json, "first_difference", difference_of(outcome));
-    json_dumpf(json, stdout, JSON_COMPACT);
-    putchar('\n');
+    put_json(stdout, json);
     json_decref(json);
 }
 
@@ -103,10 +117,12 @@ static void tell_people(const char *job, const struct outcome *outcome)
         putchar('\n');
         return;
     }
-    CLEANUP(buf_finish) struct buf diff;
-    printf("%s: step %zu, %s of turn %llu%s%s, differs\n", job,
+    CLEANUP(buf_finish) struct buf call, diff;
+    buf_init(&call, GLYPH_BYTES * sizeof(outcome->call));
+    glyph_add(&call, view_of(outcome->call), READ_NAME);
+    printf("%s: step %zu, %s of turn %llu%s%.*s, differs\n", job,
            outcome->steps + 1, outcome->what, (unsigned long long)outcome->turn,
-           outcome->call[0] != '\0' ? ", call " : "", outcome->call);
+           call.len > 0 ? ", call " : "", VIEW_ARG(buf_view(&call)));
     diff_of(outcome, &diff);
     fwrite(diff.data, 1, diff.len, stdout);
 }
@@ -125,8 +141,7 @@ static void tell_failure(const struct asked *asked, const char *path,
     json_t *json =
         json_pack("{s:s, s:{s:s, s:o}}", "file", path, "error", "code",
                   err->code, "message", replay_text(view_of(err->text)));
-    json_dumpf(json, stderr, JSON_COMPACT);
-    fputc('\n', stderr);
+    put_json(stderr, json);
     json_decref(json);
 }
 

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 
 import pytest
-from command import Command
+from command import Command, Terminal
 from recording import NOWHERE, PACK, lines_of, outcome_of, written
 from servers import binary, wait_until
 from stack import ROOT, Stack, call_of, job_id
@@ -475,6 +475,23 @@ def test_what_the_model_was_told_of_a_cell(quern, recorded):
     changed = [line for line in difference["diff"].splitlines() if line[0] in "-+"]
     assert [line[0] for line in changed[2:]] == ["-", "+"], "one line, and no other"
     assert "43" in changed[2] and "42" in changed[3]
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]], ids=["people", "json"])
+def test_nothing_of_a_recording_drives_the_terminal(quern, recorded, how):
+    """It may be a stranger's."""
+
+    def change(lines):
+        [record] = records_of(lines, "tool_result", call="1.1")
+        record["call"] = "1.1\u202e\u009b2J"
+        record["observation"] = "4\u202e2"
+
+    path = edited(recorded("cells"), change)
+    with Terminal(quern, "replay", *how, str(path)) as terminal:
+        assert os.WEXITSTATUS(terminal.end()) == 1
+        assert not {*"\u202e\u009b"} & {*terminal.said}
+        shown = r"1.1\u202e\u009b2J" if how else "call 1.1<U+202E><U+009B>2J, differs"
+        assert shown in terminal.said
 
 
 def test_a_reply_is_another(quern, recorded):
