@@ -32,8 +32,7 @@ bool secret_is_named(const char *name)
     return false;
 }
 
-/* In place: %41 is A. */
-static void unescape(char *text)
+void secret_unescape(char *text)
 {
     char *to = text;
     for (; *text != '\0'; text++) {
@@ -61,7 +60,7 @@ void secret_hide_query(char *text, const char *query)
         if (!secret_is_named(name) || strlen(value) < SECRET_LEAST)
             continue;
         secret_hide(text, value);
-        unescape(value);
+        secret_unescape(value);
         secret_hide(text, value);
     }
     free(copy);

@@ -18,6 +18,9 @@ bool secret_is_named(const char *name);
  * stands there, and as it was before it was escaped. NULL: there is none. */
 void secret_hide_query(char *text, const char *query);
 
+/* In place, a value of a query as it was before it was escaped: %41 is A. */
+void secret_unescape(char *text);
+
 /* An answer that a server repeats a secret in: value itself, or a copy of it
  * with the secret starred out in texts, in names of members, and in numbers
  * that hold it, which are texts then. value: taken; body: its bytes, which may

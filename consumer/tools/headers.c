@@ -11,7 +11,7 @@
 #include "consumer/tools/identity.h"
 #include "schemas/message/buf.h"
 
-enum { MOST_HEADER_BYTES = 16 << 10 };
+enum { MOST_HEADER_BYTES = 16 << 10, LEAST_KEY = 8 };
 
 void headers_finish(struct headers *headers)
 {
@@ -105,6 +105,41 @@ void headers_add_secret(struct headers *headers, struct view secret)
     headers->secrets[count] = view_dup(secret);
     headers->secrets[count + 1] = NULL;
     headers->secret_count++;
+}
+
+/* A header whose name has such a word in it is a key's; in a query "author" or
+ * "sort_key=name" stands for what answers are full of. */
+static bool is_key(const char *name, const char *value)
+{
+    static const char *const ends[] = { "key",      "token",     "secret",
+                                        "password", "signature", "auth" };
+    size_t len = strlen(name);
+    bool named = false;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t end = strlen(ends[i]);
+        named |= len >= end && strcasecmp(name + len - end, ends[i]) == 0;
+    }
+    return named && strlen(value) >= LEAST_KEY &&
+           strpbrk(value, "0123456789") != NULL && strchr(value, '{') == NULL;
+}
+
+void headers_add_query(struct headers *headers, const char *url)
+{
+    const char *query = strchr(url, '?');
+    CLEANUP(cleanup_free)
+    char *copy = query == NULL ? NULL : view_dup(view_of(query + 1));
+    char *rest = copy;
+    for (char *name; (name = strsep(&rest, "&")) != NULL;) {
+        char *value = strchr(name, '=');
+        if (value == NULL)
+            continue;
+        *value++ = '\0';
+        if (!is_key(name, value))
+            continue;
+        headers_add_secret(headers, view_of(value));
+        secret_unescape(value);
+        headers_add_secret(headers, view_of(value));
+    }
 }
 
 /* What the environment has for each ${NAME} of the text. */

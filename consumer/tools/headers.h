@@ -35,6 +35,11 @@ bool headers_expand(const char *text, struct buf *out, struct err *err);
 /* One more that must not be told, of the same tool: of its signatures. */
 void headers_add_secret(struct headers *headers, struct view secret);
 
+/* ... and the keys in the query of its URL, each as it stands there and as it
+ * was before it was escaped. By its name a value is a key (it ends in "key",
+ * "token", ...), and by its looks: 8 bytes at least, with a digit. */
+void headers_add_query(struct headers *headers, const char *url);
+
 bool headers_have(const struct headers *headers, const char *name);
 
 /* Servers repeat what they were sent. The secrets in text, a sentence, are

@@ -88,6 +88,7 @@ static bool set_url(struct http_tool *tool, const json_t *value,
     if (!check_url(url, err))
         return false;
     tool->url = view_dup(view_of(url));
+    headers_add_query(&tool->headers, url);
     return true;
 }
 

@@ -91,6 +91,7 @@ static bool set_url(struct mcp_server *server, const json_t *value,
     if (!entry_check_url(url, err))
         return false;
     server->url = view_dup(view_of(url));
+    headers_add_query(&server->headers, url);
     return true;
 }
 

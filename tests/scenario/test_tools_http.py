@@ -61,6 +61,7 @@ def catalog(web):
         "away": tool("/away"),
         "locked": tool("/locked", headers={"Authorization": "Bearer ${SEARCH_KEY}"}),
         "echo": tool("/echo", headers={"Authorization": "Bearer ${SEARCH_KEY}"}),
+        "keyed": tool("/keyed?author=v1&sort_key=name&api_key=s3cret%2Bkey&q={query}"),
         "large": tool("/large", max_bytes=50_000),
         "late": tool("/slow", total_ms=300),
     }
@@ -124,6 +125,18 @@ def test_a_key_that_a_server_repeats_is_told_to_nobody(stack, web):
     dumped = [stack.db.dump(key) for key in stack.db.keys()]
     assert not any(b"s3cret" in value for value in dumped)
     assert web.asked[-1].headers["Authorization"] == "Bearer s3cret"
+
+
+def test_a_key_of_its_url_that_a_server_repeats_is_told_to_nobody(stack, web):
+    """As it stands there, and as the server reads it; and nothing else of it."""
+    stack.consumer()
+    sent = "/keyed?author=v1&sort_key=name&api_key={}&q=a"
+    code = run(stack, "print(keyed('a')['path'])")
+    assert code["cells"][0]["stdout"] == sent.format("*" * 12) + "\n"
+    assert web.asked[-1].path == sent.format("s3cret%2Bkey")
+    web.answer = lambda asked: (200, b'{"name": "v1", "you": "s3cret+key"}', {})
+    code = run(stack, "print(keyed('a'))")
+    assert code["cells"][0]["stdout"] == "{'name': 'v1', 'you': '**********'}\n"
 
 
 def test_tools_refuse(stack, web):

@@ -248,6 +248,13 @@ def test_a_key_that_a_server_repeats_is_told_to_nobody(stack):
         assert not any(b"s3cret" in value for value in dumped)
 
 
+def test_a_key_of_its_url_that_a_server_repeats_is_told_to_nobody(stack):
+    with Server() as server:
+        server.answers["say"] = text("you sent s3cret-key")
+        serve(stack, s=(server, {"url": f"{server.url}/mcp?token=s3cret-key"}))
+        assert "you sent **********" in run(stack, "s_say()")
+
+
 def test_a_lost_call_is_made_again_only_if_it_may_be(stack):
     lost = {"once": 1, "twice": 2, "never_again": 1}
 
