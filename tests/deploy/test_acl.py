@@ -720,7 +720,10 @@ def test_the_readme_says_what_is_tried():
 
 # "`admin` alone may ask": what holds passwords or hashes of them.
 SECRETS = ["CONFIG GET masterauth", "CONFIG GET requirepass", "ACL GETUSER admin"]
-REFUSED = [("default", "PING"), *(("producer", one) for one in SECRETS)] + [
+# "Other keys are not read nor written", by what the others may call at all.
+OTHERS = [("dashboard", "XRANGE other - +"), ("dashboard", "SUBSCRIBE other")]
+OTHERS += [("metrics", one) for one in ("HGETALL other", "XLEN other", "ZCARD other")]
+REFUSED = [("default", "PING"), *(("producer", one) for one in SECRETS), *OTHERS] + [
     (user, command)
     for user, sentences in CANNOT.items()
     for commands in sentences.values()
