@@ -33,7 +33,7 @@ static bool snapshot_is_allowed(struct session *session)
     if (bytes <= most)
         return true;
     snprintf(session->unparked, sizeof(session->unparked),
-             "of %llu MiB none is kept", (unsigned long long)bytes >> 20);
+             "one of %llu MiB is too large", (unsigned long long)bytes >> 20);
     outcome_note(session,
                  "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
                  "has to be killed now, variables are lost",

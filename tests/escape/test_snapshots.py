@@ -204,7 +204,7 @@ def test_a_snapshot_that_would_be_too_large_is_not_made_and_that_is_said(attacke
     assert "no snapshot is kept" in done.reason
     done = attacker.run(DIE)
     assert (done.status, done.state) == ("crashed", "lost")
-    assert re.search(r"there was no snapshot, of 6\d\d MiB none is kept", done.reason)
+    assert re.search(r"there was no snapshot, one of 6\d\d MiB is too large", done.reason)
 
 
 def test_an_operator_who_keeps_no_snapshots_is_named():
