@@ -13,5 +13,5 @@ for (let seq = 0, type = ""; !ENDS.test(type) && (await r.exists(`${ROOT}job:${i
     console.log(({ seq, type } = decode(event)).type);
 }
 const result = decode((await r.getBuffer(`${ROOT}result:${id}`)) ?? encode({}));
-console.log(result.answer ?? result.error?.message ?? `no result of job ${id}`);
+console.log(result.answer ?? result.error?.message ?? result.status ?? `no result of job ${id}`);
 r.disconnect();

@@ -14,4 +14,4 @@ for ($seq = 0, $type = ''; !preg_match($ends, $type) && $r->exists(ROOT . "job:$
     }
 }
 $result = ($bytes = $r->get(ROOT . "result:$id")) ? msgpack_unpack($bytes) : [];
-echo $result['answer'] ?? $result['error']['message'] ?? "no result of job $id", "\n";
+echo $result['answer'] ?? $result['error']['message'] ?? $result['status'] ?? "no result of job $id", "\n";

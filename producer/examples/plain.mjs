@@ -80,5 +80,5 @@ for (const image of result.images ?? []) {
     fail(`${image.name}: its bytes are gone, or are not what was drawn`);
   writeFileSync(basename(image.name), png);
 }
-console.log(result.answer ?? result.error.message);
+console.log(result.answer ?? result.error?.message ?? result.status);
 redis.disconnect();

@@ -85,4 +85,4 @@ foreach ($result['images'] ?? [] as $image) {
     }
     file_put_contents(basename($image['name']), $png);
 }
-echo $result['answer'] ?? $result['error']['message'], "\n";
+echo $result['answer'] ?? $result['error']['message'] ?? $result['status'], "\n";

@@ -82,4 +82,5 @@ for image in result.get("images", []):
     if hashlib.sha256(png or b"").hexdigest() != image["blob"]:
         sys.exit(f"{image['name']}: its bytes are gone, or are not what was drawn")
     open(os.path.basename(image["name"]), "wb").write(png)
-print(result.get("answer") or result["error"]["message"])
+error = result.get("error", {"message": result["status"]})
+print(result.get("answer") or error["message"])

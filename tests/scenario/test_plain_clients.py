@@ -97,6 +97,17 @@ def test_says_why_a_job_failed(language, server, consumer, tmp_path):
 
 
 @languages("python", "node", "php")
+@pytest.mark.parametrize("program", ["ask", "plain"])
+def test_a_cancelled_job_has_neither_answer_nor_error(
+    program, language, server, consumer, tmp_path
+):
+    child = ask(language, server.port, tmp_path, "q", program=program)
+    consumer.take().finish("cancelled")
+    out, err = child.communicate(timeout=30)
+    assert (out.splitlines()[-1], child.returncode) == ("cancelled", 0), err
+
+
+@languages("python", "node", "php")
 @pytest.mark.parametrize("state", [None, "completed"])
 def test_a_job_that_is_not_kept_ends_it(language, state, server, consumer, tmp_path):
     """Unknown, or expired: nothing more will come."""
