@@ -244,6 +244,20 @@ def test_a_job_of_too_many_values_can_give_its_pairs(queue):
     assert read(queue, A, body, "pairs", "all", "tenant", "t") == (A, "created")
 
 
+def test_such_a_job_keeps_its_key(queue):
+    """Also where there is one somewhere in its text alone."""
+    many = {"x": [1] * 30000}
+    keyed = pack(v=1, id=A, idempotency_key="k", **many)
+    told = pack(v=1, id=C, prompt="what is an idempotency_key?", **many)
+    for pairs in ((), ("idempotency_key", "other")):
+        text = refused("TOOBIG", read, queue, A, keyed, "pairs", "all", *pairs)
+        assert "give its idempotency_key as a pair" in text
+    pairs = ("pairs", "all", "idempotency_key", "k")
+    assert read(queue, A, keyed, *pairs) == (A, "created")
+    assert read(queue, B, pack(v=1, id=B, **many), *pairs) == (A, "exists")
+    assert read(queue, C, told, "pairs", "all") == (C, "created")
+
+
 # --- pairs that nobody knows
 
 

@@ -171,14 +171,30 @@ do
         end
     end
 
+    -- The refusal, or nil. Of a job that is not read the caller has said all;
+    -- its key is looked for as bytes: behind its name, and the name behind its
+    -- length.
+    local function too_many_values(given)
+        local job, key = given.job, given.idempotency_key
+        if given.pairs ~= "all" then
+            return refuse("TOOBIG", "job has too many values to be read here: "
+                .. "give all that it says of itself as pairs, and pairs all")
+        end
+        local says = job:find("\175idempotency_key", 1, true)
+            or job:find("\15idempotency_key", 1, true)
+        if not says or key and job:find("idempotency_key"
+                .. cmsgpack.pack(key), 1, true) then
+            return nil
+        end
+        return refuse("TOOBIG", "job has too many values to be read here: "
+            .. "give its idempotency_key as a pair as well")
+    end
+
     -- The refusal, or nil. A job that nobody can read is refused by a consumer,
     -- where its producer finds out why.
     local function hold_to_job(given)
         local said, refusal = read_said(given.job)
-        if said == TOO_MANY then
-            return refuse("TOOBIG", "job has too many values to be read here: "
-                .. "give all that it says of itself as pairs, and pairs all")
-        end
+        if said == TOO_MANY then return too_many_values(given) end
         if not said then return refusal end
         for i = 1, #SAID do
             local name = SAID[i][1]
