@@ -366,6 +366,19 @@ static void note_summaries(const struct summary *summary, struct buf *notes)
                    summary->failed);
 }
 
+/* Of a job that is refused, they may well be why. */
+static void note_unknown(const struct conversation *conversation,
+                         const struct ending *ending, struct buf *notes)
+{
+    const struct unknown *unknown = ending->unknown;
+    if (conversation != NULL && conversation->job != NULL)
+        unknown = &conversation->job->unknown;
+    if (unknown == NULL || unknown->count == 0)
+        return;
+    unknown_describe(unknown, notes);
+    buf_add(notes, VIEW(" "));
+}
+
 void result_write(struct buf *out, struct conversation *conversation,
                   const struct ending *ending)
 {
@@ -384,11 +397,7 @@ void result_write(struct buf *out, struct conversation *conversation,
         .record = ending->record,
         .metadata = ending->metadata,
     };
-    if (conversation != NULL && conversation->job != NULL &&
-        conversation->job->unknown.count > 0) {
-        unknown_describe(&conversation->job->unknown, &writing.notes);
-        buf_add(&writing.notes, VIEW(" "));
-    }
+    note_unknown(conversation, ending, &writing.notes);
     if (ending->unsaved.len > 0)
         buf_printf(&writing.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));

@@ -22,6 +22,7 @@ struct ending {
                                    file_ref */
     struct session_record record;
     struct list metadata; /* of a job that could not be read; else the job's */
+    const struct unknown *unknown; /* the same; may be NULL */
 };
 
 /* Initializes out. conversation: NULL or unfinished when the job could not

@@ -8,9 +8,23 @@ from command import Command
 from stack import ROOT, job_id
 
 
+REFUSED = [
+    ({"promt": "hello"}, "missing_field", '"promt" was'),
+    ({"prompt": "x", "model": "none", "sesion": "s"}, "unknown_model", '"sesion" was'),
+]
+
+
 @pytest.fixture
 def cli(stack, tmp_path):
     return Command(stack.redis.url, tmp_path)
+
+
+@pytest.mark.parametrize("job, code, named", REFUSED, ids=["job", "model"])
+def test_the_result_of_a_refused_job_names_them(stack, job, code, named):
+    """They may be why it is refused."""
+    result = stack.run(**job)
+    assert result["error"]["code"] == code
+    assert f"The unknown member {named} ignored." in result["notes"]
 
 
 def test_the_result_names_them(stack):
