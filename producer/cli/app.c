@@ -269,20 +269,24 @@ void asked_finish(struct asked *asked)
     free(asked->parameters);
 }
 
-/* A job stands that may not be what was meant. */
-static void tell_note(struct app *app, const char *note)
+void app_note(struct app *app, const struct asked *asked)
 {
+    const char *note = asked->note;
+
     if (note[0] == '\0')
         return;
     if (!app->term.json) {
-        pane_printf(&app->term.err, PLAIN, "note: %s\n", note);
+        pane_printf(&app->term.err, PLAIN, "note: ");
+        pane_text(&app->term.err, PLAIN, view_of(note));
+        pane_printf(&app->term.err, PLAIN, "\n");
         return;
     }
     json_t *object = json_pack("{s:s, s:s}", "type", "note", "message", note);
 
-    json_dumpf(object, stderr, JSON_COMPACT);
-    fputc('\n', stderr);
+    CLEANUP(cleanup_free) char *text = json_dumps(object, JSON_COMPACT);
+
     json_decref(object);
+    term_json(stderr, text ? text : "{}");
 }
 
 static bool submit_file(struct app *app, struct asked *asked,
@@ -296,11 +300,11 @@ static bool submit_file(struct app *app, struct asked *asked,
 
     if (!text)
         return error_of(error, &err);
-    if (!quern_submit_json(app->quern, text, &asked->beside, id, existed,
-                           error))
-        return false;
-    tell_note(app, asked->note);
-    return true;
+    bool ok =
+        quern_submit_json(app->quern, text, &asked->beside, id, existed, error);
+
+    app_note(app, asked);
+    return ok;
 }
 
 bool app_submit(struct app *app, const char *question,

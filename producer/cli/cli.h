@@ -132,6 +132,9 @@ struct asked {
 bool app_ask(const struct app *app, const char *question,
              const struct cells *cells, struct asked *asked, struct err *err);
 void asked_finish(struct asked *asked);
+/* That members were passed over: the job may not be what was meant, or is
+ * refused because of them. */
+void app_note(struct app *app, const struct asked *asked);
 
 /* The same, submitted; question NULL: that of --job. */
 bool app_submit(struct app *app, const char *question,

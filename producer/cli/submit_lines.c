@@ -96,17 +96,17 @@ static void lines_read(struct lines *lines, struct err *err)
 static void tell_json(uint64_t line, const struct quern_submitted *submitted)
 {
     const struct quern_error *error = &submitted->error;
+    const char *note = submitted->note[0] ? submitted->note : NULL;
 
     if (error->kind == 0)
         json_line(json_pack("{s:I, s:s, s:b, s:s*}", "line", (json_int_t)line,
                             "id", submitted->id.text, "existed",
-                            (int)submitted->existed, "note",
-                            submitted->note[0] ? submitted->note : NULL));
+                            (int)submitted->existed, "note", note));
     else
-        json_line(json_pack("{s:I, s:{s:s, s:s, s:b}}", "line",
+        json_line(json_pack("{s:I, s:{s:s, s:s, s:b}, s:s*}", "line",
                             (json_int_t)line, "error", "code", error->code,
                             "message", error->text, "retryable",
-                            error->kind == QUERN_RETRY));
+                            error->kind == QUERN_RETRY, "note", note));
 }
 
 static void tell(struct app *app, uint64_t line,
@@ -118,14 +118,17 @@ static void tell(struct app *app, uint64_t line,
         tell_json(line, submitted);
     } else if (error.kind == 0) {
         printf("%s\n", submitted->id.text);
-        if (submitted->note[0] != '\0')
-            pane_printf(&app->term.err, PLAIN, "note: line %llu: %s\n",
-                        (unsigned long long)line, submitted->note);
     } else {
         snprintf(error.text, sizeof(error.text), "line %llu: %.280s",
                  (unsigned long long)line, submitted->error.text);
         app_fail(app, &error);
     }
+    if (app->term.json || submitted->note[0] == '\0')
+        return;
+    pane_printf(&app->term.err, PLAIN,
+                "note: line %llu: ", (unsigned long long)line);
+    pane_text(&app->term.err, PLAIN, view_of(submitted->note));
+    pane_printf(&app->term.err, PLAIN, "\n");
 }
 
 /* Nothing else can be seen when the ids go into a file. */

@@ -155,8 +155,11 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     text = read_text(options->job, MAX_JOB_BYTES, &size, &err);
     if (!text)
         return error_of(error, &err);
-    return quern_schedule_set_json(app->quern, name, spec, options->zone, text,
-                                   &asked.beside, error);
+    bool ok = quern_schedule_set_json(app->quern, name, spec, options->zone,
+                                      text, &asked.beside, error);
+
+    app_note(app, &asked);
+    return ok;
 }
 
 int verb_schedule_add(struct app *app)

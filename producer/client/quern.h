@@ -189,8 +189,9 @@ struct quern_beside {
     const char *unique_key;
     uint64_t delay_ms;
     /* NULL, or room for QUERN_NOTE bytes: a sentence on members of the job that
-     * nobody knows (a misspelled one, or one of a later quern). They are left
-     * out. Of many jobs each has its own, in struct quern_submitted. */
+     * nobody knows (a misspelled one, or one of a later quern). They go along,
+     * and are ignored; of a job that is refused they may be why. Of many jobs
+     * each has its own, in struct quern_submitted. */
     char *note;
 };
 

@@ -244,10 +244,12 @@ bool quern_schedule_set_json(struct quern *quern, const char *name,
                                  .zone = view_of(zone) };
     CLEANUP(draft_finish) struct draft draft = { 0 };
     struct err err = { 0 };
+    bool read = check_times(&schedule, &err) &&
+                draft_read_json(&draft, quern, text, beside, &no_id, &err);
 
-    return (check_times(&schedule, &err) &&
-            draft_read_json(&draft, quern, text, beside, &no_id, &err) &&
-            set_schedule(quern, &schedule, &draft, &err)) ||
+    if (beside && beside->note)
+        draft_note(&draft, beside->note);
+    return (read && set_schedule(quern, &schedule, &draft, &err)) ||
            handle_fail(error, &err);
 }
 

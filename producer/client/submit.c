@@ -46,10 +46,12 @@ bool quern_submit_json(struct quern *quern, const char *json,
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    if (!draft_read_json(&draft, quern, json, beside, &none, &err))
-        return refuse(id, error, &err);
+    bool read = draft_read_json(&draft, quern, json, beside, &none, &err);
+
     if (beside && beside->note)
         draft_note(&draft, beside->note);
+    if (!read)
+        return refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }

@@ -28,11 +28,11 @@ static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
 
     draft_finish(draft);
     if (batch->texts) {
-        if (!draft_read_json(draft, batch->quern, batch->texts[index],
-                             batch->beside, id, err))
-            return false;
+        bool read = draft_read_json(draft, batch->quern, batch->texts[index],
+                                    batch->beside, id, err);
+
         draft_note(draft, batch->submitted[index].note);
-        return true;
+        return read;
     }
     return draft_read(draft, batch->quern, &batch->jobs[index], id, err);
 }

@@ -82,6 +82,27 @@ def test_submit_says_so_of_many(cli):
     assert "note" not in first and second["note"] == SAID
 
 
+WRONG = {"promt": "hello"}
+WHY = 'The unknown member "promt" was ignored.'
+
+
+def test_who_is_refused_is_told_of_them(cli):
+    (cli.cwd / "job.json").write_text(json.dumps(WRONG))
+    err = cli("submit", "--job", "job.json", code=65)
+    assert err.startswith(f"note: {WHY}\n") and "prompt, messages or files" in err
+    (cli.cwd / "jobs").write_text(json.dumps(WRONG) + "\n")
+    assert f"note: line 1: {WHY}\n" in cli("submit", "--jobs", "jobs", code=65)
+    out, _, code = cli.run("submit", "--jobs", "jobs", "--json")
+    assert code == 65 and json.loads(out)["note"] == WHY
+
+
+def test_a_schedule_says_so(cli):
+    (cli.cwd / "job.json").write_text(json.dumps(JOB))
+    _, err, code = cli.run("schedule", "add", "n", "@daily", "--job", "job.json")
+    assert code == 0 and f"note: {SAID}\n" in err
+    cli("schedule", "rm", "n", "--yes")
+
+
 def test_the_result_of_a_job_of_the_command_names_them_too(stack, cli):
     """Those inside of others, too; what it does not name is as it was."""
     (cli.cwd / "more.csv").write_text("n\n7\n")
