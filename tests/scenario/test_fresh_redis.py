@@ -1,13 +1,15 @@
 """A Redis that nobody has used: the first who comes brings the functions."""
 
 import json
+import re
+from pathlib import Path
 
 import msgpack
 import pytest
 
 from command import Command
 from library import job_id
-from servers import RedisServer, wait_until
+from servers import SOURCE, RedisServer, wait_until
 
 ID = job_id(1)
 
@@ -44,7 +46,20 @@ VERBS = [
     ("schedule run s", 65),
     ("worker resume w", 65),
     ("queue resume default", None),
+    ("queue history default", None),
+    ("dead show " + ID, 65),
+    ("dead requeue " + ID, 65),
+    ("dead rm --yes " + ID, 65),
+    ("schedule resume s", 65),
+    (f"replay {ID}", None),
+    ("session files s --deadline 100ms", None),
+    ("session put s file --deadline 100ms", None),
+    ("session get s file --deadline 100ms", None),
+    ("session close s --deadline 100ms", None),
+    ("session fork s t --deadline 100ms", None),
 ]
+FOLLOWS = ("run x", "exec file")  # until the job ends
+LOADS_NOTHING = ("doctor", "completion", "help")
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +84,27 @@ def submit_plainly(redis):
     )
 
 
+def test_no_verb_is_left_out():
+    source = Path(SOURCE, "producer", "cli", "verb_table.c").read_text()
+    names = set(re.findall(r'\.name = "([a-z ]+)"', source)) - {*LOADS_NOTHING}
+    asked = [words for words, _ in VERBS] + [*FOLLOWS]
+    assert not {name for name in names if not any(w.startswith(name) for w in asked)}
+
+
+@pytest.mark.parametrize("words", FOLLOWS)
+def test_who_follows_brings_the_functions(fresh, server, tmp_path, words):
+    (tmp_path / "file").write_text("1")
+    child = Command(server.url, tmp_path).start(*words.split())
+    wait_until(lambda: fresh.function_list() != [], what="the functions")
+    child.terminate()
+    child.communicate(timeout=30)
+
+
 @pytest.mark.parametrize("words, code", VERBS, ids=[words for words, _ in VERBS])
 def test_any_verb_brings_the_functions(fresh, server, tmp_path, words, code):
     with pytest.raises(Exception, match="Function not found"):
         submit_plainly(fresh)
+    (tmp_path / "file").write_text("1")
     out, err, returned = Command(server.url, tmp_path).run(*words.split())
     assert "Function not found" not in out + err
     assert code in (None, returned), (out, err, returned)
