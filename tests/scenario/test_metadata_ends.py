@@ -145,6 +145,13 @@ def test_a_job_that_nobody_can_read_has_none(queue, body):
     assert "metadata" not in queue.result(A)
 
 
+def test_a_job_of_too_many_values_has_none(queue):
+    """FUNCTIONS.md says so: to look for them would hold the server."""
+    submit(queue, x=[1] * 30000, pairs=("pairs", "all"))
+    queue.cancel(A)
+    assert "metadata" not in queue.result(A)
+
+
 def test_a_purge_of_large_jobs_does_not_hold_the_server(queue):
     """It reads their bodies, so it stops after some and is called again."""
     for number in range(40):
