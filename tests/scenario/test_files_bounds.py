@@ -30,8 +30,7 @@ def test_a_session_takes_an_empty_file_and_gives_it(sender, tmp_path):
     assert (tmp_path / "got" / "empty").read_bytes() == b""
 
 
-def test_an_empty_file_that_was_not_written_is_missing(stack):
-    """Submit says so by the pair; a job whose pair is missing reaches a cell."""
+def test_an_empty_file_of_a_plain_client_reaches_a_cell(stack):
     blob = stack.blob(b"")
     file = {"name": "empty", "blob": blob, "bytes": 0}
     cells = ["import os; os.path.getsize('empty')"]
