@@ -273,6 +273,33 @@ def refused(**settings):
     return done.stderr + done.stdout
 
 
+# --- the pages
+
+
+def members_of(page, heading):
+    """Those of the table below that line; what a cell says of one is no member."""
+    rows = (CONSUMER / page).read_text().split(f"{heading}\n|---")[1].split("\n\n")[0]
+    cells = [line.split("|")[1] for line in rows.splitlines()[1:]]
+    return set(re.findall(r"`(\w+)`", "".join(cells)))
+
+
+ODD = {"url": "http://127.0.0.1:1/", "no_member": 1}
+PAGES = [
+    ("TOOLS.md", "| member of a request | what it is | absent |", "tools", {"x": ODD}),
+    ("README.md", "| member | |", "tools", {"mcpServers": {"x": ODD}}),
+    ("MODELS.md", "| member | what it is | absent |", "models", {"x": ODD}),
+]
+
+
+@pytest.mark.parametrize("page, heading, setting, example", PAGES)
+def test_a_page_has_every_member(page, heading, setting, example, tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(example))
+    said = refused(**{setting: path})
+    known = re.search(r"no_member: unknown; there are ([a-z_, ]+)", said)[1]
+    assert set(known.strip().split(", ")) == members_of(page, heading)
+
+
 # --- the models
 
 
