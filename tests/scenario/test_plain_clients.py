@@ -132,6 +132,19 @@ def forget(redis, id, state):
 
 
 @languages("python", "node", "php")
+def test_what_is_sent_replaces_false_bytes(language, server, consumer, tmp_path):
+    (tmp_path / "sales.csv").write_text("a,b\n1,2\n")
+    blob = hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    consumer.redis.set(f"quern:{{000}}:blob:{blob}", b"something else", ex=60)
+    child = ask(language, server.port, tmp_path, "what sells?", "sales.csv")
+    job = consumer.take()
+    assert job.job["files"][0]["blob"] == blob
+    assert consumer.redis.get(f"quern:{{000}}:blob:{blob}") == b"a,b\n1,2\n"
+    job.finish(answer="b")
+    assert child.communicate(timeout=30)[0] == "b\n"
+
+
+@languages("python", "node", "php")
 def test_a_false_picture_is_not_saved(language, server, consumer, tmp_path):
     child = ask(language, server.port, tmp_path, "q")
     job = consumer.take()
