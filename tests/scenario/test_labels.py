@@ -54,6 +54,18 @@ def test_a_label_has_one_encoded_form(text, queue):
     )
 
 
+def test_a_refusal_quotes_every_letter(queue):
+    king = "\u738b"
+    job = pack(v=1, id=job_id(1), tenant="\u674e\u96f7")
+    args = ("submit", "id", job_id(1), "job", job, "tenant")
+    why = refused("BADARG", queue.call, *args, king)
+    assert f"the job says tenant '\u674e\u96f7', the pair says tenant '{king}'" in why
+    why = refused("BADARG", queue.call, *args, f"{king}\x9b{king * 40}")
+    assert f"'{king}?{king * 24}'" in why and "control characters" in why
+    why = refused("BADARG", queue.call, *args, b"\xff\x1b\xe6")
+    assert "'???'" in why
+
+
 # Where a careless key would be the same for two of them.
 PARTS = ["a", "b", "c", "a/b", "b/c", "a:b", "b:c", "a b", "a%2Fb", "a:high", "/", ":"]
 PAIRS = list(permutations(PARTS, 2))

@@ -53,13 +53,21 @@ local EMPTY_MAP = "\128" -- MessagePack
 
 -- ------------------------------------------------------- what callers send
 
--- What it quotes is the caller's: printable, and not all of it.
+local is_utf8
+
+-- Printable, and not all of it; tenants and sessions have any letters.
+local function quote(text)
+    local head = text:sub(1, 80)
+    if #text > 80 then head = head:gsub("[\192-\255][\128-\191]*$", "") end
+    if not is_utf8(head) then return (head:gsub("[^\32-\126]", "?")) end
+    return (head:gsub("\194[\128-\159]", "?"):gsub("[%z\1-\31\127]", "?"))
+end
+
+-- What it quotes is the caller's.
 local function refuse(word, text, ...)
     local args = { ... }
     for i, arg in ipairs(args) do
-        if type(arg) == "string" then
-            args[i] = arg:sub(1, 80):gsub("[^\32-\126]", "?")
-        end
+        if type(arg) == "string" then args[i] = quote(arg) end
     end
     return redis.error_reply(word .. " " .. text:format(unpack(args)))
 end
@@ -75,7 +83,7 @@ local function is_name(text)
     return #text <= 128 and text:find("^[%w._-]+$") ~= nil
 end
 
-local is_utf8, encode, is_label, decode, label_of
+local encode, is_label, decode, label_of
 do -- blocks keep what is theirs: Lua allows 200 names beside each other
     -- Sequences of more than one byte that RFC 3629 allows.
     local UTF8 = {
