@@ -57,10 +57,13 @@ static void find_unserved(struct doctor *doctor,
     snprintf(remedy, sizeof(remedy), "start one: quern-consumer --queues %s",
              queue->name);
     if (by.unable > 0)
-        snprintf(why, sizeof(why), ": %zu of it without an executor",
-                 by.unable);
+        snprintf(why, sizeof(why),
+                 ": %zu of its consumers cannot reach %s "
+                 "executor",
+                 by.unable, by.unable == 1 ? "its" : "their");
     else if (by.leaving > 0)
-        snprintf(why, sizeof(why), ": %zu of it drained or quiet", by.leaving);
+        snprintf(why, sizeof(why), ": %zu of its consumers take%s no more jobs",
+                 by.leaving, by.leaving == 1 ? "s" : "");
     find(doctor, FAULT, "queues",
          by.unable > 0    ? "bring their executors back, see below"
          : by.leaving > 0 ? "quern worker resume NAME, or start another one"

@@ -98,11 +98,14 @@ static void say_unserved(struct quern_explanation *job)
         return;
     add_why(job, "no consumer serves queue %s", word_of(job, "queue"));
     if (away > 0)
-        add_why(
-            job, "%" PRIu64 " would if %s executor%s not away: quern worker ls",
-            away, away == 1 ? "its" : "their", away == 1 ? " were" : "s were");
+        add_why(job,
+                "of its consumers %" PRIu64
+                " cannot reach %s executor: quern worker ls",
+                away, away == 1 ? "its" : "their");
     if (leaving > 0)
-        add_why(job, "%" PRIu64 " of it take%s no more jobs: quern worker ls",
+        add_why(job,
+                "of its consumers %" PRIu64
+                " take%s no more jobs: quern worker ls",
                 leaving, leaving == 1 ? "s" : "");
 }
 

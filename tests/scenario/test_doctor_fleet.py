@@ -125,7 +125,7 @@ def test_every_executor_of_the_fleet_that_is_away_is_shown(stack):
     stack.submit(prompt="x")
     found = doctor(stack.redis.url, code=69)
     assert [f["level"] for f in found["executors"]] == ["fault", "fault"]
-    assert "2 of it without an executor" in found["queues"][0]["text"]
+    assert "2 of its consumers cannot reach their executor" in found["queues"][0]["text"]
     listed = quern_json(stack, "worker", "ls")
     executors = {line["worker"]: line["executor"] for line in listed}
     assert executors["without"]["socket"] == "/nowhere/e.sock"

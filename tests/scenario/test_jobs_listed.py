@@ -245,7 +245,7 @@ def away(jobs):
     jobs.submit(A)
     about = ("queues", "default", "mode", "serving", "executor_away", "absent")
     jobs.call("report", "w", 60000, *about)
-    return "1 would if its executor were not away: quern worker ls"
+    return "of its consumers 1 cannot reach its executor: quern worker ls"
 
 
 def leaving(jobs):
@@ -253,7 +253,7 @@ def leaving(jobs):
     jobs.call("report", "w", 60000, "queues", "default", "mode", "draining")
     jobs.call("report", "v", 60000, "queues", "default", "mode", "serving")
     jobs.call("drain", "v", 1)
-    return "2 of it take no more jobs: quern worker ls"
+    return "of its consumers 2 take no more jobs: quern worker ls"
 
 
 def next_one(jobs):
