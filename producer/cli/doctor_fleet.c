@@ -152,6 +152,13 @@ static const char *remedy_for(const struct quern_worker *worker)
     return "on that host: look at the log of quern-executor";
 }
 
+/* One that is meant to have none has nothing that could be away. */
+static bool has_executor(const struct quern_worker *worker)
+{
+    return worker->seen_at > 0 && *worker->executor_away == '\0' &&
+           strcmp(worker->executor, "none") != 0;
+}
+
 static void check_executors(struct doctor *doctor,
                             const struct quern_workers *workers)
 {
@@ -159,8 +166,7 @@ static void check_executors(struct doctor *doctor,
 
     for (size_t i = 0; i < workers->count; i++) {
         away += *workers->items[i].executor_away != '\0';
-        there += workers->items[i].seen_at > 0 &&
-                 *workers->items[i].executor_away == '\0';
+        there += has_executor(&workers->items[i]);
     }
     for (size_t i = 0; i < workers->count; i++) {
         const struct quern_worker *worker = &workers->items[i];

@@ -133,6 +133,36 @@ def test_every_executor_of_the_fleet_that_is_away_is_shown(stack):
     assert executors["without"]["away_since"] > 0
 
 
+REMEDIES = [
+    ("absent", "systemctl start quern-executor"),
+    ("refused", "systemctl restart quern-executor"),
+    ("not permitted", "socket's group"),
+    ("unreachable", "look at the log of quern-executor"),
+]
+
+
+def test_what_keeps_an_executor_away_has_its_own_remedy(stack):
+    about = "host h slots 4 queues default mode serving executor /run/e.sock".split()
+    for word, _ in REMEDIES:
+        why = ["executor_away", word, "executor_reason", "so it is"]
+        stack.call("report", word.split()[0], "60000", *about, *why)
+    found = doctor(stack.redis.url, code=69)["executors"]
+    assert len(found) == len(REMEDIES) and {f["level"] for f in found} == {"fault"}
+    for word, remedy in REMEDIES:
+        named = f"of worker {word.split()[0]} on h, /run/e.sock: {word} for "
+        [one] = [f for f in found if f["text"].startswith(named)]
+        assert one["text"].endswith(" (so it is); it takes no jobs")
+        assert remedy in one["remedy"]
+
+
+def test_a_worker_that_is_meant_to_have_no_executor_has_none(stack):
+    """Before: "1 worker has its own"."""
+    about = "host h slots 4 queues default mode serving executor none".split()
+    stack.call("report", "w", "60000", *about)
+    found = doctor(stack.redis.url)
+    assert "executors" not in found and found["queues"][0]["level"] == "ok"
+
+
 @needs_root
 def test_programs_that_the_executors_user_cannot_reach(tmp_path):
     """Before: "in a container, allow it clone and unshare"."""
