@@ -1,5 +1,6 @@
 /* doctor_host.c - what is on this host: an executor, a model's address. */
 #include <errno.h>
+#include <jansson.h>
 #include <libgen.h>
 #include <limits.h>
 #include <netdb.h>
@@ -354,22 +355,88 @@ static bool has_proxy(void)
            getenv("http_proxy") || getenv("all_proxy") || getenv("ALL_PROXY");
 }
 
-/* Only that somebody listens: a question would cost. Not what stands behind a
- * proxy. */
-void check_model(struct doctor *doctor)
+/* What may be told of it: keys may stand in its query. */
+static struct view told_of(const char *url)
 {
-    const char *url = getenv("OPENAI_BASE_URL");
-    const char *fault = url && *url && !has_proxy() ? try_url(url) : NULL;
+    return (struct view){ url, strcspn(url, "?") };
+}
+
+static void check_base_url(struct doctor *doctor, const char *url)
+{
+    struct view told = told_of(url ? url : "");
+    const char *fault = told.len > 0 && !has_proxy() ? try_url(url) : NULL;
     bool key = getenv("OPENAI_API_KEY") || getenv("OPENAI_API_KEY_FILE");
 
     if (fault) {
         find(doctor, WARNING, "model",
              "start it, or mend OPENAI_BASE_URL; consumers read theirs",
-             "OPENAI_BASE_URL is %s, where nobody answers: %s", url, fault);
+             "OPENAI_BASE_URL is %.*s, where nobody answers: %s",
+             VIEW_ARG(told), fault);
         return;
     }
     find(doctor, url && key ? FINE : NOTE, "model", NULL,
-         "OPENAI_BASE_URL is %s%s, OPENAI_API_KEY is %s (consumers read "
+         "OPENAI_BASE_URL is %s%.*s, OPENAI_API_KEY is %s (consumers read "
          "theirs)",
-         url ? "" : "not set", url ? url : "", key ? "set" : "not set");
+         url ? "" : "not set", VIEW_ARG(told), key ? "set" : "not set");
+}
+
+/* NULL: somebody takes connections there, or it stands behind a proxy. */
+static const char *try_entry(const char *url)
+{
+    if (!url || !*url)
+        return "that is no URL of an endpoint";
+    return has_proxy() ? NULL : try_url(url);
+}
+
+static void check_entries(struct doctor *doctor, json_t *file)
+{
+    size_t wrong = 0;
+    const char *name;
+    json_t *entry;
+
+    json_object_foreach(file, name, entry) {
+        const char *url = json_string_value(json_object_get(entry, "url"));
+        const char *fault = try_entry(url);
+
+        wrong += fault != NULL;
+        if (fault)
+            find(doctor, WARNING, "model",
+                 "start it, or mend its url in that file; consumers read "
+                 "theirs",
+                 "%s of QUERN_MODELS is at %.*s, where nobody answers: %s",
+                 name, VIEW_ARG(told_of(url ? url : "")), fault);
+    }
+    if (wrong == 0)
+        find(doctor, FINE, "model", NULL,
+             "QUERN_MODELS names %zu, none that does not answer",
+             json_object_size(file));
+}
+
+static void check_models(struct doctor *doctor, const char *path)
+{
+    json_error_t error;
+    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+
+    if (json_is_object(file))
+        check_entries(doctor, file);
+    else
+        find(doctor, WARNING, "model",
+             "mend the file, or QUERN_MODELS; consumers read theirs",
+             "QUERN_MODELS is %s: %s", path,
+             file ? "that is no object of endpoints" : error.text);
+    json_decref(file);
+}
+
+/* Only that somebody listens: a question would cost. Not what stands behind a
+ * proxy. */
+void check_model(struct doctor *doctor)
+{
+    const char *models = getenv("QUERN_MODELS");
+    const char *url = getenv("OPENAI_BASE_URL");
+    bool listed = models && *models;
+
+    if (listed)
+        check_models(doctor, models);
+    if (!listed || url)
+        check_base_url(doctor, url);
 }

@@ -256,6 +256,25 @@ def test_an_endpoint_that_does_not_answer_is_told(stack):
     assert found["level"] == "ok"
 
 
+def test_an_endpoint_of_a_file_that_does_not_answer_is_told(stack, tmp_path):
+    """Before: OPENAI_BASE_URL alone was tried."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+    path = tmp_path / "models.json"
+    endpoints = {"there": {"url": stack.model.url}, "gone": {"url": url + "?key=s3"}}
+    path.write_text(json.dumps(endpoints))
+    [found] = doctor(stack.redis.url, QUERN_MODELS=str(path))["model"]
+    assert found["level"] == "warning" and "onnection refused" in found["text"]
+    assert found["text"].startswith(f"gone of QUERN_MODELS is at {url}, where nobody")
+    path.write_text(json.dumps({"there": endpoints["there"]}))
+    [found] = doctor(stack.redis.url, QUERN_MODELS=str(path))["model"]
+    assert found["level"] == "ok"
+    path.write_text("[]")
+    [found] = doctor(stack.redis.url, QUERN_MODELS=str(path))["model"]
+    assert found["level"] == "warning" and "no object of endpoints" in found["text"]
+
+
 def test_an_endpoint_that_fails_is_told_with_its_last_error(stack):
     """Before: calls were counted, and nothing else."""
     stack.model.script([{"status": 401}])
