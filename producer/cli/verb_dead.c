@@ -47,7 +47,7 @@ static void say_rest(struct app *app, uint64_t shown, uint64_t total)
 }
 
 /* Piece by piece: there may be very many of them. */
-int verb_dead_ls(struct app *app)
+static int list_dead(struct app *app)
 {
     static const struct column columns[] = {
         { .title = "ID" },
@@ -88,6 +88,13 @@ int verb_dead_ls(struct app *app)
     table_free(table);
     free(deads.items);
     return code;
+}
+
+int verb_dead_ls(struct app *app)
+{
+    int code = app_check_queue(app, app->options.queue);
+
+    return code == EXIT_DONE ? list_dead(app) : code;
 }
 
 /* --- one of them ---------------------------------------------------------- */

@@ -128,7 +128,10 @@ int verb_job_ls(struct app *app)
     struct quern_filter filter;
     struct quern_listing listing;
     struct quern_error error;
+    int code = app_check_queue(app, app->options.queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!read_filter(app, &filter, &error) ||
         !quern_list(app->quern, &filter, &listing, &error))
         return app_fail(app, &error);

@@ -89,7 +89,10 @@ int verb_tenant_ls(struct app *app)
     struct quern_tenants tenants;
     struct quern_error error;
     struct table *table;
+    int code = app_check_queue(app, app->options.queue);
 
+    if (code != EXIT_DONE)
+        return code;
     if (!quern_tenants(app->quern, app->options.queue, &tenants, &error))
         return app_fail(app, &error);
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));

@@ -194,7 +194,8 @@ def test_a_queue_that_nobody_has_named(quern, jobs, verb):
 @pytest.mark.parametrize(
     "words",
     ["queue history", "dead requeue --all --queue", "dead rm --all --queue"]
-    + ["job rm --older 1h --queue"],
+    + ["job rm --older 1h --queue", "job ls --queue", "dead ls --queue"]
+    + ["tenant ls --queue"],
 )
 def test_so_is_one_that_a_verb_would_look_into(quern, words):
     """Before: 0 jobs, as if there were such a queue."""
