@@ -162,6 +162,14 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     return ok;
 }
 
+/* JSON has the times alone. */
+static void say_added(struct app *app)
+{
+    if (!app->term.json)
+        pane_printf(&app->term.out, PLAIN, "%s %s\n", app->options.words[0],
+                    app->options.dry_run ? "would be added" : "added");
+}
+
 int verb_schedule_add(struct app *app)
 {
     const struct options *options = &app->options;
@@ -170,8 +178,10 @@ int verb_schedule_add(struct app *app)
 
     if (!quern_schedule_next(options->words[1], options->zone, host_now(),
                              &next, &error) ||
-        (!options->dry_run && !add_schedule(app, &error)) ||
-        !preview(app, options->words[1], options->zone, host_now(), &error))
+        (!options->dry_run && !add_schedule(app, &error)))
+        return app_fail(app, &error);
+    say_added(app);
+    if (!preview(app, options->words[1], options->zone, host_now(), &error))
         return app_fail(app, &error);
     return EXIT_DONE;
 }

@@ -576,7 +576,7 @@ def test_a_schedule_submits_its_job(quern, jobs):
         *"--queue night --tenant acme --model big --session lab".split(),
         *"--unique u --priority high".split(),
     )
-    assert said.count("\n") == 5 and said.startswith("next       20")
+    assert said.count("\n") == 6 and said.startswith("report added\nnext       20")
     time.sleep(1.01)
     id, verdict = fire(jobs)
     assert (id.decode(), verdict) == (job_id(900), b"created")
@@ -620,7 +620,9 @@ def test_a_schedule_is_shown_replaced_and_removed(quern, jobs):
 
 def test_a_preview_adds_nothing(quern, jobs):
     said = quern("schedule", "add", "n", "0 2 29 2 *", "--dry-run")
-    assert [line.split()[-4][5:] for line in said.splitlines()] == ["02-29"] * 5
+    first, *times = said.splitlines()
+    assert first == "n would be added"
+    assert [line.split()[-4][5:] for line in times] == ["02-29"] * 5
     assert quern.json("schedule", "ls") == []
 
 
