@@ -28,6 +28,14 @@ def test_systemd_never_gives_up(name):
     assert unit["Service"]["Restart"] == "always"
 
 
+def test_pauses_between_restarts_grow():
+    service = read("restart.conf")["Service"]
+    assert int(service["RestartSteps"]) > 1
+    for name in ("quern-consumer@.service", "quern-executor.service"):
+        first = int(read(name)["Service"]["RestartSec"])
+        assert int(service["RestartMaxDelaySec"]) > first
+
+
 def test_a_drained_worker_is_not_started_again():
     service = read("quern-consumer@.service")["Service"]
     assert service["RestartPreventExitStatus"] == str(DRAINED)

@@ -509,6 +509,28 @@ def test_workers_by_what_they_report(quern, jobs):
     assert 'no worker "a b"' in quern("worker", "drain", "a b", code=65)
 
 
+AWAY = ["absent", "refused", "not permitted"]
+
+
+@pytest.mark.parametrize("word", AWAY)
+def test_an_executor_that_is_away_is_told(word, quern, jobs):
+    since = int(jobs.client.time()[0]) * 1000 - 300000
+    about = "host h slots 4 queues default mode serving executor /run/e.sock".split()
+    about += ["executor_away", word, "executor_reason", "so it is"]
+    jobs.call("report", "w", 60000, *about, "executor_away_since", since)
+    out, err, _ = quern.run("worker", "ls")
+    assert f" {word} 5 min " in out
+    assert "w takes no jobs: its executor at /run/e.sock on h has been away" in err
+    assert "for 5 min (so it is)" in err
+    assert quern.json("worker", "ls")[0]["executor"] == {
+        "socket": "/run/e.sock",
+        "away": True,
+        "reason": word,
+        "text": "so it is",
+        "away_since": since,
+    }
+
+
 # --- endpoints ------------------------------------------------------------------
 
 FLEET = "quern:{quern:fleet}:"

@@ -215,6 +215,18 @@ def test_sorted_by_what_it_took(quern, jobs):
     assert by["cost"] == [job_id(0), job_id(2), job_id(1)]
 
 
+def test_sorted_by_how_long_it_ran(quern, jobs):
+    for number, ran_ms in enumerate((1, 60, 20)):
+        id = job_id(number)
+        jobs.submit(id)
+        (job,) = jobs.take_jobs()
+        time.sleep(ran_ms / 1000)
+        jobs.finish(id, job.epoch)
+    rows = quern.json("job", "ls", "--sort", "runtime")
+    assert [row["id"] for row in rows] == [job_id(1), job_id(2), job_id(0)]
+    assert rows[0]["runtime_ms"] >= 60
+
+
 def test_what_waits_for_an_approval_is_listed(quern, jobs):
     assert "no job waits for an approval" in quern.run("approve")[1]
     for id in (A, B):
@@ -322,6 +334,12 @@ def endpoint(jobs):
     return "its model endpoint is left alone until 2"
 
 
+def endpoint_named(jobs):
+    error = {"kind": "retry", "code": "x", "message": "model gpt: it is left alone"}
+    hold(jobs, "endpoint", error=error)
+    return "; model gpt: it is left alone"
+
+
 def budget(jobs):
     hold(jobs, "budget")
     return "the budget of tenant default is used up"
@@ -340,6 +358,12 @@ def held(jobs):
     return "worker host:7 holds it since 2"
 
 
+def leased(jobs):
+    jobs.submit(A)
+    jobs.take_jobs("host:7")
+    return "; its lease ends at 2"
+
+
 def lapsed(jobs):
     jobs.submit(A)
     jobs.take_jobs(lease_ms=1)
@@ -354,7 +378,7 @@ def ended(jobs):
 
 WHY = (
     paused, not_served, away, leaving, next_one, behind_one, in_a_lane, limited, rated, in_line, later, backing_off,
-    endpoint, budget, approval, held, lapsed, ended,
+    endpoint, endpoint_named, budget, approval, held, leased, lapsed, ended,
 )  # fmt: skip
 
 
@@ -367,7 +391,7 @@ def test_why_a_job_is_where_it_is(quern, jobs, case):
     assert said in quern("job", "show", A)
     if shown.get("served_by") == 0 or case is paused:
         assert "may start" not in shown["why"]  # before: said of a paused queue
-    if case not in (held, lapsed, ended, not_served, away, leaving, next_one, behind_one):
+    if case not in (held, leased, lapsed, ended, not_served, away, leaving, next_one, behind_one):
         jobs.call("report", "c", 60000, "queues", "other default")
         (shown,) = quern.json("job", "show", A)
         assert "no consumer" not in shown["why"] and shown["served_by"] == 1
@@ -391,6 +415,15 @@ def test_get_says_why_too(quern, jobs):
     assert status["tenant"] == "t" and status["session"] == "s"
     assert "no consumer serves" in status["why"] and status["result"] is None
     assert "no consumer serves" in quern.run("get", A)[1]
+    quern("queue", "pause", "default")
+    assert "queue default is paused" in quern.run("get", A)[1]
+
+
+def test_get_says_that_a_budget_holds_it(quern, jobs):
+    hold(jobs, "budget")
+    said = "the budget of tenant default is used up"
+    assert said in quern.run("get", A)[1]
+    assert said in json.loads(quern.run("get", A, "--json")[0])["why"]
 
 
 def test_no_such_job(quern, jobs):
@@ -492,6 +525,21 @@ def test_a_submit_is_refused_at_once_when_memory_is_full(quern, jobs):
     assert said["error"]["message"].startswith("OOM ")
     assert "OOM " in many
     assert took < 3 and took_many < 3  # ten seconds before
+
+
+@pytest.mark.parametrize(
+    "words", ["submit x --file f", "run x", "exec f", "session put s f"]
+)
+def test_so_is_whatever_else_submits(quern, jobs, words):
+    (quern.cwd / "f").write_text("1")
+    jobs.client.config_set("maxmemory", 1)
+    try:
+        since = time.monotonic()
+        said = quern(*words.split(), code=69)
+        took = time.monotonic() - since
+    finally:
+        jobs.client.config_set("maxmemory", 0)
+    assert "OOM " in said and took < 3
 
 
 def test_a_purge_gives_memory_back(quern, jobs):
