@@ -40,7 +40,8 @@ static void write_limits(const struct quern_tenant *tenant, struct buf *out)
         buf_printf(out, "%" PRIu64 " at once, ", tenant->tenant_running);
     if (tenant->tenant_rate > 0)
         buf_printf(
-            out, "%" PRIu64 " starts in %s, ", tenant->tenant_rate,
+            out, "%" PRIu64 " start%s each %s, ", tenant->tenant_rate,
+            tenant->tenant_rate == 1 ? "" : "s",
             term_time(tenant->tenant_rate_ms ? tenant->tenant_rate_ms : 1000));
     if (tenant->tenant_tokens > 0)
         buf_printf(out, "%" PRIu64 " tokens in %s, ", tenant->tenant_tokens,

@@ -307,6 +307,8 @@ def test_tenants(quern, jobs):
     assert capped["budget"] and (capped["tokens"], capped["cost"]) == (25, 3)
     assert capped["tenant_running"] == 2 and capped["tenant_rate"] == 9
     assert rows["quiet", "night"]["tenant_depth"] == 5
+    jobs.queue_set(tenant_rate=1, tenant_rate_ms=60000)
+    assert "1 start each 1 min 0 s" in quern("tenant", "ls")
     lines = quern("tenant", "ls", "--queue", "night").splitlines()
     assert lines[1].split()[-2:] == ["5", "waiting"] and len(lines) == 2
 
