@@ -162,12 +162,34 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     return ok;
 }
 
+/* The one of that name before it may have been. */
+static bool is_paused(struct app *app, const char *name)
+{
+    struct quern_schedules schedules;
+    struct quern_error error;
+    bool paused = false;
+
+    if (!quern_schedules(app->quern, &schedules, &error))
+        return false;
+    for (size_t i = 0; i < schedules.count; i++)
+        if (strcmp(schedules.items[i].name, name) == 0)
+            paused = schedules.items[i].paused;
+    free(schedules.items);
+    return paused;
+}
+
 /* JSON has the times alone. */
 static void say_added(struct app *app)
 {
-    if (!app->term.json)
-        pane_printf(&app->term.out, PLAIN, "%s %s\n", app->options.words[0],
-                    app->options.dry_run ? "would be added" : "added");
+    const char *name = app->options.words[0];
+
+    if (app->term.json)
+        return;
+    pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
+                app->options.dry_run ? "would be added" : "added");
+    if (is_paused(app, name))
+        pane_printf(&app->term.err, YELLOW,
+                    "%s is paused: quern schedule resume %s\n", name, name);
 }
 
 int verb_schedule_add(struct app *app)

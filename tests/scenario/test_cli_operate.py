@@ -721,6 +721,22 @@ def test_a_schedule_rests_and_goes_on(quern, redis, jobs):
         assert 'there is no schedule "m"' in quern("schedule", verb, "m", code=65)
 
 
+def test_a_schedule_that_is_replaced_rests_on(quern, redis, jobs):
+    """Before: it went on, and nobody was told."""
+    quern("schedule", "add", "n", "@daily", "q")
+    quern("schedule", "pause", "n")
+    out, err, _ = quern.run("schedule", "add", "n", "every 1s", "other")
+    assert out.startswith("n added\n")
+    assert err == "n is paused: quern schedule resume n\n"
+    time.sleep(1.2)
+    assert jobs.call("promote", 10)[2] == []
+    (line,) = quern.json("schedule", "ls")
+    assert (line["spec"], line["paused"]) == ("every 1s", True)
+    quern("schedule", "resume", "n")
+    out, err, _ = quern.run("schedule", "add", "n", "@daily", "q")
+    assert err == "" and quern.json("schedule", "ls")[0]["paused"] is False
+
+
 def test_a_schedules_job_now(quern, jobs):
     quern("schedule", "add", "n", "@yearly", "how much?", "--queue", "night")
     (before,) = quern.json("schedule", "ls")

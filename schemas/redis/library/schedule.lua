@@ -74,7 +74,7 @@ local function read_scheduled(root, facts, now)
 end
 
 -- name spec zone next_at, then the pairs of submit, without id. Replaces the
--- one of that name.
+-- one of that name; where that is paused, it is too.
 local function schedule_set(keys, args)
     local root, now, name, next_at = keys[1], now_ms(), args[1], number(args[4])
     if not (name and is_name(name) and next_at and next_at > 0
@@ -114,7 +114,7 @@ local function schedule_set(keys, args)
                 let_blob_go(root, sha256, "schedule:" .. name, now + DAY_MS)
             end
         end
-        facts.created_at = before.created_at or now
+        facts.created_at, facts.paused = before.created_at or now, before.paused
         redis.call("DEL", schedule_key(root, name))
     end
     local pairs_of = {}
@@ -122,7 +122,7 @@ local function schedule_set(keys, args)
         pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = fact, value
     end
     redis.call("HSET", schedule_key(root, name), unpack(pairs_of))
-    call("ZADD", root .. "schedules", next_at, name)
+    call("ZADD", root .. "schedules", facts.paused and PAUSED_AT or next_at, name)
     return 1
 end
 
