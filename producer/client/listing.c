@@ -375,10 +375,32 @@ static bool tidy_partition(struct quern *quern, unsigned int partition,
     return true;
 }
 
+/* One word, or none; "ended" is any of them. */
+static bool check_ended(const char **state, struct err *err)
+{
+    static const enum job_state ends[] = { STATE_COMPLETED, STATE_INCOMPLETE,
+                                           STATE_FAILED, STATE_CANCELLED };
+    const char *word = *state ? *state : "ended";
+
+    if (strcmp(word, "ended") == 0) {
+        *state = NULL;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (strcmp(word, job_state_names[ends[i]]) == 0)
+            return true;
+    return err_set(err, ERR_REJECT, "bad_field",
+                   "state: \"%.64s\" is not one of completed, incomplete, "
+                   "failed, cancelled, ended",
+                   word);
+}
+
 static bool tidy_all(struct quern *quern, uint64_t older_ms, const char *state,
                      const char *queue, bool dry, uint64_t *jobs,
                      struct err *err)
 {
+    if (!check_ended(&state, err))
+        return false;
     struct tidy tidy = { .state = view_of(state),
                          .queue = view_of(queue),
                          .dry = dry };

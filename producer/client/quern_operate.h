@@ -112,7 +112,7 @@ QUERN_API bool quern_purge(struct quern *quern, const char *queue, bool dry,
 
 /* Removes what is kept of jobs that have ended more than older_ms ago: facts,
  * result, events. state ("failed"), queue: NULL: of any. dry: only counts them.
- * It looks at every key, some hundreds in a step. */
+ * It looks at every key, some hundreds in a step. Error: bad_field. */
 QUERN_API bool quern_tidy(struct quern *quern, uint64_t older_ms,
                           const char *state, const char *queue, bool dry,
                           uint64_t *jobs, struct quern_error *error);

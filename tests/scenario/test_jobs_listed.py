@@ -497,6 +497,16 @@ def test_old_jobs_are_removed(quern, jobs):
     assert "--older TIME is missing" in quern("job", "rm", code=64)
 
 
+@pytest.mark.parametrize("state", ["done", "queued", "completed,failed"])
+def test_only_what_has_ended_is_removed(quern, jobs, state):
+    """Before: "tidy: cursor '0', count '256', ..."."""
+    jobs.submit(A)
+    said = quern("job", "rm", "--older", "1ms", "--state", state, "-y", code=65)
+    assert f'state: "{state}" is not one of completed, incomplete,' in said
+    said = quern("job", "rm", "--older", "1ms", "--state", "ended", "-y")
+    assert said == "0 jobs removed\n" and ids(walk(jobs)) == [A]
+
+
 def test_only_of_one_queue(quern, jobs):
     run(jobs, A)
     run(jobs, B, queue="night")
