@@ -33,6 +33,7 @@ void holdup_heed(struct holdup *holdup, const struct event *event, bool shown)
     holdup->running = !waits && !view_is(event->type, "job.queued") &&
                       !view_is(event->type, "job.lost");
     holdup->looks = 0;
+    holdup->heard = true;
     if (holdup->running)
         holdup->said = 0;
     else if (waits && shown)
@@ -74,6 +75,27 @@ static void say(struct app *app, const struct quern_explanation *job)
     pane_line(err);
 }
 
+/* Whether there is such a job is not for this login to know. */
+static void say_silence(struct holdup *holdup, struct app *app, const char *id)
+{
+    struct pane *err = term_notice(&app->term);
+    char text[160];
+
+    if (holdup->heard)
+        return;
+    holdup->heard = true;
+    snprintf(text, sizeof(text),
+             "nothing is heard of job %s yet, and this login may not ask "
+             "whether there is one",
+             id);
+    if (app->term.json) {
+        json_line(json_pack("{s:s, s:s}", "type", "held", "why", text));
+        return;
+    }
+    pane_printf(err, YELLOW, "%s", text);
+    pane_line(err);
+}
+
 void holdup_look(struct holdup *holdup, struct app *app, const char *id)
 {
     struct quern_explanation job;
@@ -87,6 +109,8 @@ void holdup_look(struct holdup *holdup, struct app *app, const char *id)
         return;
     if (!quern_explain(app->quern, id, &job, &error)) {
         holdup->refused = error.kind == QUERN_REJECT;
+        if (holdup->refused)
+            say_silence(holdup, app, id);
         return;
     }
     causes = causes_of(&job);

@@ -7,6 +7,7 @@
 #include "schemas/message/event.h"
 
 struct holdup {
+    bool heard;         /* an event of it, or that nobody may say more */
     bool running;       /* nothing does, then */
     bool refused;       /* this login may not ask */
     unsigned int looks; /* since the last event */
@@ -18,7 +19,9 @@ void holdup_heed(struct holdup *holdup, const struct event *event, bool shown);
 
 /* There was no event for HOLDUP_LOOK_MS: asks now and then what the job waits
  * for. Each cause is said once, on a terminal also that nobody serves the
- * queue; with --json: {"type": "held", "why"} among the events. */
+ * queue; with --json: {"type": "held", "why"} among the events. A login that
+ * may not ask, and has heard of no event, is told so: there may be no such job.
+ */
 enum { HOLDUP_LOOK_MS = 200 };
 void holdup_look(struct holdup *holdup, struct app *app, const char *id);
 

@@ -10,7 +10,7 @@ import time
 import msgpack
 import pytest
 from command import Terminal
-from library import Library
+from library import Library, job_id
 from servers import wait_until
 from standin import IMAGE, PNG, ROOT, SHA
 
@@ -152,6 +152,24 @@ def test_run_as_json(quern, consumer, tmp_path):
     }
     assert lines[-1]["result"]["images"] == [IMAGE]
     assert (tmp_path / "here/figure-1.png").read_bytes() == PNG
+
+
+def test_who_may_only_listen_is_told_that_there_may_be_no_job(quern, redis, server):
+    """As a dashboard: it cannot ask whether the job is there."""
+    redis.acl_setuser(
+        "ear",
+        enabled=True,
+        passwords=["+x"],
+        keys=["quern:{*}:events:*"],
+        channels=["quern:{*}:events:*"],
+        categories=["+@read", "+@pubsub", "+@connection"],
+    )
+    url = server.url.replace("unix://", "unix://ear:x@")
+    child = quern.start("watch", job_id(77), REDIS_URL=url)
+    said = f"nothing is heard of job {job_id(77)} yet, and this login may not ask"
+    assert said in child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=30)
 
 
 # --- saving -----------------------------------------------------------------------
