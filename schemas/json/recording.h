@@ -9,7 +9,8 @@
  *   {"blob": {"name": "9f86d081...", "base64": "..."}}
  *   {"result": {"status": "completed", ...}}
  *
- * A job that cannot be read has its bytes instead: {"body": {"base64": "..."}}.
+ * A job that cannot be read, or has members that no version knows, has its
+ * bytes instead: {"body": {"base64": "..."}}.
  * Of blobs it has those that requests were made of, as far as they are still
  * there: pictures that the model was shown, what was said in the session. */
 #ifndef SCHEMAS_JSON_RECORDING_H

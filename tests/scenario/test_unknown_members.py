@@ -43,6 +43,13 @@ def test_a_job_without_any_has_no_note(stack):
     assert "unknown" not in stack.run(prompt="hello").get("notes", "")
 
 
+def test_a_replay_tells_of_them_too(stack, cli):
+    result = stack.run(prompt="hello", sesion="s", limits={"cell_msec": 5})
+    assert SAID[:18] in result["notes"]
+    out, err, code = cli.run("replay", result["id"])
+    assert (code, err) == (0, ""), out
+
+
 def test_ten_thousand_are_counted(stack):
     id = job_id()
     many = {f"x{number}": 1 for number in range(10_000)}
