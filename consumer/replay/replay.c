@@ -241,7 +241,6 @@ static void run(struct replay *replay, struct arena *arena, struct err *err)
     bool known =
         read && conversation_init(&replay->conversation, &replay->job, &why);
     if (!known) {
-        conversation_finish(&replay->conversation);
         replay_check_unread(replay, &why, err);
         return;
     }

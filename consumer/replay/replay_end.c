@@ -173,6 +173,7 @@ bool replay_check_unread(struct replay *replay, const struct err *why,
     struct ending ending = ending_of(&recorded);
     ending.status = STATE_FAILED;
     ending.why = *why;
+    ending.metadata = job_metadata(replay->recording->body, &arena);
     bool same = is_of_redis(&recorded) ||
                 check_result(replay, &recorded, &ending, &arena, err);
     replay->outcome->steps += same;

@@ -2,6 +2,7 @@
 
 import msgpack
 import pytest
+from command import Command
 from servers import wait_until
 from stack import ROOT, Stack, job_id
 
@@ -124,6 +125,18 @@ def test_bad_job(stack, what, body, code, says):
     assert stack.db.zscore(f"{ROOT}dead:default", id)
     assert stack.check_events(id)[-1]["data"]["error"]["code"] == error["code"]
     assert stack.is_quiet()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"output_schema": {"type": "strange"}}, {"model": 5}, {"prompt": 7}]
+)
+@pytest.mark.parametrize("more", [{}, {"sesion": "s"}], ids=["", "unknown"])
+def test_a_replay_of_one_ends_the_same(stack, tmp_path, wrong, more):
+    job = {"prompt": "x", "metadata": {"ticket": "T-7"}, **wrong, **more}
+    result = stack.run(**job)
+    assert result["status"] == "failed" and result["metadata"] == job["metadata"]
+    out, err, code = Command(stack.redis.url, tmp_path).run("replay", result["id"])
+    assert (code, err) == (0, ""), out
 
 
 def test_entries_that_are_no_jobs(stack):
