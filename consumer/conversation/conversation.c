@@ -342,7 +342,7 @@ static struct view kept(struct conversation *conversation, struct view text)
                          : arena_copy(&conversation->arena, text);
 }
 
-bool conversation_shows_past(const struct conversation *conversation)
+static bool shows_past(const struct conversation *conversation)
 {
     const struct job *job = conversation->job;
     return job->messages == NULL && job->history != HISTORY_ANEW;
@@ -365,7 +365,7 @@ void conversation_recall(struct conversation *conversation, json_t *said,
     json_decref(conversation->said);
     conversation->said = NULL;
     conversation->said_of = (struct view){ 0 };
-    if (conversation_shows_past(conversation) && json_array_size(said) > 0) {
+    if (shows_past(conversation) && json_array_size(said) > 0) {
         conversation->said = json_incref(said);
         conversation->said_of = kept_name(conversation, blob);
     }
@@ -448,10 +448,7 @@ static void apply_intent(struct conversation *conversation,
     conversation->summary.due = false;
     conversation->last = kept(conversation, record->last);
     conversation->kept = (size_t)record->kept;
-    /* Builds before have named it where it was not shown, too. */
-    conversation->kept_of = conversation_shows_past(conversation)
-                                ? kept_name(conversation, record->history)
-                                : (struct view){ 0 };
+    conversation->kept_of = kept_name(conversation, record->history);
 }
 
 /* Borrows nothing but of the record's own bytes. */

@@ -132,7 +132,6 @@ bool conversation_apply(struct conversation *conversation, struct view record,
  * where the job brings its own messages, or begins anew. */
 void conversation_recall(struct conversation *conversation, json_t *said,
                          struct view blob);
-bool conversation_shows_past(const struct conversation *conversation);
 
 /* The last intent had these terms, JSON. */
 bool conversation_knows(const struct conversation *conversation,

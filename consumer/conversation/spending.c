@@ -18,7 +18,8 @@ static const char *keep_name(struct spending *spending, struct view name)
     return spending->names[spending->name_count++] = view_dup(name);
 }
 
-/* NULL: it has no name (of a build before), or there are too many of them. */
+/* NULL: it has no name (of a request that was refused), or there are too many
+ * of them. */
 static struct model_usage *find_model(struct spending *spending,
                                       struct view name)
 {

@@ -238,9 +238,9 @@ static bool take_terms(struct replay *replay, const struct record *record,
         return replay->has_terms;
     }
     return replay->has_terms ||
-           err_set(err, ERR_REJECT, "unsupported_version",
+           err_set(err, ERR_REJECT, "bad_message",
                    "the journal does not say under which terms the model was "
-                   "asked: it is of an older quern");
+                   "asked");
 }
 
 /* What was said before this job, as far as it is recorded. */
@@ -267,7 +267,6 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
     if (!take_terms(replay, record, err) || !recall(replay, record, err))
         return false;
     source.unsaid = record->history.len > 0 &&
-                    conversation_shows_past(&replay->conversation) &&
                     recording_blob(replay->recording, record->history).len == 0;
     bool same = build_same(&built, &source, &replay->today.terms) ||
                 tell(replay, &source, &built, err);

@@ -184,7 +184,7 @@ def conservation(seen, state, _):
             job = state.jobs.get(id)
             if job is None or job.facts.get("entry") != entry:
                 yield f"{key}: {entry} is for {id!r}, which does not stand there"
-            elif job.state != "queued" and not runs_as_of_old(job):
+            elif job.state != "queued":
                 yield f"{key}: {entry} is for {id}, which is {job.state}"
             entry_of[id] = entry
         for entry in stream.pending.keys() - stream.entries.keys():
@@ -194,11 +194,6 @@ def conservation(seen, state, _):
         left = [kind for kind in PER_JOB if kind in job.kinds]
         if not job.facts and left and id not in seen.excused:
             yield f"{id}: {left} of a job that is not known"
-
-
-def runs_as_of_old(job):
-    """Started by a consumer of a build that kept the entry until the end."""
-    return job.state == "in_progress" and job.facts.get("entry")
 
 
 # Kind of key: states in which a job may be named there.

@@ -201,13 +201,12 @@ def test_a_blob_that_is_gone_is_looked_for_once(stack, quern, folder):
     assert gets(stack) - before < there + 5, "not once for each of ten"
 
 
-def test_a_history_that_nobody_was_shown_is_not_missed(quern, recorded):
-    """Builds before have named it all the same."""
-    path = recorded("session-anew")
+def test_a_journal_without_terms_is_named(quern, recorded):
+    path = recorded("session")
     lines = lines_of(path)
-    asked(lines)[0]["history"] = "0" * 64
-    outcome = outcome_of(quern, written(path, lines))
-    assert outcome["equal"] and outcome["bare_requests"] == 0
+    del asked(lines)[0]["terms"]
+    _, said, code = quern.run("replay", written(path, lines), REDIS_URL=NOWHERE)
+    assert code == 65 and said.endswith("under which terms the model was asked\n")
 
 
 @pytest.mark.parametrize(

@@ -400,18 +400,15 @@ static void test_what_was_left_out_is_of_what_was_said_then(void **state)
     (void)state;
     static const struct {
         const char *asked, *then; /* what was said before, by its blob */
-        enum job_history history;
         size_t before, sent, kept;
     } rows[] = {
-        { ONE, ONE, HISTORY_SHOWN, 6, 6, 6 }, /* with two notes */
-        { ONE, "", HISTORY_SHOWN, 6, 6, 2 },
-        { ONE, TWO, HISTORY_SHOWN, 6, 8, 1 },
-        { "", "", HISTORY_SHOWN, 4, 5, 4 },
-        { ONE, ONE, HISTORY_ANEW, 4, 5, 4 }, /* as builds before wrote it */
+        { ONE, ONE, 6, 6, 6 }, /* with two notes */
+        { ONE, "", 6, 6, 2 },
+        { ONE, TWO, 6, 8, 1 },
+        { "", "", 4, 5, 4 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct job job = { .prompt = VIEW("How many?"),
-                           .history = (int)rows[i].history };
+        struct job job = { .prompt = VIEW("How many?") };
         struct conversation all = begin(&job);
         size_t kept;
         conversation_recall(&all, exchange(), view_of(rows[i].asked));
