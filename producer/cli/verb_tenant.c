@@ -7,8 +7,6 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
-enum { MICRO = 1000000 };
-
 static void show_line(const struct quern_tenant *tenant)
 {
     json_line(json_pack(
@@ -47,9 +45,7 @@ static void write_limits(const struct quern_tenant *tenant, struct buf *out)
         buf_printf(out, "%" PRIu64 " tokens in %s, ", tenant->tenant_tokens,
                    period);
     if (tenant->tenant_cost > 0)
-        buf_printf(out, "$%" PRIu64 ".%06" PRIu64 " in %s, ",
-                   tenant->tenant_cost / MICRO, tenant->tenant_cost % MICRO,
-                   period);
+        buf_printf(out, "%s in %s, ", term_cost(tenant->tenant_cost), period);
     if (out->len > 0)
         buf_truncate(out, out->len - 2);
     else
@@ -66,8 +62,7 @@ static void add_row(struct table *table, const struct quern_tenant *tenant)
 
     for (int i = 0; i < 4; i++)
         snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, counts[i]);
-    snprintf(numbers[4], sizeof(numbers[4]), "$%" PRIu64 ".%06" PRIu64,
-             tenant->cost / MICRO, tenant->cost % MICRO);
+    snprintf(numbers[4], sizeof(numbers[4]), "%s", term_cost(tenant->cost));
     buf_init(&limits, 512);
     write_limits(tenant, &limits);
     table_add(table, (const char *[]){ tenant->name, tenant->queue, numbers[0],

@@ -309,6 +309,9 @@ def test_tenants(quern, jobs):
     assert rows["quiet", "night"]["tenant_depth"] == 5
     jobs.queue_set(tenant_rate=1, tenant_rate_ms=60000)
     assert "1 start each 1 min 0 s" in quern("tenant", "ls")
+    jobs.queue_set(tenant_cost=5_000_000)
+    told = quern("tenant", "ls")
+    assert "$5.00 in a day" in told and "$0.000003" in told
     lines = quern("tenant", "ls", "--queue", "night").splitlines()
     assert lines[1].split()[-2:] == ["5", "waiting"] and len(lines) == 2
 
