@@ -128,7 +128,8 @@ def test_money_needs_a_price(stack):
     stack.consumer()
     result = stack.run(prompt="go", tenant="acme")
     assert result["error"]["code"] == "tenant_budget"
-    assert "model default has no price" in result["error"]["message"]
+    said = "has a budget of $1.00, and model default has no price"
+    assert said in result["error"]["message"]
     result = stack.run(prompt="go", tenant="acme", model="priced")
     assert result["usage"]["cost"] == 1000 and spent(stack) == (1000, 1000, 0, 0)
 

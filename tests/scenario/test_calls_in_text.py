@@ -61,9 +61,12 @@ def test_what_is_no_call_stays_text(stack, text, mode):
     assert "tool_calls" not in result["messages"][1]
 
 
-def test_python_in_the_text_is_run(stack):
+@pytest.mark.parametrize("mode", ["tools", "codeact"])
+@pytest.mark.parametrize("text", ["<tool_call>{}</tool_call>", "{}"])
+def test_python_in_the_text_is_run(stack, text, mode):
     call = {"name": "execute_python_code", "arguments": {"code": "6 * 7"}}
-    result = run(stack, f"<tool_call>{json.dumps(call)}</tool_call>", "It is 42.")
+    said = text.replace("{}", json.dumps(call))
+    result = run(stack, said, "It is 42.", mode=mode)
     assert result["answer"] == "It is 42." and result["cells"][0]["result"] == "42"
 
 

@@ -106,6 +106,17 @@ def test_a_conversation_with_calls_and_reasoning(stack, dialect, form):
     assert KEY not in json.dumps(result, default=str)
 
 
+def test_an_answer_that_pauses_goes_on(stack, form):
+    """pause_turn: the parts are one answer, and the model sees the first one."""
+    begun = {"reasoning": "hm", "text": "Two, ", "finish_reason": "pause_turn", **form}
+    stack.model.script(in_order(begun, {"text": "or three.", **form}))
+    stack.consumer()
+    result = stack.run(prompt="how many?", model="anthropic")
+    assert (result["status"], result["answer"]) == ("completed", "Two, or three.")
+    assert result["usage"]["model_calls"] == 2
+    assert "Two, " in json.dumps(stack.model.request())
+
+
 def test_reasoning_that_is_not_shown_goes_back_too(stack, form):
     stack.model.script(
         [

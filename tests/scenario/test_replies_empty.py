@@ -4,6 +4,7 @@ answer says so instead of being completed."""
 import json
 
 import pytest
+from command import Command
 from stack import Stack
 
 DIALECTS = ["chat", "anthropic", "responses"]
@@ -66,6 +67,13 @@ def test_three_empty_replies_are_no_answer(stack, dialect, kind, mode):
     assert "3 replies in a row" in result["error"]["message"]
     assert result["usage"]["model_calls"] == 3
     assert result.get("answer", "") == ""
+
+
+def test_a_person_is_told(stack, tmp_path):
+    script(stack, *[{"text": ""}] * 9)
+    out, err, code = Command(stack.redis.url, tmp_path).run("run", "1+1?", "--model", "chat")
+    assert (out, code) == ("", 1)
+    assert err.startswith("incomplete: the model gave no answer: 3 replies in a row were empty")
 
 
 def test_an_empty_reply_that_its_length_ended(stack):

@@ -287,6 +287,10 @@ static void test_the_usual_variables(void **state)
     assert_true(endpoints_load(&endpoints, &source, &err));
     assert_string_equal(endpoints.items[0]->url, "https://api.openai.com/v1");
     assert_string_equal(endpoints.items[0]->model, "m");
+    source.base_url = "https://a/d/gpt/chat/completions?api-version=1";
+    assert_true(endpoints_load(&endpoints, &source, &err));
+    assert_string_equal(endpoints.items[0]->url, "https://a/d/gpt");
+    assert_string_equal(endpoints.items[0]->query, "api-version=1");
     endpoints_finish(&endpoints);
 }
 
