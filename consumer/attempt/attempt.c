@@ -215,9 +215,10 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
     return AGAIN;
 }
 
-/* People have seen it already: it is the answer of a job that was stopped. */
-static void keep_partial(struct attempt *attempt)
+void attempt_keep_partial(struct attempt *attempt)
 {
+    if (attempt->call == NULL) /* what was kept of one that broke off stands */
+        return;
     struct view text =
         attempt_summarises(attempt) ? VIEW("") : model_call_text(attempt->call);
     buf_finish(&attempt->partial);
@@ -233,7 +234,7 @@ void attempt_drop_work(struct attempt *attempt)
                 attempt->stop == STOP_CANCEL || attempt->stop == STOP_FAULT;
     if (ends) {
         retrieve_cancel(attempt);
-        keep_partial(attempt);
+        attempt_keep_partial(attempt);
     }
     attempt_drop_call(attempt);
     session_abandon(&attempt->session);
@@ -362,6 +363,7 @@ enum turn attempt_fail(struct attempt *attempt, const struct err *why)
     if (stop == STOP_LOST)
         log_refused(attempt, why);
     attempt->fault = *why;
+    buf_finish(&attempt->partial); /* nobody has stopped it */
     if (attempt->stop < stop)
         attempt->stop = stop;
     return AGAIN; /* and attempt_run() acts on it */

@@ -169,7 +169,7 @@ struct attempt {
     struct retrieving *retrieving; /* its reply is kept; NULL: not known so */
     struct buf sent; /* the record that says so, on its way into the journal */
     struct buf said; /* its text, for the event */
-    struct buf partial; /* what was streamed of a reply that was stopped */
+    struct buf partial; /* what was streamed of a reply that has no end */
     struct ahead ahead; /* of its end */
     uint64_t asked_ms;
     uint64_t tries; /* in a row; those of the attempts before it, too */
@@ -272,6 +272,9 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next);
 enum turn attempt_complete(struct attempt *attempt);
 /* Ends the job with that error. */
 enum turn attempt_fail(struct attempt *attempt, const struct err *why);
+/* What people have seen of a reply that did not come to its end is the answer
+ * of a job that is stopped before it asks again. */
+void attempt_keep_partial(struct attempt *attempt);
 /* Gives up what runs outside. Cells of a session that outlives the job are
  * interrupted; one of the job's own ends with its session. */
 void attempt_drop_work(struct attempt *attempt);

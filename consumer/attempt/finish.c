@@ -77,7 +77,7 @@ static void complete_ending(struct attempt *attempt)
         ending->metadata =
             job_metadata(buf_view(&attempt->body), &attempt->arena);
     ending->unknown = &attempt->job.unknown;
-    if (attempt->partial.len > 0)
+    if (attempt->stop != STOP_NONE && attempt->partial.len > 0)
         ending->answer = buf_view(&attempt->partial);
     if (attempt->known && attempt->conversation.result_count > 0)
         ending->isolation =

@@ -78,6 +78,7 @@ void attempt_take_reply(struct attempt *attempt,
     attempt_compose(attempt, &record);
     free(message);
     json_decref(read);
+    buf_finish(&attempt->partial);
     buf_finish(&attempt->said);
     buf_init(&attempt->said, EVENT_TEXT_BYTES);
     buf_add(&attempt->said, view_head(reply->text, EVENT_TEXT_BYTES));
@@ -287,6 +288,7 @@ static enum turn write_intent(struct attempt *attempt)
     snprintf(attempt->hash, sizeof(attempt->hash), "%s",
              model_call_hash(attempt->call));
     retrieve_forget(attempt); /* of another request */
+    buf_finish(&attempt->partial);
     attempt->twice = attempt->conversation.spending.asked;
     if (!compose_asking(attempt, &record))
         return AGAIN;
@@ -479,9 +481,11 @@ enum turn step_answering(struct attempt *attempt)
     }
     if (!attempt->landed)
         return WAIT;
+    const struct model_failure *failure = &attempt->failure;
+    if (failure->why.kind != ERR_NONE)
+        attempt_keep_partial(attempt);
     model_call_free(attempt->call);
     attempt->call = NULL;
-    const struct model_failure *failure = &attempt->failure;
     if (failure->why.kind == ERR_NONE)
         return attempt_go(attempt, ANSWERED);
     if (failure->why.kind == ERR_RETRY && attempt->retrieving != NULL)

@@ -45,6 +45,29 @@ def test_a_cancelled_job_has_what_was_streamed(stack, tmp_path):
     assert (code, err) == (0, ""), out
 
 
+BREAKS_OFF = {"text": "word " * 40, "chunk": 50, "cut": 2000}
+
+
+def test_so_has_one_whose_reply_broke_off(stack, tmp_path):
+    """It waits to ask again: until then what was streamed stands."""
+    stack.model.script([{"match": "", "replies": [BREAKS_OFF]}])
+    job = stack.submit(prompt="go", retry={"max_attempts": 3, "backoff_ms": 8000})
+    stack.wait_event(job, "job.retrying")
+    stack.call("cancel", job)
+    result = stack.result(job)
+    assert result["status"] == "cancelled"
+    assert result["answer"].startswith("word") and result["answer"] == streamed(stack, job)
+    out, err, code = Command(stack.redis.url, tmp_path).run("replay", job)
+    assert (code, err) == (0, ""), out
+
+
+def test_what_broke_off_is_no_answer_of_a_job_that_fails(stack):
+    stack.model.script([{"match": "", "replies": [BREAKS_OFF] * 2}])
+    result = stack.run(prompt="go", retry={"max_attempts": 2, "backoff_ms": 1})
+    assert (result["status"], result["error"]["code"]) == ("failed", "model_cut")
+    assert "answer" not in result
+
+
 ASKS = {
     "text": "I want to run this.",
     "tool_calls": [call_of("1")],
