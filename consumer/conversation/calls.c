@@ -149,6 +149,8 @@ static struct asked read_code(struct conversation *conversation,
     const struct codeact_rules rules = {
         .stopped = !reply_reason_is_length(record->finish_reason),
     };
+    /* All of its length was reasoning, as would be that of the next. */
+    bool spent = !rules.stopped && glyph_is_blank(text);
     struct asked asked = { 0 };
     struct codeact said;
     codeact_read(&said, text, &rules);
@@ -159,7 +161,7 @@ static struct asked read_code(struct conversation *conversation,
         asked.answer =
             (struct view){ keep_text(conversation, buf_view(&said.answer)),
                            said.answer.len };
-    else
+    else if (!spent)
         asked = (struct asked){
             .notice = view_of(said.unclosed ? prompt_unclosed : prompt_idle),
             .empty = !said.unclosed,

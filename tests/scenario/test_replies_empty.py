@@ -76,10 +76,11 @@ def test_a_person_is_told(stack, tmp_path):
     assert err.startswith("incomplete: the model gave no answer: 3 replies in a row were empty")
 
 
-def test_an_empty_reply_that_its_length_ended(stack):
+@pytest.mark.parametrize("mode", ["tools", "codeact"])
+def test_an_empty_reply_that_its_length_ended(stack, mode):
     """All it could write was reasoning: asked again it would be the same."""
     script(stack, {"text": "", "reasoning": "well", "finish_reason": "length"})
-    result = stack.run(prompt="1+1?", model="chat")
+    result = stack.run(prompt="1+1?", model="chat", mode=mode)
     assert result["status"] == "incomplete"
     assert result["error"]["code"] == "token_limit"
 
