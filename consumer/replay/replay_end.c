@@ -174,6 +174,7 @@ bool replay_check_unread(struct replay *replay, const struct err *why,
     ending.status = STATE_FAILED;
     ending.why = *why;
     ending.metadata = job_metadata(replay->recording->body, &arena);
+    ending.unknown = &replay->job.unknown;
     bool same = is_of_redis(&recorded) ||
                 check_result(replay, &recorded, &ending, &arena, err);
     replay->outcome->steps += same;

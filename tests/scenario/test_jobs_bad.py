@@ -128,7 +128,7 @@ def test_bad_job(stack, what, body, code, says):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"output_schema": {"type": "strange"}}, {"model": 5}, {"prompt": 7}]
+    "wrong", [{"output_schema": {"type": "strange"}}, {"model": 5}, {"prompt": 7}, {"prompt": "", "promt": "x"}]
 )
 @pytest.mark.parametrize("more", [{}, {"sesion": "s"}], ids=["", "unknown"])
 def test_a_replay_of_one_ends_the_same(stack, tmp_path, wrong, more):
