@@ -386,8 +386,12 @@ def test_a_figure_whose_size_is_not_to_be_had_is_shown_untrimmed(one, method):
     assert sizes(cell) == [(640, 480)]
 
 
-def test_a_figure_that_cannot_be_trimmed_is_shown_untrimmed(one):
+@pytest.mark.parametrize(
+    "setting, forms", [("", 0), ("%config InlineBackend.figure_format = 'svg'", 1)]
+)
+def test_a_figure_that_cannot_be_trimmed_is_shown_untrimmed(one, setting, forms):
     cell = one(
+        setting,
         PLOT + "plt.plot([1, 2])\ndraw = plt.gcf().canvas.print_figure\n"
         "def odd(*a, bbox_inches=None, **b):\n"
         "    if bbox_inches: raise TypeError('odd')\n"
@@ -396,6 +400,23 @@ def test_a_figure_that_cannot_be_trimmed_is_shown_untrimmed(one):
     )
     assert (cell.status, cell.err) == ("ok", "")
     assert sizes(cell) == [(640, 480)]
+    assert sum(b"<svg" in shown.get(SVG, b"") for shown in cell.displays) == forms
+
+
+def test_a_figure_that_cannot_be_drawn_as_svg_is_shown_as_png(one):
+    cell = one(
+        f"{CONFIG}s = ['svg', 'pdf']",
+        PLOT + "from matplotlib.text import Text\n"
+        "class Odd(Text):\n"
+        "    def draw(self, renderer):\n"
+        "        if 'SVG' in repr(getattr(renderer, '_renderer', '')):\n"
+        "            raise TypeError('odd')\n"
+        "plt.gcf().add_artist(Odd(0.5, 0.5, 'x'))\nplt.show()",
+    )
+    assert (cell.status, cell.err, len(cell.images)) == ("ok", "", 1)
+    (shown,) = cell.displays
+    assert b"[not as svg: TypeError: odd]" in shown["text/plain"]
+    assert SVG not in shown and shown[PDF].startswith(b"%PDF")
 
 
 UNKNOWN_GLYPH = "Glyph 983040 "

@@ -142,8 +142,9 @@ def emit(value):
     seen = _shown.get(figure) == digest and not moving
     if seen and not display.is_asked_for():
         return
-    about = {"text/plain": text.show(figure) + note + cut}
-    forms = {"image/png": data, **_other_forms(figure)}
+    forms, missed = _other_forms(figure)
+    about = {"text/plain": text.show(figure) + note + cut + missed}
+    forms["image/png"] = data
     display.emit({**about, **moving, **forms, **_chart(figure)})
     _shown[figure] = digest  # last: one that is interrupted is drawn again
 
@@ -249,14 +250,18 @@ def _wanted_dpi(figure):
 
 
 def _other_forms(figure):
-    """Those that the session has asked for beside PNG."""
-    forms = {}
+    """Those that the session has asked for beside PNG, and a note of those that
+    the figure does not give."""
+    forms, note = {}, ""
     for name in sorted(display.figure_formats & display.FIGURE_FORMATS.keys()):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they have come with the PNG
-            data = _encoded(figure, name, figure.dpi, _tight_box(figure))
-        forms[display.FIGURE_FORMATS[name]] = data
-    return forms
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they have come with the PNG
+                data = _drawn(figure, name, figure.dpi, _tight_box(figure))
+            forms[display.FIGURE_FORMATS[name]] = data
+        except Exception as error:
+            note += f" [not as {name}: {text.describe(error)}]"
+    return forms, note
 
 
 def render(figure, wanted_dpi=None):
@@ -272,12 +277,17 @@ def render(figure, wanted_dpi=None):
     note = ""
     if dpi < wanted_dpi:
         note = f" [dpi lowered from {wanted_dpi:g} to {dpi:g}: too many pixels]"
+    return _drawn(figure, "png", dpi, box), note
+
+
+def _drawn(figure, name, dpi, box):
+    """As it is, where it cannot be trimmed."""
     try:
-        return _encoded(figure, "png", dpi, box), note
+        return _encoded(figure, name, dpi, box)
     except Exception:
         if box is None:
             raise
-    return _encoded(figure, "png", dpi, None), note
+    return _encoded(figure, name, dpi, None)
 
 
 def _encoded(figure, name, dpi, box):
