@@ -299,6 +299,24 @@ def test_joblib_is_quiet(session, row):
     assert (cell.result, cell.error, cell.stderr) == ("True", {}, "")
 
 
+# Until the tracker of joblib's temporary files has deleted one.
+TRACKER = """
+import os, time
+from joblib._memmapping_reducer import resource_tracker as tracker
+open("a.txt", "w").close()
+tracker.register("a.txt", "file")
+tracker.maybe_unlink("a.txt", "file")
+while os.path.exists("a.txt"): time.sleep(0.01)
+"""
+
+
+def test_the_program_that_joblib_starts_is_quiet(session):
+    """Most cells have ended before it could say anything."""
+    pytest.importorskip("joblib")
+    cell = run(session, [TRACKER])
+    assert (cell.status, cell.error, cell.stderr) == ("ok", {}, "")
+
+
 # What models import all the time: its name, and a use that gives True.
 LIBRARIES = [
     ("bs4", "bs4.BeautifulSoup('<p>a</p>', 'lxml').p.text == 'a'"),

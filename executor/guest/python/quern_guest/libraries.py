@@ -16,8 +16,9 @@ def install():
     hooks.after_import("joblib.pool", pickle_functions)
     hooks.after_import("psutil._common", machine.install)
     hooks.after_import("psutil._pslinux", machine.install)
-    for name in ("joblib.externals.loky.backend.context", "loky.backend.context"):
-        hooks.after_import(name, count_processors)
+    for name in ("joblib.externals.loky.backend", "loky.backend"):
+        hooks.after_import(f"{name}.context", count_processors)
+        hooks.after_import(f"{name}.resource_tracker", start_without_psutil)
     hooks.after_import("threadpoolctl", find_by_loaded_name)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
@@ -35,6 +36,19 @@ def fork_workers(parallel):
 def count_processors(context):
     """loky starts lscpu to count physical ones, and warns when that fails."""
     context.physical_cores_cache = len(machine.processors())
+
+
+def start_without_psutil(tracker):
+    """joblib's tracker of temporary files is a new program: there psutil complains
+    of /proc, and nobody needs it."""
+    start = tracker.spawnv_passfds
+
+    def start_tracker(path, arguments, descriptors):
+        *flags, code = arguments
+        code = f"import sys; sys.modules['psutil'] = None; {code}"
+        return start(path, [*flags, code], descriptors)
+
+    tracker.spawnv_passfds = start_tracker
 
 
 def find_by_loaded_name(threadpoolctl):
