@@ -216,6 +216,28 @@ def test_scales_of_dates_and_names(one, code, scale, x):
     assert [point[0] for point in chart["series"][0]["points"]] == x
 
 
+DATA = "import pandas as pd\nd = pd.DataFrame({'c': [*'aabb'], 'v': [1, 2, 3, 4], 'w': [1, 2, 3, 4]})\n"
+# A box plot, its scales and the labels of its boxes.
+BOXES = [
+    ("without names", "ax.boxplot([[1, 2], [3, 4]])", ["linear", "linear"], ["1", "2"]),
+    ("by name", "ax.boxplot([[1, 2], [3, 4]], labels=['a', 'b'])", ["category", "linear"], ["a", "b"]),
+    ("lying", "ax.boxplot([[1, 2], [3, 4]], vert=False, labels=['a', 'b'])", ["linear", "category"], ["a", "b"]),
+    ("of pandas", DATA + "d[['v', 'w']].boxplot(ax=ax)", ["category", "linear"], ["v", "w"]),
+    ("of groups", DATA + "d.boxplot('v', by='c', ax=ax)", ["category", "linear"], ["a", "b"]),
+    ("of seaborn", DATA + "import seaborn\nseaborn.boxplot(data=d, x='c', y='v', ax=ax)", ["category", "linear"], ["a", "b"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, scales, labels", [r[1:] for r in BOXES], ids=[r[0] for r in BOXES])
+def test_boxes_have_the_names_at_their_places(one, code, scales, labels):
+    if "seaborn" in code:
+        pytest.importorskip("seaborn")
+    (chart,) = told(one(PLOT + code))["charts"]
+    assert [chart["x_scale"], chart["y_scale"]] == scales
+    assert [box["label"] for box in chart["series"]] == labels
+    assert "places" not in chart["series"][0]
+
+
 def test_several_axes_are_several_charts(one):
     code = "fig, (a, b) = plt.subplots(1, 2)\na.plot([1])\nb.bar(['x'], [1])\nc = a.twinx()\nc.plot([5])"
     charts = told(one(PLOT + "plt.close()\n" + code))["charts"]

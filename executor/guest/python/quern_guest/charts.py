@@ -99,7 +99,8 @@ def of_axes(axes, dropped):
 
 
 def scales_of(axes, series):
-    points = [point for one in series for point in one.get("points", ())]
+    series = [one.get("points") or one.pop("places", ()) for one in series]
+    points = [point for one in series for point in one]
     scales = axes.get_xscale(), axes.get_yscale()
     return {
         f"{name}_scale": scale_of([point[at] for point in points], scales[at])
@@ -119,20 +120,34 @@ def scale_of(values, scale):
 
 
 def boxes(axes, seen):
-    for statistics, artists in _boxes.get(axes, ()):
+    names = (("low", "whislo"), ("q1", "q1"), ("median", "med"))
+    names += (("q3", "q3"), ("high", "whishi"))
+    for statistics, medians, artists in _boxes.get(axes, ()):
         if not any(artist.axes is axes for artist in artists):
             continue  # cleared since
         seen.update(map(id, artists))
-        for number, box in enumerate(statistics, 1):
-            names = (("low", "whislo"), ("q1", "q1"), ("median", "med"))
-            names += (("q3", "q3"), ("high", "whishi"))
+        for number, (box, median) in enumerate(zip(statistics, medians), 1):
+            place = place_of(axes, median)
+            label = place[0] or place[1] or box.get("label", number)
             outliers = box.get("fliers", ())
             yield "box", {
-                "label": string(box.get("label", number)),
+                "label": string(label),
                 **{name: scalar(box[key]) for name, key in names},
                 "outliers": [scalar(value) for value in evenly(outliers)],
                 "total": len(outliers),
+                "places": [place],
             }
+
+
+def place_of(axes, median):
+    """x and y of a box, where that is a name or a date."""
+    x, y = median.get_data(orig=False)
+    lying = x[0] == x[-1]
+    at = numpy.mean(y if lying else x)
+    name = reader(axes.yaxis if lying else axes.xaxis)(at)
+    if not isinstance(name, str) or name == f"{at:g}":
+        name = None
+    return [None, name] if lying else [name, None]
 
 
 def bars(axes, seen):
@@ -344,7 +359,8 @@ def install():
     def bxp(axes, bxpstats, *args, **kwargs):
         artists = draw(axes, bxpstats, *args, **kwargs)
         flat = [artist for group in artists.values() for artist in group]
-        _boxes.setdefault(axes, []).append((bxpstats, flat))
+        found = bxpstats, artists.get("medians", ()), flat
+        _boxes.setdefault(axes, []).append(found)
         return artists
 
     Axes.bxp = bxp
