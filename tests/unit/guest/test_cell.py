@@ -9,6 +9,11 @@ SHOWN = [
         ["import io, sys\nsys.stdin = io.StringIO('Ada\\n')\ninput()"],
         "'Ada'",
     ),
+    (
+        "getpass() does so, too",
+        ["import getpass, io, sys\nsys.stdin = io.StringIO('Ada\\n')\ngetpass.getpass()"],
+        "'Ada'",
+    ),
     ("an expression", ["2 + 2"], "4"),
     ("an assignment shows nothing", ["x = 3"], ""),
     ("a variable of an earlier cell", ["x = 3", "x"], "3"),
@@ -255,6 +260,13 @@ RAISED = [
         ["line 2", "    % 3"],
     ),
     ("input()", ["input('? ')"], "EOFError", "nobody can type while this code runs", []),
+    (
+        "getpass()",
+        ["import getpass", "getpass.getpass()"],
+        "EOFError",
+        "getpass() has nothing to read: nobody can type while this code runs",
+        [],
+    ),
     (
         "a missing module",
         ["import nope_nope"],

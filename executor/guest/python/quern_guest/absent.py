@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-from . import streams
+from . import hooks, streams
 
 NO_NETWORK = "this code has no network, not even to its own machine"
 PROXY_ONLY = (
@@ -22,6 +22,10 @@ PROXY_ONLY = (
 NO_INPUT = (
     "input() has nothing to read: nobody can type while this code runs. "
     "Write the value into the code."
+)
+NO_PASSWORD = (
+    "getpass() has nothing to read: nobody can type while this code runs. "
+    "Look for the value in os.environ: a job may bring variables."
 )
 REFUSED = (errno.EACCES,)
 UNREACHABLE = (errno.ENETUNREACH, errno.EADDRNOTAVAIL)
@@ -60,8 +64,22 @@ def read_line(prompt="", /):
 read_line.__name__ = read_line.__qualname__ = "input"
 
 
+def ask_nobody(getpass):
+    """It warns that there is no terminal, and meets the end of a file as well."""
+    ask = getpass.getpass
+
+    @functools.wraps(ask)
+    def read_password(*arguments, **options):
+        if streams.is_ours(sys.stdin):
+            raise EOFError(NO_PASSWORD)
+        return ask(*arguments, **options)
+
+    getpass.getpass = read_password
+
+
 def install():
     builtins.input = read_line
+    hooks.after_import("getpass", ask_nobody)
     explain(socket.socket, "__init__", REFUSED)
     for name in ("bind", "connect", "sendto"):
         explain(socket.socket, name, UNREACHABLE)
