@@ -342,6 +342,15 @@ def test_a_library_that_models_import_works(session, name, use):
     assert (cell.result, cell.error, cell.stderr) == ("True", {}, "")
 
 
+@pytest.mark.parametrize("name", ["auto", "notebook"])
+def test_bars_of_tqdm_need_no_widgets(session, name):
+    pytest.importorskip("tqdm")
+    bars = "sum(tqdm(range(3))), sum(trange(3))"
+    cell = run(session, [f"from tqdm.{name} import tqdm, trange\n{bars}"])
+    assert (cell.result, cell.error) == ("(3, 3)", {})
+    assert cell.stderr.count("100%") == 2
+
+
 def test_the_executor_says_which_libraries_there_are(executor, session):
     names = executor.connection.welcome["libraries"].split(", ")
     assert {"numpy", "pandas", "matplotlib"} <= set(names)

@@ -20,6 +20,7 @@ def install():
         hooks.after_import(f"{name}.context", count_processors)
         hooks.after_import(f"{name}.resource_tracker", start_without_psutil)
     hooks.after_import("threadpoolctl", find_by_loaded_name)
+    hooks.after_import("tqdm.notebook", show_plain_bars)
     hooks.after_import("PIL.Image", bound_images)
     hooks.after_import("PIL.ImageShow", show_images)
     hooks.after_import("pandas", wrap_tables)
@@ -55,6 +56,14 @@ def find_by_loaded_name(threadpoolctl):
     """It asks the linker for libraries by their real paths. The linker knows files
     by their inodes: those loaded before the box was made have others in it."""
     threadpoolctl._realpath = str
+
+
+def show_plain_bars(notebook):
+    """There are no widgets: its bars are those of a terminal."""
+    from tqdm import std
+
+    notebook.tqdm = notebook.tqdm_notebook = std.tqdm
+    notebook.trange = notebook.tnrange = std.trange
 
 
 def pickle_functions(pool):
