@@ -6,7 +6,9 @@
 #include "producer/client/fleet.h"
 #include "producer/client/quern_operate.h"
 #include "schemas/message/id.h"
+#include "schemas/message/job.h"
 #include "schemas/message/journal.h"
+#include "schemas/message/limits.h"
 
 static redisReply *ask(struct quern *quern, struct view id,
                        const struct key *key, bool is_list, struct err *err)
@@ -141,6 +143,26 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
     return ok;
 }
 
+/* The values of its environment's variables may be secrets, and no request is
+ * made of them. */
+static struct view without_values(struct view body, struct arena *arena)
+{
+    CLEANUP(buf_finish) struct buf bytes = { .max = MAX_JOB_BYTES };
+    struct job job;
+    struct err err;
+
+    if (!message_decode(&schema_job, body, &job, arena, &err) ||
+        job.env.count == 0)
+        return body;
+    struct pair *pairs = job.env.items;
+
+    for (size_t i = 0; i < job.env.count; i++)
+        pairs[i].value = VIEW("");
+    if (!message_encode(&schema_job, &job, &bytes, &err))
+        return VIEW("");
+    return arena_copy(arena, buf_view(&bytes));
+}
+
 static bool write_kept(struct quern *quern, const struct kept *kept,
                        struct view id, char **text, size_t *size,
                        struct err *err)
@@ -166,6 +188,7 @@ static bool write_kept(struct quern *quern, const struct kept *kept,
                        "what was submitted as job %.*s is not kept: it waits "
                        "in a lane, had nothing to do, or ended long ago",
                        VIEW_ARG(id));
+    recording.body = without_values(recording.body, &arena);
     if (!gather_blobs(quern, &recording, &arena, err))
         return false;
     if (!recording_write(&recording, &out, err))

@@ -834,6 +834,18 @@ def test_a_secret_parameter(stack, quern, folder):
     assert "sk-secret" not in (folder / "signed.jsonl").read_text()
 
 
+def test_a_variable_of_the_environment(stack, quern, folder):
+    stack.model.script([{"text": "so"}])
+    id = stack.submit(prompt="go", env={"API_KEY": "s3-secret", "EMPTY": ""})
+    stack.result(id)
+    [outcome] = quern.json("replay", id, "--save", folder / "env.jsonl")
+    assert outcome["equal"] and outcome["requests"] == 1
+    saved = (folder / "env.jsonl").read_text()
+    assert "API_KEY" in saved and "s3-secret" not in saved
+    [outcome] = quern.json("replay", folder / "env.jsonl")
+    assert outcome["equal"]
+
+
 def test_bytes_that_are_no_job(stack, quern, folder):
     for id, body in ((job_id(), b"\xc1 no job"), (job_id(), None)):
         job = {"body": body} if body else {"kind": "code", "cells": [], "prompt": "x"}
