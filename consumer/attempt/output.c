@@ -237,13 +237,14 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
     if (at > stream->seen) {
         fold_skip(&stream->fold, at - stream->seen);
         stream->gap = true;
+        stream->seen = at;
     } else {
         bytes.data += stream->seen - at;
         bytes.len = end - stream->seen;
     }
-    stream->seen = end;
     if (bytes.len > 0)
         output_more(output, output->clearing.asked);
+    stream->seen = end;
     fold_add(&stream->fold, bytes);
     if (!stream->gap)
         keep(output, stream, bytes);

@@ -59,6 +59,8 @@ def test_what_stands_is_in_the_result(run, cells, stands):
     shown = [(c["stdout"], [d["text"] for d in c["displays"]]) for c in done]
     assert shown == stands
     assert [cell["notes"] for cell in done] == [""] * len(done)
+    counted = [cell["stdout_bytes"] for cell in done]
+    assert counted == [len(cell["stdout"]) for cell in done]
 
 
 def test_an_update_of_an_earlier_jobs_display_is_shown_anew(quern):
