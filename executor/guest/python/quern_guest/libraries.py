@@ -42,7 +42,9 @@ def count_processors(context):
 def start_without_psutil(tracker):
     """joblib's tracker of temporary files is a new program: there psutil complains
     of /proc, and nobody needs it."""
-    start = tracker.spawnv_passfds
+    start = getattr(tracker, "spawnv_passfds", None)
+    if start is None:
+        return  # a later release starts it in another way
 
     def start_tracker(path, arguments, descriptors):
         *flags, code = arguments
