@@ -364,7 +364,7 @@ static struct view told_of(const char *url)
 static void check_base_url(struct doctor *doctor, const char *url)
 {
     struct view told = told_of(url ? url : "");
-    const char *fault = told.len > 0 && !has_proxy() ? try_url(url) : NULL;
+    const char *fault = url && *url && !has_proxy() ? try_url(url) : NULL;
     bool key = getenv("OPENAI_API_KEY") || getenv("OPENAI_API_KEY_FILE");
 
     if (fault) {
