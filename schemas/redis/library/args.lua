@@ -146,7 +146,8 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
 
     -- For answers: of a fact that load() has encoded, or the index.
     function label_of(encoded)
-        return encoded == "" and "" or decode(encoded) or encoded
+        if encoded == "" or labels[encoded] == encoded then return encoded end
+        return decode(encoded) or encoded
     end
 end
 
