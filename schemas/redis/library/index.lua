@@ -68,7 +68,7 @@ do
     end
 
     local function count_time(figures, names, ms)
-        local bounds, at = BOUNDS_MS, ms > 1000 and 6 or 1
+        local bounds, at = BOUNDS_MS, ms > 1000 and 6 or ms > 100 and 4 or 1
         while ms > bounds[at] do at = at + 1 end
         local name = names[at]
         figures[name] = (figures[name] or 0) + 1
@@ -113,9 +113,11 @@ do
         if attempts ~= 1 or tokens > 0 or cost > 0 then
             used = ("\t%d\t%d\t%d\n"):format(attempts, tokens, cost)
         end
-        return ("%s\t%s%s%d\t%s%s"):format(job.id, index.LETTERS[state],
-            names_of(job, error_code, now), now - job.submitted_at,
-            started_at > 0 and text(now - started_at) or "", used)
+        local ran = started_at > 0 and text(now - started_at) or ""
+        -- Quicker than a format: every job comes by here.
+        return job.id .. "\t" .. index.LETTERS[state]
+            .. names_of(job, error_code, now) .. text(now - job.submitted_at)
+            .. "\t" .. ran .. used
     end
 
     -- listed: with a line. Thousands of jobs that are purged would put out all
