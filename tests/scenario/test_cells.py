@@ -332,7 +332,7 @@ LIBRARIES = [
     ("requests", "requests.Request('GET', 'http://a.org').prepare().url == 'http://a.org/'"),
     ("statsmodels", "import statsmodels.api as sm\nbool(sm.OLS([1, 2, 3.5], sm.add_constant([1, 2, 3])).fit().rsquared > 0.9)"),
     ("tqdm", "from tqdm import tqdm\nsum(tqdm(range(3), disable=True)) == 3"),
-    ("xlsxwriter", "w = xlsxwriter.Workbook('a.xlsx')\nw.add_worksheet().write(0, 0, 1)\nw.close()\nimport pandas\npandas.read_excel('a.xlsx', header=None).iloc[0, 0] == 1"),
+    ("xlsxwriter", "w = xlsxwriter.Workbook('a.xlsx')\nw.add_worksheet().write(0, 0, 1)\nw.close()\nimport pandas\npandas.read_excel('a.xlsx', header=None).iloc[0, 0].item() == 1"),
 ]  # fmt: skip
 
 
