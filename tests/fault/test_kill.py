@@ -160,9 +160,7 @@ def test_the_executor_in_a_cell(stack):
 
 def test_the_executor_twice_in_the_same_cell(stack):
     stack.consumer(lease_ms=5000)
-    # One write, and so one event of each run, however busy the machine is.
-    code = "import time; print('on', end=''); time.sleep(60)"
-    job = stack.submit(kind="code", cells=[code])
+    job = stack.submit(kind="code", cells=["import time; print('on'); time.sleep(60)"])
     for count in (1, 2):
         fetch(stack, job, "tool.output", count)
         stack.executor.kill()
