@@ -105,6 +105,25 @@ def test_filters(jobs, filters, numbers, count):
     assert sorted(ids(rows)) == sorted(job_id(number) for number in numbers)
 
 
+@pytest.mark.parametrize("tenant", [{}, {"tenant": "many"}])
+@pytest.mark.parametrize("count", [1, 500])
+def test_a_session_whose_jobs_stand_in_lane_and_line(jobs, count, tenant):
+    """Found by its line: the lane of its tenant is not searched for it."""
+    for number in range(40):
+        jobs.submit(job_id(number), tenant="many", priority="low")
+    for number in range(50, 54):
+        jobs.submit(job_id(number), tenant="many", session="s", priority="low")
+    jobs.submit(job_id(54), tenant="many", session="s", queue="q2")
+    jobs.submit(job_id(55), tenant="many", session="other")
+    rows = walk(jobs, count, session="s", **tenant)
+    places = ["lane", "behind", "behind", "behind", "behind"]
+    assert [row[2] for row in rows] == places
+    assert rows[0][0] == job_id(50)
+    assert sorted(ids(rows)) == [job_id(number) for number in range(50, 55)]
+    told = jobs.call("jobs", b"", 50, "session", "s", *sum(tenant.items(), ()))[1]
+    assert {row[17] for row in told} <= {0}, "nothing is due"
+
+
 def test_what_ended_last_comes_first(jobs):
     for number in range(20):
         run(jobs, job_id(number))

@@ -9,11 +9,11 @@
 --    later     of each queue, those that are scheduled or waiting
 --    ended     the newest first
 --
--- One call looks at some hundreds of jobs, whatever it finds, and answers from
+-- One call looks at some two hundred jobs, whatever it finds, and answers from
 -- where to go on. Jobs move meanwhile: one may be told twice, and one that
 -- moves to a place which has been passed is not told.
 
-local MOST_LOOKED = 450 -- facts of jobs that are looked at in one call
+local MOST_LOOKED = 250 -- facts of jobs that are looked at in one call
 local LOOKS_OF_ROW = 3 -- what it takes to tell all of one, beside
 local MOST_BYTES = 320 * KIB -- of ended that are searched in one call
 local PIECE_BYTES = 32 * KIB -- of them at a time
@@ -25,6 +25,8 @@ local STATES_AT = {
     lane = { queued = true }, behind = { queued = true },
     later = { scheduled = true, waiting = true }, ended = TERMINAL,
 }
+-- Where the score of a job is when its lease ends, or when it goes on.
+local DUE_AT = { running = true, later = true }
 local FILTERS = {
     state = true, place = true, queue = true, tenant = true, session = true, worker = true,
     error_code = true, reason = true, since = true, ["until"] = true,
@@ -34,7 +36,7 @@ local LABELS = { tenant = true, session = true }
 -- What is read of each job that has not ended.
 local FACTS = {
     "state", "queue", "tenant", "session", "owner", "reason", "priority",
-    "submitted_at", "started_at", "attempts", "approval_call",
+    "submitted_at", "started_at", "attempts", "approval_call", "entry", "place",
 }
 local STATE_OF = {
     c = "completed", i = "incomplete", f = "failed", x = "cancelled",
@@ -70,9 +72,18 @@ local function may_match(walk, place)
     return false
 end
 
+-- Those that are queued stand in a stream, in a lane, or behind others.
+local function stands_at(job, place)
+    if place == "stream" then return job.entry ~= "" end
+    if place == "lane" then return job.place ~= "" end
+    if place == "behind" then return job.entry == "" and job.place == "" end
+    return true
+end
+
 -- Of a job that has not ended.
 local function matches(walk, job)
-    if not STATES_AT[PLACES[walk.at.place]][job.state]
+    local place = PLACES[walk.at.place]
+    if not STATES_AT[place][job.state] or not stands_at(job, place)
         or job.queue ~= walk.at.queue
         or walk.states and not walk.states[job.state]
         or walk.tenant and job.tenant ~= walk.tenant
@@ -92,7 +103,7 @@ local function add_row(walk, job, due_at)
         label_of(job.session),
         place == "running" and job.owner or "", job.reason, job.priority,
         job.approval_call, "", job.submitted_at, job.started_at, 0,
-        job.attempts, 0, 0, due_at or 0,
+        job.attempts, 0, 0, DUE_AT[place] and due_at or 0,
     }
 end
 
@@ -200,8 +211,27 @@ do
         end
     end
 
+    -- The jobs of the session that is asked for, of one tenant.
+    local function line_asked_for(walk, tenant)
+        return walk.root .. "line:" .. tenant .. "/" .. walk.session
+    end
+
+    -- Only the first of a line that has not ended stands in a lane, so no lane
+    -- has to be searched.
+    local function walk_first_of_line(walk)
+        local line = line_asked_for(walk, walk.at.tenant)
+        local got = redis.pcall("ZRANGE", line, 0, 9)
+        for _, id in ipairs(got.err and {} or got) do
+            tell_if_asked(walk, id)
+        end
+        return true
+    end
+
     local function walk_behind(walk)
         local at = walk.at
+        if walk.session and walk.tenant then
+            return walk_scores(walk, line_asked_for(walk, walk.tenant))
+        end
         repeat
             local got = redis.pcall("SSCAN", behind_of(walk.root, at.queue),
                 at.next or "0", "COUNT", 50)
@@ -222,7 +252,10 @@ do
         running = function(walk)
             return walk_scores(walk, leases_of(walk.root, walk.at.queue))
         end,
-        stream = walk_stream, lane = walk_lane, behind = walk_behind,
+        stream = walk_stream, behind = walk_behind,
+        lane = function(walk)
+            return (walk.session and walk_first_of_line or walk_lane)(walk)
+        end,
         later = function(walk)
             return walk_scores(walk, walk.root .. "scheduled:" .. walk.at.queue)
         end,
@@ -290,8 +323,9 @@ do
 
     local function next_source(walk)
         local at, place = walk.at, PLACES[walk.at.place]
-        if at.queue ~= "" and (place == "stream" or place == "lane"
-            and at.tenant ~= "") and PRIORITIES[at.priority + 1] then
+        local by_priority = place == "stream"
+            or place == "lane" and at.tenant ~= "" and not walk.session
+        if at.queue ~= "" and by_priority and PRIORITIES[at.priority + 1] then
             at.priority, at.next, at.skip = at.priority + 1, nil, nil
             return
         end
