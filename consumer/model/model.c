@@ -1,7 +1,6 @@
 /* model.c - one request to a model endpoint, and what came of it. */
 #include "consumer/model/model.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,14 @@
 #include "consumer/model/model_head.h"
 #include "consumer/model/reply_block.h"
 #include "consumer/model/retrieval.h"
+#include "schemas/message/machine.h"
 
 enum { MAX_ANSWER = 64 << 20 };
 
 enum state { READY, ASKING, JUDGING, DONE, STATES };
-enum turn { AGAIN, WAIT };
 
 struct model_call {
-    enum state state;
+    struct machine machine;
     struct http *http;
     struct model_endpoint *endpoint;
     struct model_request request;
@@ -37,19 +36,17 @@ struct model_call {
     bool freed;                   /* by its owner, from inside a callback */
 };
 
-#define TO(state) (1u << (state))
+static machine_step step_asking, step_judging, step_done;
 
-static const struct rule {
-    const char *name;
-    unsigned next;
-    enum turn (*step)(struct model_call *call);
-} table[STATES];
-
-static void enter(struct model_call *call, enum state next)
-{
-    assert(table[call->state].next & TO(next));
-    call->state = next;
-}
+/* READY waits for model_call_start(); the deadlines of ASKING are http's. */
+static const struct machine_state states[STATES] = {
+    [READY] = { "ready", TO(ASKING) },
+    [ASKING] = { "asking", TO(JUDGING), .enter = step_asking },
+    [JUDGING] = { "judging", TO(ASKING) | TO(DONE), .enter = step_judging },
+    [DONE] = { "done", .enter = step_done },
+};
+static const struct machine_kind kind = { "a model call", states, STATES, NULL,
+                                          NULL };
 
 static void call_destroy(struct model_call *call)
 {
@@ -79,8 +76,7 @@ static void release(struct model_call *call)
 static void run(struct model_call *call)
 {
     hold(call);
-    while (!call->freed && table[call->state].step(call) == AGAIN)
-        ;
+    machine_run(&call->machine);
     release(call);
 }
 
@@ -167,7 +163,7 @@ static void on_done(void *owner, const struct http_response *response)
     hold(call);
     call->running = NULL;
     call->response = response;
-    enter(call, JUDGING);
+    machine_go(&call->machine, JUDGING);
     run(call);
     call->response = NULL;
     release(call);
@@ -234,8 +230,12 @@ static void send_body(struct model_call *call)
 }
 
 /* A request is on its way, or was just made. */
-static enum turn step_asking(struct model_call *call)
+static enum pace step_asking(void *owner)
 {
+    struct model_call *call = owner;
+
+    if (call->freed)
+        return WAIT;
     reply_free(call->reply);
     call->reply = NULL;
     buf_clear(&call->error_body);
@@ -338,8 +338,9 @@ static void finish_failure(struct model_call *call)
     err_prefix(why, "model %s", call->endpoint->name);
 }
 
-static enum turn step_judging(struct model_call *call)
+static enum pace step_judging(void *owner)
 {
+    struct model_call *call = owner;
     const struct http_response *response = call->response;
 
     call->failure = (struct model_failure){
@@ -351,8 +352,7 @@ static enum turn step_judging(struct model_call *call)
         if (!judge_error(call) &&
             model_body_make(&call->body, call->hash, call->endpoint,
                             &call->request, &call->failure.why)) {
-            enter(call, ASKING);
-            return AGAIN;
+            return machine_go(&call->machine, ASKING);
         }
     } else if (response->end == HTTP_ANSWERED ||
                response->end == HTTP_STOPPED) {
@@ -362,28 +362,22 @@ static enum turn step_judging(struct model_call *call)
     }
     if (call->failure.why.kind != ERR_NONE)
         finish_failure(call);
-    enter(call, DONE);
-    return AGAIN;
+    return machine_go(&call->machine, DONE);
 }
 
-static enum turn step_done(struct model_call *call)
+static enum pace step_done(void *owner)
 {
+    struct model_call *call = owner;
     bool failed = call->failure.why.kind != ERR_NONE;
 
+    if (call->freed)
+        return WAIT;
     if (!failed)
         opaque_sign(call->result.message, call->endpoint->name);
     call->events.on_done(call->owner, failed ? NULL : &call->result,
                          failed ? &call->failure : NULL);
     return WAIT;
 }
-
-/* READY waits for model_call_start(); the deadlines of ASKING are http's. */
-static const struct rule table[STATES] = {
-    [READY] = { "ready", TO(ASKING), NULL },
-    [ASKING] = { "asking", TO(JUDGING), step_asking },
-    [JUDGING] = { "judging", TO(ASKING) | TO(DONE), step_judging },
-    [DONE] = { "done", 0, step_done },
-};
 
 struct model_call *model_call_new(struct http *http,
                                   struct model_endpoint *endpoint,
@@ -395,6 +389,7 @@ struct model_call *model_call_new(struct http *http,
 
     if (!call)
         abort();
+    machine_init(&call->machine, &kind, call, READY);
     call->http = http;
     call->endpoint = endpoint_take(endpoint);
     call->request = *request;
@@ -425,7 +420,7 @@ struct view model_call_text(const struct model_call *call)
 
 void model_call_start(struct model_call *call)
 {
-    enter(call, ASKING);
+    machine_go(&call->machine, ASKING);
     run(call);
 }
 

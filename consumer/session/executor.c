@@ -1,7 +1,6 @@
 /* executor.c - the link to quern-executor: many sessions over one socket. */
 #include "consumer/session/executor.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +8,7 @@
 #include "consumer/alarm.h"
 #include "consumer/log.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/machine.h"
 
 enum {
     BACKOFF_MIN_MS = 50,
@@ -19,16 +19,17 @@ enum {
 
 enum state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
 
-#define TO(state) (1u << (state))
-static const struct {
-    const char *name;
-    unsigned int next;
-} table[] = {
+static const struct machine_state states[] = {
     [CLOSED] = { "closed", TO(CONNECTING) },
     [CONNECTING] = { "connecting", TO(GREETING) | TO(BACKOFF) | TO(CLOSED) },
     [GREETING] = { "greeting", TO(READY) | TO(BACKOFF) | TO(CLOSED) },
     [READY] = { "ready", TO(BACKOFF) | TO(CLOSED) },
     [BACKOFF] = { "backoff", TO(CONNECTING) | TO(CLOSED) },
+};
+static const struct machine_kind kind = {
+    .name = "a link to an executor",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
 };
 
 /* ref = (times used << 24 | place) + 1: a late answer finds nobody. */
@@ -48,7 +49,7 @@ struct pipe { /* one connection; outlives it until libuv lets go */
 struct executor {
     uv_loop_t *loop;
     char *path;
-    enum state state;
+    struct machine machine;
     struct alarm *alarm; /* the deadline of GREETING, the end of BACKOFF */
     struct pipe *pipe;
     struct buf input;
@@ -71,10 +72,9 @@ static void try_connect(struct executor *executor);
 
 static void enter(struct executor *executor, enum state next)
 {
-    assert(table[executor->state].next & TO(next));
-    executor->state = next;
+    machine_go(&executor->machine, next);
     if (next == READY || next == CLOSED)
-        log_line("executor", "{s:s, s:s}", "state", table[next].name, "path",
+        log_line("executor", "{s:s, s:s}", "state", states[next].name, "path",
                  executor->path);
 }
 
@@ -175,7 +175,7 @@ static bool note_away(struct executor *executor, const char *word,
 
 static void lose(struct executor *executor, const char *word, const char *why)
 {
-    bool was_ready = executor->state == READY;
+    bool was_ready = executor->machine.state == READY;
     bool news = note_away(executor, word, why);
     if (news)
         log_line("executor.lost", "{s:s, s:s, s:s}", "path", executor->path,
@@ -280,7 +280,7 @@ static void ignore_answer(void *owner, const struct frame *frame)
 uint64_t executor_ask(struct executor *executor, struct frame *frame,
                       executor_answer *answer, void *owner)
 {
-    if (executor->state != READY)
+    if (executor->machine.state != READY)
         return 0;
     frame->ref =
         take_place(executor, answer == NULL ? ignore_answer : answer, owner);
@@ -293,7 +293,7 @@ uint64_t executor_ask(struct executor *executor, struct frame *frame,
 bool executor_add(struct executor *executor, struct frame *frame, uint64_t ref)
 {
     frame->ref = ref;
-    return executor->state == READY && send_frame(executor, frame);
+    return executor->machine.state == READY && send_frame(executor, frame);
 }
 
 void executor_dismiss(struct executor *executor, uint64_t ref)
@@ -326,11 +326,11 @@ static bool take_frame(struct executor *executor, struct view bytes,
     struct frame frame;
     if (!message_decode(&schema_frame, bytes, &frame, &arena, err))
         return false;
-    if (executor->state == GREETING && frame.type == FRAME_WELCOME) {
+    if (executor->machine.state == GREETING && frame.type == FRAME_WELCOME) {
         on_welcome(executor, &frame);
         return true;
     }
-    if (executor->state != READY)
+    if (executor->machine.state != READY)
         return err_set(err, ERR_RETRY, "executor_unavailable", "%.*s",
                        VIEW_ARG(frame.error.message));
     struct request *request = find_request(executor, frame.ref);
@@ -429,7 +429,7 @@ static void try_connect(struct executor *executor)
 static void on_alarm(void *owner)
 {
     struct executor *executor = owner;
-    if (executor->state == BACKOFF)
+    if (executor->machine.state == BACKOFF)
         try_connect(executor);
     else
         lose(executor, "silent", "it has not answered within 5 seconds");
@@ -440,6 +440,7 @@ struct executor *executor_new(uv_loop_t *loop, const char *path)
     struct executor *executor = calloc(1, sizeof(*executor));
     if (executor == NULL)
         abort();
+    machine_init(&executor->machine, &kind, executor, CLOSED);
     executor->loop = loop;
     executor->path = view_dup(view_of(path));
     executor->off = strcmp(path, EXECUTOR_NONE) == 0;
@@ -483,7 +484,7 @@ void executor_notify(struct executor *executor, void (*on_state)(void *owner),
 
 bool executor_is_ready(const struct executor *executor)
 {
-    return executor->state == READY;
+    return executor->machine.state == READY;
 }
 
 const char *executor_libraries(const struct executor *executor)
@@ -500,7 +501,7 @@ void executor_free(struct executor *executor)
 {
     if (executor == NULL)
         return;
-    if (executor->state != CLOSED)
+    if (executor->machine.state != CLOSED)
         enter(executor, CLOSED);
     drop_pipe(executor);
     alarm_free(executor->alarm);

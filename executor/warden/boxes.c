@@ -17,6 +17,7 @@
 #include "executor/warden/maker.h"
 #include "executor/warden/network.h"
 #include "executor/warden/orphans.h"
+#include "schemas/message/machine.h"
 
 enum {
     READY_BOXES = 2,
@@ -28,22 +29,23 @@ enum {
 
 enum box_state { STARTING, READY, LENT, DYING };
 
-#define TO(state) (1u << (state))
-static const struct {
-    const char *name;
-    unsigned int next;
-} table[] = {
+static const struct machine_state states[] = {
     [STARTING] = { "starting", TO(READY) | TO(DYING) },
     [READY] = { "ready", TO(LENT) | TO(DYING) },
     [LENT] = { "lent", TO(DYING) },
     [DYING] = { "dying", 0 },
+};
+static const struct machine_kind kind = {
+    .name = "a box",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
 };
 
 struct box {
     struct box *next; /* in boxes->own, until LENT */
     uint64_t disk_bytes;
     struct boxes *boxes;
-    enum box_state state;
+    struct machine machine;
     struct watch *channel;
     struct watch *init; /* pidfd: NULL until BOX_UP */
     struct alarm *deadline;
@@ -95,11 +97,9 @@ static void unlink_box(struct box *box)
 
 static void enter(struct box *box, enum box_state next)
 {
-    if (!(table[box->state].next & TO(next)))
-        abort(); /* our own bug: better no warden than a confused one */
-    if (next == LENT || (next == DYING && box->state != LENT))
+    if (next == LENT || (next == DYING && box->machine.state != LENT))
         unlink_box(box);
-    box->state = next;
+    machine_go(&box->machine, next);
 }
 
 /* ------------------------------------------------------------- its death */
@@ -262,22 +262,22 @@ static void on_channel(void *owner, int events)
                                &count, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return;
-    if (got == sizeof(word) && box->state == STARTING && word.kind == BOX_UP &&
-        count >= fewest_fds(box->boxes)) {
+    if (got == sizeof(word) && box->machine.state == STARTING &&
+        word.kind == BOX_UP && count >= fewest_fds(box->boxes)) {
         box->boxes->host_parts = word.count;
         box_is_up(box, fds, count);
         return;
     }
     for (size_t i = 0; i < count; i++)
         close(fds[i]);
-    if (box->state == STARTING) {
+    if (box->machine.state == STARTING) {
         word.text[sizeof(word.text) - 1] = '\0';
         fail(box, got == sizeof(word) ? word.text : "quern-box ended");
         return;
     }
     /* Closed: init is gone and all with it, as the death of an interpreter
      * inside will tell. */
-    if (got <= 0 && box->state == READY)
+    if (got <= 0 && box->machine.state == READY)
         box_release(box);
     else if (got <= 0)
         lose(box);
@@ -290,7 +290,7 @@ static void on_channel(void *owner, int events)
 static void on_deadline(void *owner)
 {
     struct box *box = owner;
-    if (box->state != STARTING && box->events.owner)
+    if (box->machine.state != STARTING && box->events.owner)
         box->events.on_swept(box->events.owner, !box->lost);
     else if (box->folder)
         lend_or_keep(box);
@@ -328,6 +328,7 @@ static bool order_box(struct box *box, int channel)
 static void start_box(struct boxes *boxes, uint64_t disk_bytes)
 {
     struct box *box = allocate(sizeof(*box));
+    machine_init(&box->machine, &kind, box, STARTING);
     box->boxes = boxes;
     box->disk_bytes = disk_bytes;
     box->next = boxes->own;
@@ -396,7 +397,7 @@ static size_t count_starting(const struct boxes *boxes)
 {
     size_t count = 0;
     for (const struct box *box = boxes->own; box; box = box->next)
-        count += box->state == STARTING;
+        count += box->machine.state == STARTING;
     return count;
 }
 
@@ -468,7 +469,8 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
     wish->err = (struct err){ 0 };
     wish->next = NULL;
     struct box *box = boxes->own;
-    while (box && (box->state != READY || box->disk_bytes != wish->disk_bytes))
+    while (box &&
+           (box->machine.state != READY || box->disk_bytes != wish->disk_bytes))
         box = box->next;
     if (box)
         enter(box, LENT);

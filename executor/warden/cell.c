@@ -1,26 +1,26 @@
 /* cell.c - the states of a session whose cell runs or has just ended. */
 #include "executor/box/walls.h"
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 
 /* Only while the cell may still go on: later it is a matter of moments, and
  * what is left is bounded. */
 void session_slow_down(struct session *session)
 {
-    if (session->state == SESSION_RUNNING)
+    if (session->machine.state == SESSION_RUNNING)
         interpreter_pause(session->interpreter,
                           peer_lags(session->running.call->peer));
 }
 
 void session_hold(struct session *session)
 {
-    if (session->state == SESSION_RUNNING &&
+    if (session->machine.state == SESSION_RUNNING &&
         peer_lags(session->running.call->peer))
         interpreter_pause(session->interpreter, true);
 }
 
 /* Most cells leave nothing behind, and who waits for this one need not wait
  * for init to say so. */
-static enum turn sweep(struct session *session)
+static enum pace sweep(struct session *session)
 {
     session_enter(session, SESSION_SWEEPING);
     /* Or it could start what is ended here. */
@@ -34,7 +34,7 @@ static enum turn sweep(struct session *session)
 }
 
 /* Where it is, before anything happens to it; then, may it end by itself? */
-static enum turn stop(struct session *session, enum stop stop)
+static enum pace stop(struct session *session, enum stop stop)
 {
     session->running.stop = stop;
     session->running.drew |= session->seen.drawing;
@@ -47,7 +47,7 @@ static enum turn stop(struct session *session, enum stop stop)
 }
 
 /* Its time is over, but its code has ended: what it has to show is wanted. */
-static enum turn draw(struct session *session, enum stop stop)
+static enum pace draw(struct session *session, enum stop stop)
 {
     session->running.stop = stop;
     session->running.drew = true;
@@ -56,8 +56,9 @@ static enum turn draw(struct session *session, enum stop stop)
     return AGAIN;
 }
 
-enum turn step_running(struct session *session)
+enum pace step_running(void *owner)
 {
+    struct session *session = owner;
     if (session->seen.closing)
         return session_end(session);
     if (session->seen.dead && session->seen.memory)
@@ -83,7 +84,7 @@ enum turn step_running(struct session *session)
 }
 
 /* It obeyed: nothing is lost. */
-static enum turn stopped(struct session *session)
+static enum pace stopped(struct session *session)
 {
     const struct running *running = &session->running;
     if (running->cell.status == CELL_INTERRUPTED && running->stop == STOP_LIMIT)
@@ -93,8 +94,9 @@ static enum turn stopped(struct session *session)
     return sweep(session);
 }
 
-enum turn step_stopping(struct session *session)
+enum pace step_stopping(void *owner)
 {
+    struct session *session = owner;
     bool memory = session->running.stop == STOP_MEMORY;
     if (session->seen.closing)
         return session_end(session);
@@ -111,8 +113,9 @@ enum turn step_stopping(struct session *session)
     return session->seen.late ? session_kill(session) : WAIT;
 }
 
-enum turn step_drawing(struct session *session)
+enum pace step_drawing(void *owner)
 {
+    struct session *session = owner;
     if (session->seen.closing)
         return session_end(session);
     if (session->seen.dead)
@@ -124,8 +127,9 @@ enum turn step_drawing(struct session *session)
     return session->seen.late ? stop(session, session->running.stop) : WAIT;
 }
 
-enum turn step_sweeping(struct session *session)
+enum pace step_sweeping(void *owner)
 {
+    struct session *session = owner;
     if (session->seen.closing)
         return session_end(session);
     if (!session->seen.dead && !session->seen.swept && !session->seen.late)

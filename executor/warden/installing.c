@@ -12,7 +12,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
 enum {
@@ -54,7 +54,7 @@ static void on_installed(void *owner)
     session_run(session);
 }
 
-enum turn session_install(struct session *session)
+enum pace session_install(struct session *session)
 {
     session->seen.installed = false;
     session_enter(session, SESSION_INSTALLING);
@@ -78,7 +78,7 @@ static bool can_go_back(const struct session *session)
 }
 
 /* What it put out is void; what it runs next, it runs with a clean slate. */
-static enum turn run_again(struct session *session)
+static enum pace run_again(struct session *session)
 {
     struct frame void_so_far = { .type = FRAME_RESTART };
     call_say(session->running.call, &void_so_far);
@@ -87,7 +87,7 @@ static enum turn run_again(struct session *session)
     return session_kill(session);
 }
 
-static enum turn finish_installing(struct session *session)
+static enum pace finish_installing(struct session *session)
 {
     const char *text = install_text(session->install);
     if (!install_worked(session->install)) {
@@ -109,8 +109,9 @@ static enum turn finish_installing(struct session *session)
     return run_again(session);
 }
 
-enum turn step_installing(struct session *session)
+enum pace step_installing(void *owner)
 {
+    struct session *session = owner;
     if (session->seen.closing)
         return session_end(session);
     if (session->seen.dead)
@@ -162,7 +163,7 @@ static void on_asked_end(void *owner)
 static bool refuse(const struct session *session,
                    const struct guest_frame *frame, struct err *err)
 {
-    if (session->state != SESSION_RUNNING)
+    if (session->machine.state != SESSION_RUNNING)
         return err_set(err, ERR_REJECT, "cell_ended", "the cell is stopped");
     if (!session->sessions->packages ||
         !box_packages(interpreter_box(session->interpreter)))

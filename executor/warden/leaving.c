@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "executor/base/log.h"
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 
 /* Functions wait, and the process that would run them can. */
 static bool can_leave(const struct session *session)
@@ -40,7 +40,7 @@ void session_refuse_all(struct session *session)
         session_fail_first(session, &err);
 }
 
-enum turn session_close(struct session *session)
+enum pace session_close(struct session *session)
 {
     struct guest_frame last = {
         .type = GUEST_CELL,
@@ -61,9 +61,9 @@ enum turn session_close(struct session *session)
 }
 
 /* Whoever runs the executor may wonder; nobody else can be told. */
-static enum turn tell(struct session *session, const char *format, ...)
+static enum pace tell(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static enum turn tell(struct session *session, const char *format, ...)
+static enum pace tell(struct session *session, const char *format, ...)
 {
     char what[160];
     va_list arguments;
@@ -77,7 +77,7 @@ static enum turn tell(struct session *session, const char *format, ...)
 }
 
 /* A function that raises is told of on stderr. */
-static enum turn left(struct session *session)
+static enum pace left(struct session *session)
 {
     uint64_t bytes = interpreter_written(session->interpreter, VIEW("stderr"));
     if (bytes == 0)
@@ -86,8 +86,9 @@ static enum turn left(struct session *session)
                 (unsigned long long)bytes);
 }
 
-enum turn step_leaving(struct session *session)
+enum pace step_leaving(void *owner)
 {
+    struct session *session = owner;
     const struct session_seen *seen = &session->seen;
     if (seen->memory)
         return tell(session, "were ended, as it took more than its %llu MiB",

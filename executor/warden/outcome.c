@@ -6,8 +6,8 @@
 #include "executor/base/log.h"
 #include "executor/box/walls.h"
 #include "executor/warden/image.h"
-#include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/session_steps.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 

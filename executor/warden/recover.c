@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "executor/base/log.h"
-#include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
 enum { MAX_BACKS = 2 };
@@ -99,7 +99,7 @@ static void tell_of_kills(struct session *session)
                     (unsigned long long)session->limits.memory_bytes >> 20);
 }
 
-static enum turn park(struct session *session)
+static enum pace park(struct session *session)
 {
     session->seen.parked = session->seen.memory = session->hurried = false;
     session_enter(session, SESSION_PARKING);
@@ -108,7 +108,7 @@ static enum turn park(struct session *session)
     return AGAIN;
 }
 
-static enum turn clear(struct session *session)
+static enum pace clear(struct session *session)
 {
     session->seen.swept = false;
     session_enter(session, SESSION_CLEARING);
@@ -117,7 +117,7 @@ static enum turn clear(struct session *session)
     return WAIT;
 }
 
-enum turn session_settle(struct session *session)
+enum pace session_settle(struct session *session)
 {
     tell_of_kills(session);
     warn(session);
@@ -140,7 +140,7 @@ enum turn session_settle(struct session *session)
 
 /* Functions of its own run when it is forked, and may never come to an end:
  * they are interrupted, and if that does not help it is killed. */
-static enum turn hurry(struct session *session)
+static enum pace hurry(struct session *session)
 {
     if (session->hurried)
         return session_kill(session);
@@ -151,8 +151,9 @@ static enum turn hurry(struct session *session)
     return WAIT;
 }
 
-enum turn step_parking(struct session *session)
+enum pace step_parking(void *owner)
 {
+    struct session *session = owner;
     if (session_may_go(session))
         return session_end(session);
     if (session->seen.dead || session->seen.memory)
@@ -164,8 +165,9 @@ enum turn step_parking(struct session *session)
 
 /* Threads of the session ran while it was forked: what they started ends, and
  * what nobody saw when the cell was over. */
-enum turn step_clearing(struct session *session)
+enum pace step_clearing(void *owner)
 {
+    struct session *session = owner;
     const struct session_seen *seen = &session->seen;
     if (session_may_go(session))
         return session_end(session);
@@ -184,17 +186,17 @@ static const char *blame_of(const struct session *session)
 {
     if (session->seen.dead)
         return NULL;
-    if (session->state == SESSION_SWEEPING ||
-        session->state == SESSION_CLEARING)
+    if (session->machine.state == SESSION_SWEEPING ||
+        session->machine.state == SESSION_CLEARING)
         return "processes that it left behind could not be ended";
-    if (session->state != SESSION_PARKING)
+    if (session->machine.state != SESSION_PARKING)
         return NULL;
     return session->seen.memory
                ? "it took too much memory while a snapshot was made"
                : "a snapshot could not be made in time";
 }
 
-enum turn session_kill(struct session *session)
+enum pace session_kill(struct session *session)
 {
     session->blame = blame_of(session);
     session->seen.swept = false;
@@ -316,7 +318,7 @@ static void tell(struct session *session, bool back)
     outcome_say(session, !back);
 }
 
-static enum turn go_back(struct session *session)
+static enum pace go_back(struct session *session)
 {
     bool parked = interpreter_has_snapshot(session->interpreter);
     session->filled = session->filled && parked;
@@ -343,8 +345,9 @@ static bool runs_again(const struct session *session, bool back)
            (!session->filled || interpreter_has_snapshot(session->interpreter));
 }
 
-enum turn step_killing(struct session *session)
+enum pace step_killing(void *owner)
 {
+    struct session *session = owner;
     const struct session_seen *seen = &session->seen;
     if (!seen->late && !(seen->dead && seen->swept))
         return WAIT;

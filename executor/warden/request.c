@@ -1,5 +1,5 @@
 /* request.c - what is asked of a session: now, or in its turn. */
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 
 static void append(struct session *session, struct request *request)
 {
@@ -70,8 +70,8 @@ static void interrupt(struct session *session, const struct peer *peer)
 static void ask_close(struct session *session)
 {
     session->seen.closing = true;
-    if (session->state != SESSION_SENDING &&
-        session->state != SESSION_OPENING && !session->running.call)
+    if (session->machine.state != SESSION_SENDING &&
+        session->machine.state != SESSION_OPENING && !session->running.call)
         session_refuse_all(session);
 }
 
@@ -138,8 +138,9 @@ void session_leave(struct session *session, struct peer *peer)
             continue;
         }
         request->peer = NULL;
-        if (request == session->first && (session->state == SESSION_SENDING ||
-                                          session->state == SESSION_OPENING)) {
+        if (request == session->first &&
+            (session->machine.state == SESSION_SENDING ||
+             session->machine.state == SESSION_OPENING)) {
             link = &request->next;
             continue;
         }

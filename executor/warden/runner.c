@@ -21,6 +21,7 @@
 #include "executor/warden/process.h"
 #include "executor/warden/visit.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/machine.h"
 
 enum {
     READ_BYTES = 128 << 10,
@@ -32,22 +33,23 @@ enum {
 
 enum runner_state { UNBORN, STARTING, READY, DEAD };
 
-#define TO(state) (1u << (state))
-static const struct {
-    const char *name;
-    unsigned int next;
-} table[] = {
+static const struct machine_state states[] = {
     [UNBORN] = { "unborn", TO(STARTING) | TO(DEAD) },
     [STARTING] = { "starting", TO(READY) | TO(DEAD) },
     [READY] = { "ready", TO(DEAD) },
     [DEAD] = { "dead", 0 },
+};
+static const struct machine_kind kind = {
+    .name = "a runner",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
 };
 
 struct runner {
     uv_loop_t *loop;
     struct zygote *zygote; /* NULL: it is a snapshot */
     struct box *box;
-    enum runner_state state;
+    struct machine machine;
     struct runner_events events;
     struct birth birth;
     struct watch *channel;
@@ -76,9 +78,7 @@ static void on_channel(void *owner, int events);
 
 static void enter(struct runner *runner, enum runner_state next)
 {
-    if (!(table[runner->state].next & TO(next)))
-        abort(); /* our own bug: better no warden than a confused one */
-    runner->state = next;
+    machine_go(&runner->machine, next);
 }
 
 /* ------------------------------------------------------------- its death */
@@ -88,7 +88,8 @@ static void die(struct runner *runner, const char *format, ...)
 
 static void listen_to(struct runner *runner)
 {
-    bool on = runner->state != DEAD && !runner->paused && !runner->hung_up;
+    bool on =
+        runner->machine.state != DEAD && !runner->paused && !runner->hung_up;
     bool writing = runner->unsent.len > 0;
     watch_want(runner->channel,
                (on ? UV_READABLE : 0) | (writing && on ? UV_WRITABLE : 0));
@@ -113,7 +114,7 @@ static void die(struct runner *runner, const char *format, ...)
 
 void runner_ended(struct runner *runner, int status)
 {
-    if (runner->state == DEAD)
+    if (runner->machine.state == DEAD)
         return;
     if (WIFSIGNALED(status))
         die(runner, "it was killed by signal %d (%s)", WTERMSIG(status),
@@ -184,7 +185,7 @@ static bool shows_itself(struct runner *runner)
 
 static void take_frame(struct runner *runner, const struct guest_frame *frame)
 {
-    if (runner->state == STARTING) {
+    if (runner->machine.state == STARTING) {
         if (frame->type != GUEST_READY)
             return;
         if (!shows_itself(runner)) {
@@ -250,7 +251,7 @@ static bool take_next(struct runner *runner)
     buf_drop(&runner->input, total);
     if (runner->input.len == 0 && runner->nonce == 0)
         buf_finish(&runner->input); /* an idle session is small */
-    return runner->state != DEAD && !runner->paused;
+    return runner->machine.state != DEAD && !runner->paused;
 }
 
 static void release(struct runner *runner)
@@ -275,7 +276,7 @@ static void take_frames(struct runner *runner)
 static void hang_up(struct runner *runner)
 {
     buf_finish(&runner->unsent);
-    if (runner->hung_up || runner->state == DEAD)
+    if (runner->hung_up || runner->machine.state == DEAD)
         return;
     runner->hung_up = true;
     listen_to(runner);
@@ -315,7 +316,7 @@ static void read_channel(struct runner *runner)
         buf_init(&runner->input,
                  MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
     /* Nobody but a snapshot that is born has anything to hand over. */
-    size_t count = runner->state == STARTING && !runner->process;
+    size_t count = runner->machine.state == STARTING && !runner->process;
     if (count > 0)
         close_fd(&runner->incoming); /* it sent one before: the last counts */
     char *room = buf_reserve(&runner->input, READ_BYTES);
@@ -380,6 +381,7 @@ static struct runner *make(uv_loop_t *loop, struct box *box,
                            struct runner_events events)
 {
     struct runner *runner = allocate(sizeof(*runner));
+    machine_init(&runner->machine, &kind, runner, UNBORN);
     runner->loop = loop;
     runner->box = box;
     runner->events = events;
@@ -480,7 +482,7 @@ void runner_free(struct runner *runner)
 
 void runner_signal(struct runner *runner, int number)
 {
-    if (runner->process && runner->state != DEAD)
+    if (runner->process && runner->machine.state != DEAD)
         syscall(SYS_pidfd_send_signal, watch_fd(runner->process), number, NULL,
                 0);
 }
@@ -503,7 +505,7 @@ static bool lower(pid_t pid, __rlimit_resource_t resource, uint64_t born,
 /* Its number is nobody else's as long as the pidfd says that it lives. */
 static bool is_alive(const struct runner *runner)
 {
-    return runner->process && runner->state != DEAD &&
+    return runner->process && runner->machine.state != DEAD &&
            syscall(SYS_pidfd_send_signal, watch_fd(runner->process), 0, NULL,
                    0) == 0;
 }
@@ -566,7 +568,7 @@ bool runner_cell(struct runner *runner, struct guest_frame *cell,
 
 void runner_pause(struct runner *runner, bool pause)
 {
-    if (runner->paused == pause || runner->state == DEAD)
+    if (runner->paused == pause || runner->machine.state == DEAD)
         return;
     runner->paused = pause;
     listen_to(runner);
@@ -576,7 +578,7 @@ void runner_pause(struct runner *runner, bool pause)
 
 bool runner_is_ready(const struct runner *runner)
 {
-    return runner->state == READY;
+    return runner->machine.state == READY;
 }
 
 pid_t runner_pid(const struct runner *runner)

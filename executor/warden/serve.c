@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "executor/base/wire.h"
-#include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
 static void answer_opened(struct session *session,
@@ -52,7 +52,7 @@ static void serve_list(struct session *session)
 }
 
 /* The request stays the first one until its file is out. */
-static enum turn serve_get(struct session *session)
+static enum pace serve_get(struct session *session)
 {
     struct err err;
     session->sent_bytes = 0;
@@ -91,7 +91,7 @@ static void keep_asked(struct running *running, const struct frame *frame)
     };
 }
 
-enum turn session_begin_cell(struct session *session)
+enum pace session_begin_cell(struct session *session)
 {
     struct running *running = &session->running;
     struct err err;
@@ -109,7 +109,7 @@ enum turn session_begin_cell(struct session *session)
     return AGAIN;
 }
 
-static enum turn serve_run(struct session *session)
+static enum pace serve_run(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
     uint64_t most = session->sessions->settings->cell_ms;
@@ -127,7 +127,7 @@ static enum turn serve_run(struct session *session)
     return AGAIN;
 }
 
-enum turn session_serve(struct session *session)
+enum pace session_serve(struct session *session)
 {
     struct err err;
     switch (session->first->frame.type) {
@@ -153,7 +153,7 @@ enum turn session_serve(struct session *session)
     return AGAIN;
 }
 
-static enum turn finish_sending(struct session *session)
+static enum pace finish_sending(struct session *session)
 {
     close_fd(&session->sending);
     session_pop(session);
@@ -161,8 +161,9 @@ static enum turn finish_sending(struct session *session)
     return AGAIN;
 }
 
-enum turn step_sending(struct session *session)
+enum pace step_sending(void *owner)
 {
+    struct session *session = owner;
     char piece[MAX_CHUNK_BYTES];
     struct peer *peer = session->first->peer;
     if (session->seen.late || session->seen.closing || !peer)

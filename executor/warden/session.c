@@ -9,8 +9,8 @@
 
 #include "executor/base/log.h"
 #include "executor/base/wire.h"
-#include "executor/warden/machine.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
 enum {
@@ -21,14 +21,58 @@ enum {
     PARK_MS = 2000, /* and as long once more when it was interrupted */
 };
 
-struct rule {
-    const char *name;
-    unsigned int next;
-    enum turn (*step)(struct session *session);
-};
-static const struct rule table[SESSION_STATES];
+static machine_step step_opening, step_idle, step_ended;
+static void on_entered(void *owner);
 
-#define TO(state) (1u << (state))
+static const struct machine_state states[SESSION_STATES] = {
+    [SESSION_OPENING] = { "opening", TO(SESSION_IDLE) | TO(SESSION_ENDED),
+                          .step = step_opening },
+    [SESSION_IDLE] = { "idle",
+                       TO(SESSION_OPENING) | TO(SESSION_RUNNING) |
+                           TO(SESSION_KILLING) | TO(SESSION_SENDING) |
+                           TO(SESSION_LEAVING) | TO(SESSION_ENDED),
+                       .step = step_idle },
+    [SESSION_RUNNING] = { "running",
+                          TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
+                              TO(SESSION_DRAWING) | TO(SESSION_KILLING) |
+                              TO(SESSION_ENDED),
+                          .step = step_running },
+    [SESSION_STOPPING] = { "stopping",
+                           TO(SESSION_SWEEPING) | TO(SESSION_DRAWING) |
+                               TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                           .step = step_stopping },
+    [SESSION_DRAWING] = { "drawing",
+                          TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
+                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                          .step = step_drawing },
+    [SESSION_KILLING] = { "killing",
+                          TO(SESSION_OPENING) | TO(SESSION_IDLE) |
+                              TO(SESSION_PARKING),
+                          .step = step_killing },
+    [SESSION_SWEEPING] = { "sweeping",
+                           TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                               TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                               TO(SESSION_ENDED) | TO(SESSION_INSTALLING),
+                           .step = step_sweeping },
+    [SESSION_INSTALLING] = { "installing",
+                             TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                                 TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                                 TO(SESSION_ENDED),
+                             .step = step_installing },
+    [SESSION_PARKING] = { "parking",
+                          TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
+                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
+                          .step = step_parking },
+    [SESSION_CLEARING] = { "clearing",
+                           TO(SESSION_IDLE) | TO(SESSION_KILLING) |
+                               TO(SESSION_ENDED),
+                           .step = step_clearing },
+    [SESSION_SENDING] = { "sending", TO(SESSION_IDLE), .step = step_sending },
+    [SESSION_LEAVING] = { "leaving", TO(SESSION_ENDED), .step = step_leaving },
+    [SESSION_ENDED] = { "ended", 0, .step = step_ended },
+};
+static const struct machine_kind kind = { "a session", states, SESSION_STATES,
+                                          on_entered, NULL };
 
 uint64_t session_grace_ms(const struct session *session)
 {
@@ -37,7 +81,7 @@ uint64_t session_grace_ms(const struct session *session)
 
 static uint64_t deadline_ms(const struct session *session)
 {
-    switch (session->state) {
+    switch (session->machine.state) {
     case SESSION_OPENING:
         return OPEN_MS;
     case SESSION_RUNNING:
@@ -68,16 +112,19 @@ static uint64_t deadline_ms(const struct session *session)
     return session->sessions->settings->idle_ms;
 }
 
-void session_enter(struct session *session, enum session_state next)
+static void on_entered(void *owner)
 {
-    if (!(table[session->state].next & TO(next)))
-        abort(); /* our own bug: better no warden than a confused one */
-    install_free(session->install); /* of the state that is left */
+    struct session *session = owner;
+    install_free(session->install); /* of the state that was left */
     session->install = NULL;
-    session->state = next;
     session->seen.late = false;
     session->idle_since_ms = clock_ms();
     alarm_set(session->deadline, deadline_ms(session));
+}
+
+void session_enter(struct session *session, enum session_state next)
+{
+    machine_go(&session->machine, next);
 }
 
 bool session_runs_cell(const struct session *session)
@@ -105,10 +152,10 @@ void session_describe(const struct session *session, struct session_info *info)
     struct interpreter *interpreter = session->interpreter;
     *info = (struct session_info){
         .name = view_of(session->name),
-        .state = view_of(table[session->state].name),
+        .state = view_of(machine_state_name(&session->machine)),
         .cells = session->cells,
     };
-    if (session->state == SESSION_IDLE)
+    if (session->machine.state == SESSION_IDLE)
         info->idle_ms = clock_ms() - session->idle_since_ms;
     if (!interpreter)
         return;
@@ -118,11 +165,13 @@ void session_describe(const struct session *session, struct session_info *info)
 
 void session_run(struct session *session)
 {
-    while (table[session->state].step(session) == AGAIN)
-        if (session->state == SESSION_ENDED) {
-            sessions_remove(session->sessions, session);
-            return;
-        }
+    if (session->machine.running) {
+        session->machine.again = true;
+        return;
+    }
+    machine_run(&session->machine);
+    if (session->machine.state == SESSION_ENDED)
+        sessions_remove(session->sessions, session);
 }
 
 /* ------------------------------------------------- what happens is recorded */
@@ -166,8 +215,9 @@ static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
     uint64_t taken = 0;
-    bool runs = session->running.call || session->state == SESSION_PARKING ||
-                session->state == SESSION_LEAVING;
+    bool runs = session->running.call ||
+                session->machine.state == SESSION_PARKING ||
+                session->machine.state == SESSION_LEAVING;
     if (box_is_folder(box) || !runs)
         return;
     session->seen.memory =
@@ -239,7 +289,7 @@ static void trace_growth(struct session *session)
     struct running *running = &session->running;
     uint64_t limit = session->limits.memory_bytes;
     uint64_t taken = memory_peak_bytes(interpreter_box(session->interpreter));
-    if (session->state != SESSION_RUNNING || taken < limit / 4 * 3 ||
+    if (session->machine.state != SESSION_RUNNING || taken < limit / 4 * 3 ||
         taken < running->traced_bytes + limit / 16)
         return;
     running->traced_bytes = taken;
@@ -250,11 +300,11 @@ static void trace_growth(struct session *session)
 static void on_measure(void *owner)
 {
     struct session *session = owner;
-    if (session->state == SESSION_IDLE) { /* it waited for a tick */
+    if (session->machine.state == SESSION_IDLE) { /* it waited for a tick */
         session_run(session);
         return;
     }
-    if (!(TO(session->state) &
+    if (!(TO(session->machine.state) &
           (TO(SESSION_RUNNING) | TO(SESSION_STOPPING) | TO(SESSION_DRAWING) |
            TO(SESSION_PARKING) | TO(SESSION_LEAVING))))
         return; /* nothing in it runs */
@@ -305,7 +355,7 @@ void session_drop_interpreter(struct session *session)
 
 /* ------------------------------------------------------------------ steps */
 
-enum turn session_end(struct session *session)
+enum pace session_end(struct session *session)
 {
     session_enter(session, SESSION_ENDED);
     return AGAIN;
@@ -325,7 +375,7 @@ static void lose_files(struct session *session, const char *why)
 }
 
 /* Whoever asked is told; a session that never was does not stay. */
-static enum turn fail_open(struct session *session, const struct err *err)
+static enum pace fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the wish's own */
     log_line("session.failed", session->name, "%s", why.text);
@@ -349,7 +399,7 @@ static enum turn fail_open(struct session *session, const struct err *err)
 }
 
 /* It is there, or there again: after a cell that was killed. */
-static enum turn opened(struct session *session)
+static enum pace opened(struct session *session)
 {
     session->born_bytes = interpreter_bytes(session->interpreter);
     session->files_stale = true;
@@ -375,7 +425,7 @@ static void begin(struct session *session, struct interpreter *interpreter)
 }
 
 /* One that is ready; or else one is born into a box. */
-static enum turn find_interpreter(struct session *session)
+static enum pace find_interpreter(struct session *session)
 {
     struct sessions *all = session->sessions;
     struct interpreter *ready =
@@ -390,7 +440,7 @@ static enum turn find_interpreter(struct session *session)
     return boxes_take(all->boxes, &session->wish) ? AGAIN : WAIT;
 }
 
-static enum turn be_born(struct session *session)
+static enum pace be_born(struct session *session)
 {
     struct sessions *all = session->sessions;
     struct zygote *zygote = nursery_zygote(all->nursery, session->profile);
@@ -404,8 +454,9 @@ static enum turn be_born(struct session *session)
     return WAIT;
 }
 
-static enum turn step_opening(struct session *session)
+static enum pace step_opening(void *owner)
 {
+    struct session *session = owner;
     struct err err;
     struct interpreter *interpreter = session->interpreter;
     if (session->seen.closing)
@@ -450,8 +501,9 @@ static bool waits_for_tick(struct session *session)
     return true;
 }
 
-static enum turn step_idle(struct session *session)
+static enum pace step_idle(void *owner)
 {
+    struct session *session = owner;
     if (session->seen.closing)
         return session_close(session);
     if (session->seen.dead)
@@ -467,59 +519,11 @@ static enum turn step_idle(struct session *session)
     return session->seen.late ? session_close(session) : WAIT;
 }
 
-static enum turn step_ended(struct session *session)
+static enum pace step_ended(void *owner)
 {
-    (void)session;
-    return AGAIN; /* session_run() removes it */
+    (void)owner;
+    return WAIT; /* session_run() removes it */
 }
-
-static const struct rule table[SESSION_STATES] = {
-    [SESSION_OPENING] = { "opening", TO(SESSION_IDLE) | TO(SESSION_ENDED),
-                          step_opening },
-    [SESSION_IDLE] = { "idle",
-                       TO(SESSION_OPENING) | TO(SESSION_RUNNING) |
-                           TO(SESSION_KILLING) | TO(SESSION_SENDING) |
-                           TO(SESSION_LEAVING) | TO(SESSION_ENDED),
-                       step_idle },
-    [SESSION_RUNNING] = { "running",
-                          TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
-                              TO(SESSION_DRAWING) | TO(SESSION_KILLING) |
-                              TO(SESSION_ENDED),
-                          step_running },
-    [SESSION_STOPPING] = { "stopping",
-                           TO(SESSION_SWEEPING) | TO(SESSION_DRAWING) |
-                               TO(SESSION_KILLING) | TO(SESSION_ENDED),
-                           step_stopping },
-    [SESSION_DRAWING] = { "drawing",
-                          TO(SESSION_SWEEPING) | TO(SESSION_STOPPING) |
-                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
-                          step_drawing },
-    [SESSION_KILLING] = { "killing",
-                          TO(SESSION_OPENING) | TO(SESSION_IDLE) |
-                              TO(SESSION_PARKING),
-                          step_killing },
-    [SESSION_SWEEPING] = { "sweeping",
-                           TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
-                               TO(SESSION_IDLE) | TO(SESSION_KILLING) |
-                               TO(SESSION_ENDED) | TO(SESSION_INSTALLING),
-                           step_sweeping },
-    [SESSION_INSTALLING] = { "installing",
-                             TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
-                                 TO(SESSION_IDLE) | TO(SESSION_KILLING) |
-                                 TO(SESSION_ENDED),
-                             step_installing },
-    [SESSION_PARKING] = { "parking",
-                          TO(SESSION_PARKING) | TO(SESSION_CLEARING) |
-                              TO(SESSION_KILLING) | TO(SESSION_ENDED),
-                          step_parking },
-    [SESSION_CLEARING] = { "clearing",
-                           TO(SESSION_IDLE) | TO(SESSION_KILLING) |
-                               TO(SESSION_ENDED),
-                           step_clearing },
-    [SESSION_SENDING] = { "sending", TO(SESSION_IDLE), step_sending },
-    [SESSION_LEAVING] = { "leaving", TO(SESSION_ENDED), step_leaving },
-    [SESSION_ENDED] = { "ended", 0, step_ended },
-};
 
 /* -------------------------------------------------------------- life cycle */
 
@@ -530,7 +534,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     struct session *session = allocate(sizeof(*session));
     session->sessions = sessions;
     session->profile = profile;
-    session->state = SESSION_IDLE;
+    machine_init(&session->machine, &kind, session, SESSION_IDLE);
     session->limits = *limits;
     session->sending = -1;
     assert(name.len < sizeof(session->name));

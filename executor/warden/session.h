@@ -34,6 +34,7 @@
 #include "executor/warden/files.h"
 #include "executor/warden/interpreter.h"
 #include "executor/warden/tool.h"
+#include "schemas/message/machine.h"
 
 struct sessions;
 
@@ -110,7 +111,7 @@ struct session {
     struct sessions *sessions;
     char name[MAX_NAME_BYTES + 1];
     char holder[MAX_NAME_BYTES + 1]; /* this one, of all of that name */
-    enum session_state state;
+    struct machine machine;          /* enum session_state */
     struct session_seen seen;
     struct session_limits limits;
     enum profile profile;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "executor/base/log.h"
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
 /* -------------------------------------------------------------- the clock */
@@ -126,7 +126,7 @@ static bool is_too_fast(struct tools *tools)
 static bool refuse(struct session *session, struct tools *tools,
                    const struct guest_frame *frame, struct err *err)
 {
-    if (session->state != SESSION_RUNNING)
+    if (session->machine.state != SESSION_RUNNING)
         return err_set(err, ERR_REJECT, "cell_ended", "the cell is stopped");
     if (!tools->offered)
         return err_set(err, ERR_REJECT, "unknown_tool",
@@ -202,7 +202,7 @@ void tool_answer(struct session *session, const struct frame *frame)
         call && view_is(frame->call, call->id) && frame->number > 0
             ? find_open(tools, frame->number)
             : NULL;
-    if (!open || session->state != SESSION_RUNNING)
+    if (!open || session->machine.state != SESSION_RUNNING)
         return;
     bool failed = frame->error.message.len > 0;
     struct guest_frame answer = {

@@ -1,6 +1,6 @@
 /* workspace.c - the files of a session, reached as its box's user where ours
  * may not. */
-#include "executor/warden/machine.h"
+#include "executor/warden/session_steps.h"
 #include "executor/warden/visit.h"
 
 struct errand {

@@ -9,12 +9,12 @@
  * and is quiet when nothing newer is there; what happens in between comes twice
  * and is dropped by its seq. A published message is only a wake-up that carries
  * its bytes; the stream is the truth and fills every gap. */
-#include <assert.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "producer/client/followed.h"
+#include "schemas/message/machine.h"
 #include "schemas/redis/slot.h"
 
 enum {
@@ -24,13 +24,12 @@ enum {
 };
 
 enum state { AWAY, LISTENING, BROKEN, STATES };
-enum turn { AGAIN, WAIT };
 TAILQ_HEAD(followed_list, followed);
 
 struct quern_watch {
     struct quern quern; /* shares the handle's fleet, with less patience */
     struct conn *conn;  /* the subscriber; NULL: nothing was followed yet */
-    enum state state;
+    struct machine machine;
     void *jobs; /* search tree, by id; each is in one of: */
     struct followed_list due, quiet; /* the latter by look_at */
     size_t count;
@@ -45,18 +44,21 @@ struct quern_watch {
     struct err fault;          /* and why it is QUERN_BROKEN */
 };
 
-struct rule {
-    const char *name;
-    unsigned int next; /* states that may follow */
-    enum turn (*step)(struct quern_watch *watch);
+static machine_step step_away, step_listening, step_broken;
+
+static const struct machine_state states[STATES] = {
+    [AWAY] = { "away", TO(AWAY) | TO(LISTENING) | TO(BROKEN),
+               .step = step_away },
+    [LISTENING] = { "listening", TO(AWAY) | TO(BROKEN),
+                    .step = step_listening },
+    [BROKEN] = { "broken", .step = step_broken },
 };
-static const struct rule table[STATES];
-#define TO(state) (1u << (state))
+static const struct machine_kind kind = { "a watch", states, STATES, NULL,
+                                          NULL };
 
 static void watch_enter(struct quern_watch *watch, enum state next)
 {
-    assert(table[watch->state].next & TO(next));
-    watch->state = next;
+    machine_go(&watch->machine, next);
     if (next == LISTENING)
         return;
     conn_close(watch->conn);
@@ -66,17 +68,17 @@ static void watch_enter(struct quern_watch *watch, enum state next)
 }
 
 /* A lost connection is waited for; all else ends the watch. */
-static enum turn watch_fail(struct quern_watch *watch)
+static enum pace watch_fail(struct quern_watch *watch)
 {
     watch_enter(watch, watch->err.kind == ERR_RETRY ? AWAY : BROKEN);
     return AGAIN;
 }
 
-static enum turn watch_give(struct quern_watch *watch, enum quern_next given)
+static enum pace watch_give(struct quern_watch *watch, enum quern_next given)
 {
     watch->given = given;
     watch->event = NULL;
-    return AGAIN;
+    return WAIT; /* until the caller asks for the next one */
 }
 
 /* --- the jobs --------------------------------------------------------------
@@ -153,11 +155,12 @@ static void part_with(struct quern_watch *watch, struct followed *job)
     watch->count--;
     followed_free(watch->last);
     watch->last = job;
-    if (watch->state == LISTENING && !send_channel(watch, "UNSUBSCRIBE", job))
+    if (watch->machine.state == LISTENING &&
+        !send_channel(watch, "UNSUBSCRIBE", job))
         watch_fail(watch);
 }
 
-static enum turn give_event(struct quern_watch *watch, struct followed *job)
+static enum pace give_event(struct quern_watch *watch, struct followed *job)
 {
     if (watch->event->terminal)
         part_with(watch, job);
@@ -167,7 +170,7 @@ static enum turn give_event(struct quern_watch *watch, struct followed *job)
 /* --- what there is of them ------------------------------------------------ */
 
 /* One job less; the others go on. */
-static enum turn give_fault(struct quern_watch *watch, struct followed *job)
+static enum pace give_fault(struct quern_watch *watch, struct followed *job)
 {
     if (watch->err.kind == ERR_RETRY)
         return watch_fail(watch);
@@ -177,7 +180,7 @@ static enum turn give_fault(struct quern_watch *watch, struct followed *job)
     return watch_give(watch, QUERN_BROKEN);
 }
 
-static enum turn look(struct quern_watch *watch, struct followed *job)
+static enum pace look(struct quern_watch *watch, struct followed *job)
 {
     switch (followed_look(job, &watch->quern, watch->event, &watch->err)) {
     case FOLLOWED_EVENT:
@@ -209,7 +212,7 @@ static struct view text_at(const redisReply *reply, size_t i)
 }
 
 /* [kind, channel, its bytes, or how many channels there are by now] */
-static enum turn hear(struct quern_watch *watch)
+static enum pace hear(struct quern_watch *watch)
 {
     const redisReply *news = watch->live;
     enum followed_turn turn;
@@ -260,12 +263,15 @@ static redisReply *subscribe(struct quern_watch *watch)
     return reply;
 }
 
-static enum turn step_away(struct quern_watch *watch)
+static enum pace step_away(void *owner)
 {
+    struct quern_watch *watch = owner;
     uint64_t now = clock_ms();
     uint64_t until = watch->retry_at < watch->give_up_at ? watch->retry_at
                                                          : watch->give_up_at;
 
+    if (watch->count == 0)
+        return WAIT;
     if (until > now)
         sleep_ms(until - now);
     if (until < watch->retry_at)
@@ -280,11 +286,14 @@ static enum turn step_away(struct quern_watch *watch)
 
 /* --- LISTENING: what is due, then what is published ----------------------- */
 
-static enum turn step_listening(struct quern_watch *watch)
+static enum pace step_listening(void *owner)
 {
+    struct quern_watch *watch = owner;
     struct followed *job = TAILQ_FIRST(&watch->due);
     uint64_t now = clock_ms(), until;
 
+    if (watch->count == 0)
+        return WAIT;
     if (job)
         return look(watch, job);
     job = TAILQ_FIRST(&watch->quiet);
@@ -303,18 +312,16 @@ static enum turn step_listening(struct quern_watch *watch)
     return clock_ms() < job->look_at ? WAIT : AGAIN;
 }
 
-static enum turn step_broken(struct quern_watch *watch)
+static enum pace step_broken(void *owner)
 {
+    struct quern_watch *watch = owner;
+
+    if (watch->count == 0)
+        return WAIT;
     *watch->event = (struct quern_event){ 0 };
     watch->fault = watch->err;
     return watch_give(watch, QUERN_BROKEN);
 }
-
-static const struct rule table[STATES] = {
-    [AWAY] = { "away", TO(AWAY) | TO(LISTENING) | TO(BROKEN), step_away },
-    [LISTENING] = { "listening", TO(AWAY) | TO(BROKEN), step_listening },
-    [BROKEN] = { "broken", 0, step_broken },
-};
 
 /* --- the public side ------------------------------------------------------ */
 
@@ -325,6 +332,7 @@ struct quern_watch *quern_watch_open(struct quern *quern, const char *id,
 
     if (!watch)
         abort();
+    machine_init(&watch->machine, &kind, watch, AWAY);
     watch->quern = *quern;
     watch->quern.timeout_ms = REPLY_TIMEOUT_MS;
     watch->backoff_ms = FIRST_BACKOFF_MS;
@@ -360,7 +368,8 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
     if (!watch->conn)
         watch->conn =
             conn_new(&fleet->address, slot_of(key_view(&job->events)), "watch");
-    if (watch->state == LISTENING && !send_channel(watch, "SUBSCRIBE", job))
+    if (watch->machine.state == LISTENING &&
+        !send_channel(watch, "SUBSCRIBE", job))
         watch_fail(watch);
     return true;
 }
@@ -402,9 +411,7 @@ enum quern_next quern_watch_next(struct quern_watch *watch,
 {
     watch->give_up_at = clock_after(timeout_ms);
     watch->event = event;
-    while (watch->event && watch->count > 0 &&
-           table[watch->state].step(watch) == AGAIN)
-        ;
+    machine_run(&watch->machine);
     if (watch->event)
         return watch->count > 0 ? QUERN_NOTHING : QUERN_END;
     if (watch->given == QUERN_BROKEN)
@@ -414,6 +421,7 @@ enum quern_next quern_watch_next(struct quern_watch *watch,
 
 const char *quern_watch_trouble(const struct quern_watch *watch)
 {
-    return watch->state == AWAY && watch->err.kind != ERR_NONE ? watch->err.text
-                                                               : NULL;
+    return watch->machine.state == AWAY && watch->err.kind != ERR_NONE
+               ? watch->err.text
+               : NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schemas/message/machine.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/calls.h"
 #include "schemas/redis/line.h"
@@ -38,7 +39,7 @@ struct link {
     struct link_events events;
     void *owner;
 
-    enum link_state state;
+    struct machine machine;
     uint64_t entered;      /* ms, the loop's clock, as every deadline here */
     uint64_t deadline;     /* of the state */
     unsigned int failures; /* in a row */
@@ -54,7 +55,6 @@ struct link {
     bool freeing;
     bool failed;
     struct err why;
-    bool running;
 
     uv_timer_t timer;
     uint64_t timer_at;
@@ -64,58 +64,58 @@ struct link {
     void *closed_owner;
 };
 
-enum turn { AGAIN /* step at once */, WAIT /* an event will call run() */ };
+static machine_step step_closed, step_resolving, step_connecting, step_greeting,
+    step_ready, step_backoff;
+static void heed(void *owner);
 
-static enum turn step_closed(struct link *link);
-static enum turn step_resolving(struct link *link);
-static enum turn step_connecting(struct link *link);
-static enum turn step_greeting(struct link *link);
-static enum turn step_ready(struct link *link);
-static enum turn step_backoff(struct link *link);
-
-#define TO(state) (1U << (state))
 #define BREAKS (TO(LINK_BACKOFF) | TO(LINK_CLOSED))
 
-/* clang-format off */
-static const struct rule {
-    const char *name;
-    unsigned int next; /* states that may follow */
-    enum turn (*step)(struct link *link);
-    const char *late; /* what failed when the deadline passed, if it did */
-} rules[] = {
-    [LINK_CLOSED] = { "closed", TO(LINK_RESOLVING), step_closed, NULL },
+static const struct machine_state states[] = {
+    [LINK_CLOSED] = { "closed", TO(LINK_RESOLVING), .step = step_closed },
     [LINK_RESOLVING] = { "resolving", TO(LINK_CONNECTING) | BREAKS,
-                         step_resolving, "no address in time" },
+                         .step = step_resolving },
     [LINK_CONNECTING] = { "connecting", TO(LINK_GREETING) | BREAKS,
-                          step_connecting, "no connection in time" },
+                          .step = step_connecting },
     [LINK_GREETING] = { "greeting",
                         TO(LINK_RESOLVING) | TO(LINK_READY) | BREAKS,
-                        step_greeting, "no answer to the greeting in time" },
-    [LINK_READY] = { "ready", BREAKS, step_ready, NULL },
+                        .step = step_greeting },
+    [LINK_READY] = { "ready", BREAKS, .step = step_ready },
     [LINK_BACKOFF] = { "backoff", TO(LINK_RESOLVING) | TO(LINK_CLOSED),
-                       step_backoff, NULL },
+                       .step = step_backoff },
 };
-/* clang-format on */
+static const struct machine_kind kind = {
+    .name = "a link to Redis",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
+    .before = heed,
+};
+
+/* What has failed when the deadline of a state has passed, if it did. */
+static const char *const late_words[] = {
+    [LINK_RESOLVING] = "no address in time",
+    [LINK_CONNECTING] = "no connection in time",
+    [LINK_GREETING] = "no answer to the greeting in time",
+    [LINK_BACKOFF] = NULL,
+};
 
 static void run(struct link *link);
 
 static void enter(struct link *link, enum link_state state, uint64_t limit_ms)
 {
-    assert(rules[link->state].next & TO(state));
-    link->state = state;
+    machine_go(&link->machine, state);
     link->entered = uv_now(link->loop);
     link->deadline = limit_ms == NEVER ? NEVER : link->entered + limit_ms;
 }
 
 /* Recorded only: run() breaks the connection. Always AGAIN. */
-static enum turn fail(struct link *link, const struct err *why)
+static enum pace fail(struct link *link, const struct err *why)
 {
     link->failed = true;
     link->why = *why;
     return AGAIN;
 }
 
-static enum turn fail_text(struct link *link, const char *text)
+static enum pace fail_text(struct link *link, const char *text)
 {
     struct err why;
 
@@ -278,7 +278,7 @@ static void put_subscribe(struct link *link)
 
 /* ------------------------------------------------------------- the machine */
 
-static enum turn start(struct link *link)
+static enum pace start(struct link *link)
 {
     const char *host = route_node(&link->route)->host;
     struct err why;
@@ -292,8 +292,9 @@ static enum turn start(struct link *link)
     return link->resolve ? WAIT : fail(link, &why);
 }
 
-static enum turn step_resolving(struct link *link)
+static enum pace step_resolving(void *owner)
 {
+    struct link *link = owner;
     const char *host = route_node(&link->route)->host;
     const char *ip = link->ip[0] ? link->ip : host;
     struct err why;
@@ -304,8 +305,9 @@ static enum turn step_resolving(struct link *link)
     return open_line(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
-static enum turn step_closed(struct link *link)
+static enum pace step_closed(void *owner)
 {
+    struct link *link = owner;
     if (!link->freeing)
         return link->wanted ? start(link) : WAIT;
     if (!uv_is_closing((uv_handle_t *)&link->timer)) {
@@ -315,8 +317,9 @@ static enum turn step_closed(struct link *link)
     return WAIT;
 }
 
-static enum turn step_connecting(struct link *link)
+static enum pace step_connecting(void *owner)
 {
+    struct link *link = owner;
     struct err why;
 
     if (!(link->line.seen & UV_WRITABLE))
@@ -330,7 +333,7 @@ static enum turn step_connecting(struct link *link)
     return AGAIN;
 }
 
-static enum turn arrive(struct link *link)
+static enum pace arrive(struct link *link)
 {
     enter(link, LINK_READY, NEVER);
     if (link->channel)
@@ -340,8 +343,9 @@ static enum turn arrive(struct link *link)
     return AGAIN;
 }
 
-static enum turn step_greeting(struct link *link)
+static enum pace step_greeting(void *owner)
 {
+    struct link *link = owner;
     enum route_turn turn = ROUTE_LISTEN;
     struct err why;
 
@@ -364,8 +368,9 @@ static enum turn step_greeting(struct link *link)
     return start(link);
 }
 
-static enum turn step_ready(struct link *link)
+static enum pace step_ready(void *owner)
 {
+    struct link *link = owner;
     struct err why;
 
     if (!line_pump(&link->line, &why))
@@ -388,8 +393,9 @@ static enum turn step_ready(struct link *link)
     return AGAIN;
 }
 
-static enum turn step_backoff(struct link *link)
+static enum pace step_backoff(void *owner)
 {
+    struct link *link = owner;
     return uv_now(link->loop) >= link->deadline ? start(link) : WAIT;
 }
 
@@ -397,7 +403,7 @@ static enum turn step_backoff(struct link *link)
  */
 static bool try_another(struct link *link)
 {
-    if (link->state == LINK_READY) {
+    if (link->machine.state == LINK_READY) {
         route_leave(&link->route);
         return false;
     }
@@ -407,7 +413,7 @@ static bool try_another(struct link *link)
 static void lose(struct link *link)
 {
     struct err why = link->why;
-    bool was_ready = link->state == LINK_READY;
+    bool was_ready = link->machine.state == LINK_READY;
     char name[300];
 
     route_print(&link->route, name, sizeof(name));
@@ -436,32 +442,27 @@ static void shut(struct link *link)
 }
 
 /* What was recorded since the last step and comes before the next one. */
-static void heed(struct link *link)
+static void heed(void *owner)
 {
-    const char *late = rules[link->state].late;
+    struct link *link = owner;
+    const char *late = late_words[link->machine.state];
 
     if (late && uv_now(link->loop) >= link->deadline)
         fail_text(link, late);
-    if (link->freeing && link->state != LINK_CLOSED)
+    if (link->freeing && link->machine.state != LINK_CLOSED)
         shut(link);
-    else if (link->failed && (rules[link->state].next & TO(LINK_BACKOFF)))
+    else if (link->failed && machine_may_go(&link->machine, LINK_BACKOFF))
         lose(link);
     link->failed = false;
 }
 
 static void run(struct link *link)
 {
-    enum turn turn = AGAIN;
+    bool inside = link->machine.running;
 
-    if (link->running)
-        return; /* the run that is on the stack sees what was recorded */
-    link->running = true;
-    while (turn == AGAIN || link->failed) {
-        heed(link);
-        turn = rules[link->state].step(link);
-    }
-    link->running = false;
-    arm(link);
+    machine_run(&link->machine);
+    if (!inside)
+        arm(link);
 }
 
 /* ------------------------------------------------------------ for the owner */
@@ -479,6 +480,7 @@ struct link *link_new(uv_loop_t *loop, const struct address *address,
     link->role = view_dup(view_of(role));
     link->events = events;
     link->owner = owner;
+    machine_init(&link->machine, &kind, link, LINK_CLOSED);
     link->deadline = NEVER;
     link->timer_at = NEVER;
     calls_init(&link->calls);
@@ -499,7 +501,7 @@ void link_open(struct link *link)
 
 bool link_is_ready(const struct link *link)
 {
-    return link->state == LINK_READY && !link->failed && !link->freeing;
+    return link->machine.state == LINK_READY && !link->failed && !link->freeing;
 }
 
 bool link_send(struct link *link, const struct command *command,
@@ -538,7 +540,7 @@ void link_switch(struct link *link, const struct node *master)
 {
     if (link->freeing)
         return;
-    if (link->state == LINK_BACKOFF)
+    if (link->machine.state == LINK_BACKOFF)
         link->deadline = uv_now(link->loop);
     else if (link->route.named && !route_is_at(&link->route, master))
         fail_text(link, "the master is another one now");

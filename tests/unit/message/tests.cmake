@@ -1,4 +1,4 @@
-foreach(module buf check cron err event field frame glyph id view)
+foreach(module buf check cron err event field frame glyph id machine view)
   unit_test(message/${module} schemas_message)
 endforeach()
 # Messages are written as JSON in these.

@@ -1,4 +1,4 @@
-/* machine.h - what the parts of a session's machine share.
+/* session_steps.h - what the parts of a session's machine share.
  *
  *   session.c  the table, what happens is recorded, idle and opening
  *   serve.c    requests in order; sending
@@ -8,15 +8,10 @@
  *   installing.c  packages that a cell lacks
  *   workspace.c  its files
  *   outcome.c  what became of a cell */
-#ifndef EXECUTOR_WARDEN_MACHINE_H
-#define EXECUTOR_WARDEN_MACHINE_H
+#ifndef EXECUTOR_WARDEN_SESSION_STEPS_H
+#define EXECUTOR_WARDEN_SESSION_STEPS_H
 
 #include "executor/warden/session.h"
-
-enum turn {
-    AGAIN, /* step at once */
-    WAIT,  /* something will call session_run() */
-};
 
 enum {
     /* From KeyboardInterrupt to SIGKILL: subprocess.run() waits for 250 ms for
@@ -33,9 +28,9 @@ enum {
 
 /* The only way from state to state: checks it, sets the deadline. */
 void session_enter(struct session *session, enum session_state next);
-enum turn session_end(struct session *session);
+enum pace session_end(struct session *session);
 /* In good order: what its code has registered for that runs first. */
-enum turn session_close(struct session *session);
+enum pace session_close(struct session *session);
 /* It is to end, and nothing is left to run first. */
 bool session_may_go(const struct session *session);
 /* What runs, or has just ended, is a cell: it can be seen that it was there.
@@ -54,7 +49,7 @@ void session_fail_first(struct session *session, const struct err *err);
 /* All requests fail: it is to end. */
 void session_refuse_all(struct session *session);
 /* Carries out the first request. */
-enum turn session_serve(struct session *session);
+enum pace session_serve(struct session *session);
 
 /* Everything inside is gone with it. */
 void session_drop_interpreter(struct session *session);
@@ -70,21 +65,14 @@ bool session_put(const struct session *session, const struct frame *frame,
 bool session_open_file(const struct session *session, struct view name, int *fd,
                        uint64_t *bytes, struct err *err);
 
-enum turn step_sending(struct session *session);
-enum turn step_running(struct session *session);
-enum turn step_stopping(struct session *session);
-enum turn step_drawing(struct session *session);
-enum turn step_sweeping(struct session *session);
-enum turn step_killing(struct session *session);
-enum turn step_parking(struct session *session);
-enum turn step_clearing(struct session *session);
-enum turn step_installing(struct session *session);
-enum turn step_leaving(struct session *session);
+machine_step step_sending, step_running, step_stopping, step_drawing,
+    step_sweeping, step_killing, step_parking, step_clearing, step_installing,
+    step_leaving;
 
 /* Ends what runs, or has died, and goes back to what there was. */
-enum turn session_kill(struct session *session);
+enum pace session_kill(struct session *session);
 /* Starts the cell; or again, what it did to variables being undone. */
-enum turn session_begin_cell(struct session *session);
+enum pace session_begin_cell(struct session *session);
 
 /* The cell has ended, and says for want of which module; empty: of none. */
 void installing_missed(struct session *session, struct view module);
@@ -92,9 +80,9 @@ void installing_missed(struct session *session, struct view module);
 void installing_asked(struct session *session, const struct guest_frame *frame);
 /* It is to be installed, and the cell to run again. */
 bool installing_is_due(const struct session *session);
-enum turn session_install(struct session *session);
+enum pace session_install(struct session *session);
 
 /* The cell is over and nothing is left of it: its outcome, then a snapshot. */
-enum turn session_settle(struct session *session);
+enum pace session_settle(struct session *session);
 
 #endif
