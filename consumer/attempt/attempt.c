@@ -208,6 +208,8 @@ enum turn attempt_go(struct attempt *attempt, enum attempt_state next)
     assert(table[attempt->state].next & TO(next));
     attempt->state = next;
     attempt->begun = attempt->landed = false;
+    if (next >= SAVING)
+        journal_seal(&attempt->journal);
     if (next == ENDED)
         alarm_stop(attempt->alarm);
     else
@@ -456,35 +458,19 @@ bool attempt_compose(struct attempt *attempt, const struct record *record)
 {
     struct err err;
     buf_finish(&attempt->record);
-    buf_init(&attempt->record, MAX_RECORD_BYTES);
-    if (message_encode(&schema_record, record, &attempt->record, &err))
+    if (journal_encode(record, &attempt->record, &err))
         return true;
-    err_prefix(&err, "a step of the conversation");
     attempt_fail(attempt, &err);
     return false;
 }
 
-static void on_journaled(void *owner, const redisReply *reply,
-                         const struct err *why)
+static void on_journaled(void *owner, const redisReply *reply)
 {
     struct attempt *attempt = owner;
-    struct err err;
     attempt->writing = false;
-    if (attempt->state >= SAVING) {
-        /* Stopped meanwhile: it is not what that state waits for. */
-        attempt_written(attempt, reply, why);
-    } else if (reply != NULL && spend_is_barred(attempt, reply)) {
-        attempt->journaled--;
-        attempt_landed(attempt, reply, why);
-    } else if (reply != NULL &&
-               !conversation_apply(&attempt->conversation,
-                                   buf_view(&attempt->record), &err)) {
-        attempt->fault = err;
-        attempt_stop(attempt, STOP_FAULT);
-    } else {
-        buf_finish(&attempt->record); /* thousands wait for a reply then */
-        attempt_landed(attempt, reply, why);
-    }
+    if (attempt->state == ASKING)
+        spend_is_barred(attempt, reply);
+    attempt_landed(attempt, reply, NULL);
 }
 
 void attempt_journal(struct attempt *attempt, const char *type,
@@ -496,25 +482,9 @@ void attempt_journal(struct attempt *attempt, const char *type,
 void attempt_journal_spend(struct attempt *attempt, const struct spend *spend,
                            const char *type, const struct event_data *data)
 {
-    const struct names *names = &attempt->consumer->names;
-    CLEANUP(buf_finish) struct buf bytes;
-    event_data_encode(data, &bytes);
-    struct event_text event = { type, buf_view(&bytes) };
-    size_t count = type != NULL;
-    struct spend one = spend == NULL ? (struct spend){ 0 } : *spend;
-    one.holding = attempt_holding(attempt);
-    one.index = attempt->journaled++;
-    one.record = buf_view(&attempt->record);
-    progress_flush(&attempt->progress);
+    struct journal_entry entry = { &attempt->record, spend, type, data };
     attempt->writing = true;
-    struct command command;
-    if (spend != NULL)
-        transition_spend(&command, names, &one, &event, count);
-    else
-        transition_journal(&command, names, one.holding, one.index, one.record,
-                           &event, count);
-    store_commit(&attempt->store, &command, on_journaled, attempt);
-    command_finish(&command);
+    journal_write(&attempt->journal, &entry, on_journaled, attempt);
 }
 
 /* ------------------------------------------------------ beginning and end */
@@ -543,15 +513,16 @@ void attempt_new(const struct partition *partition,
 
 static void attempt_free(struct attempt *attempt)
 {
+    uses_drop(attempt);
     attempt_drop_call(attempt);
     retrieve_forget(attempt);
     attempt_drop_pictures(attempt);
     session_finish(&attempt->session);
     arena_finish(&attempt->recollection.arena);
     output_finish(&attempt->output);
+    journal_finish(&attempt->journal);
     progress_finish(&attempt->progress);
     store_finish(&attempt->store);
-    uses_finish(attempt);
     conversation_finish(&attempt->conversation);
     arena_finish(&attempt->arena);
     alarm_free(attempt->alarm);
@@ -562,7 +533,6 @@ static void attempt_free(struct attempt *attempt)
     buf_finish(&attempt->body);
     buf_finish(&attempt->said);
     buf_finish(&attempt->partial);
-    buf_finish(&attempt->sent);
     buf_finish(&attempt->offered);
     buf_finish(&attempt->functions);
     buf_finish(&attempt->code);

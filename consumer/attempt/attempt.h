@@ -45,11 +45,12 @@
 
 #include "consumer/attempt/ahead.h"
 #include "consumer/attempt/facts.h"
-#include "consumer/attempt/output.h"
-#include "consumer/attempt/progress.h"
-#include "consumer/attempt/result.h"
 #include "consumer/consumer.h"
 #include "consumer/conversation/decide.h"
+#include "consumer/job/journal.h"
+#include "consumer/output/output.h"
+#include "consumer/output/progress.h"
+#include "consumer/output/result.h"
 #include "consumer/queue/partition.h"
 #include "consumer/queue/profile.h"
 #include "consumer/session/session.h"
@@ -136,6 +137,7 @@ struct attempt {
     size_t record_count;
 
     struct store store;
+    struct journal journal;
     struct progress progress;
     struct arena arena; /* of the job */
     struct job job;
@@ -167,8 +169,7 @@ struct attempt {
     bool asks_endpoint;            /* its breaker waits for what comes of it */
     struct model_failure failure;  /* of the call; ERR_NONE: a reply came */
     struct retrieving *retrieving; /* its reply is kept; NULL: not known so */
-    struct buf sent; /* the record that says so, on its way into the journal */
-    struct buf said; /* its text, for the event */
+    struct buf said;               /* its text, for the event */
     struct buf partial; /* what was streamed of a reply that has no end */
     struct ahead ahead; /* of its end */
     uint64_t asked_ms;
@@ -182,7 +183,6 @@ struct attempt {
     struct recollection recollection;
     struct output output;
     bool sent_before;     /* the call, by an attempt before this one */
-    size_t journaled;     /* records of the journal, those on their way, too */
     struct use *uses;     /* of tools, going on */
     struct buf offered;   /* what code may call, as JSON */
     struct buf functions; /* ... as CodeAct mode tells a model */
@@ -334,7 +334,6 @@ void use_ask(struct attempt *attempt, struct view call,
 void use_rerun(struct attempt *attempt, struct view call);
 /* Nobody waits for them any more. */
 void uses_drop(struct attempt *attempt);
-void uses_finish(struct attempt *attempt);
 
 /* spend.c */
 struct spend spend_reserve(const struct attempt *attempt);

@@ -83,23 +83,6 @@ void retrieve_cancel(struct attempt *attempt)
 
 /* ------------------------------------------------------------- journaling */
 
-static void on_written(void *owner, const redisReply *reply,
-                       const struct err *why)
-{
-    struct attempt *attempt = owner;
-    struct err err;
-    bool applied = reply == NULL || attempt->state >= SAVING ||
-                   conversation_apply(&attempt->conversation,
-                                      buf_view(&attempt->sent), &err);
-    buf_finish(&attempt->sent);
-    if (applied) {
-        attempt_written(attempt, reply, why);
-    } else {
-        attempt->fault = err;
-        attempt_stop(attempt, STOP_FAULT);
-    }
-}
-
 /* Writes are carried out in order: the reply's comes behind it. */
 void retrieve_keep(struct attempt *attempt, struct view id)
 {
@@ -111,20 +94,15 @@ void retrieve_keep(struct attempt *attempt, struct view id)
         .model = view_of(attempt->endpoint->name),
         .reply_id = id,
     };
-    struct command command;
+    struct buf bytes;
+    struct journal_entry entry = { .record = &bytes };
     struct err err;
     if (attempt->retrieving != NULL)
         return; /* it has said so before */
     remember(attempt, id);
-    buf_finish(&attempt->sent);
-    buf_init(&attempt->sent, MAX_RECORD_BYTES);
-    if (!message_encode(&schema_record, &record, &attempt->sent, &err))
+    if (!journal_encode(&record, &bytes, &err))
         abort(); /* all parts are bounded */
-    transition_journal(&command, &attempt->consumer->names,
-                       attempt_holding(attempt), attempt->journaled++,
-                       buf_view(&attempt->sent), NULL, 0);
-    store_commit(&attempt->store, &command, on_written, attempt);
-    command_finish(&command);
+    journal_write(&attempt->journal, &entry, NULL, NULL);
 }
 
 /* -------------------------------------------------------------- taken over */

@@ -72,6 +72,16 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
         .owner = attempt,
     };
     progress_init(&attempt->progress, consumer->loop, &setup);
+    const struct journal_setup journal = {
+        .store = &attempt->store,
+        .names = &consumer->names,
+        .holding = attempt_holding(attempt),
+        .progress = &attempt->progress,
+        .conversation = &attempt->conversation,
+        .on_refused = attempt_written,
+        .owner = attempt,
+    };
+    journal_init(&attempt->journal, &journal);
     log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job", attempt->id,
              "attempt", (json_int_t)attempt->number, "epoch",
              (json_int_t)attempt->epoch, "records",
@@ -182,7 +192,7 @@ static bool read_journal(struct attempt *attempt, struct err *err)
         if (!conversation_apply(&attempt->conversation,
                                 buf_view(&attempt->records[i]), err))
             return false;
-    attempt->journaled = attempt->conversation.records;
+    attempt->journal.count = attempt->conversation.records;
     attempt_drop_records(attempt);
     return true;
 }

@@ -34,31 +34,16 @@ void use_free(struct use *use)
     while (*link != use)
         link = &(*link)->next;
     *link = use->next;
+    journal_forget(&use->attempt->journal, use);
     tool_call_free(use->made);
     buf_finish(&use->data);
-    buf_finish(&use->intent.record);
-    buf_finish(&use->result.record);
     free(use);
-}
-
-void uses_finish(struct attempt *attempt)
-{
-    while (attempt->uses != NULL)
-        use_free(attempt->uses);
 }
 
 void uses_drop(struct attempt *attempt)
 {
-    struct use *next;
-    for (struct use *use = attempt->uses; use; use = next) {
-        next = use->next;
-        use->unwanted = true;
-        use->asked_as = 0;
-        tool_call_free(use->made);
-        use->made = NULL;
-        if (use->writes == 0)
-            use_free(use);
-    }
+    while (attempt->uses != NULL)
+        use_free(attempt->uses);
 }
 
 /* -------------------------------------------------------------- journaling */
@@ -69,60 +54,37 @@ static void start_call(struct use *use)
     tool_call_start(use->made);
 }
 
-static void on_written(void *owner, const redisReply *reply,
-                       const struct err *why)
+static void on_result(void *owner, const redisReply *reply)
 {
-    struct written *written = owner;
-    struct use *use = written->use;
-    struct attempt *attempt = use->attempt;
-    struct err err;
-    bool fine = reply != NULL && attempt->state < SAVING;
-    bool applied =
-        !fine || conversation_apply(&attempt->conversation,
-                                    buf_view(&written->record), &err);
-    use->writes--;
-    if (reply == NULL) {
-        attempt_written(attempt, reply, why);
-    } else if (!applied) {
-        attempt->fault = err;
-        attempt_stop(attempt, STOP_FAULT);
-    } else if (use->unwanted) {
-        if (use->writes == 0)
-            use_free(use);
-    } else if (written == &use->intent) {
-        start_call(use);
-    } else {
-        use->side->answer(use);
-    }
+    struct use *use = owner;
+    (void)reply;
+    use->side->answer(use);
+}
+
+static void on_intent(void *owner, const redisReply *reply)
+{
+    (void)reply;
+    start_call(owner);
 }
 
 /* In one step with the event that tells it. */
-static void journal(struct use *use, struct written *written,
-                    struct record *record, const char *type,
-                    const struct event_data *data)
+static void write_record(struct use *use, struct record *record,
+                         const char *type, const struct event_data *data,
+                         journal_done *done)
 {
     struct attempt *attempt = use->attempt;
-    CLEANUP(buf_finish) struct buf bytes;
-    struct command command;
+    struct journal_entry entry = { .type = type, .data = data };
+    struct buf bytes;
     struct err err;
     record->attempt = attempt->number;
     record->turn = attempt->conversation.turn;
     record->call = view_of(use->call);
     record->number = use->number;
     record->hash = view_of(use->hash);
-    written->use = use;
-    buf_init(&written->record, MAX_RECORD_BYTES);
-    if (!message_encode(&schema_record, record, &written->record, &err))
+    if (!journal_encode(record, &bytes, &err))
         abort(); /* all parts are bounded */
-    event_data_encode(data, &bytes);
-    struct event_text event = { type, buf_view(&bytes) };
-    progress_flush(&attempt->progress);
-    transition_journal(&command, &attempt->consumer->names,
-                       attempt_holding(attempt), attempt->journaled++,
-                       buf_view(&written->record), &event, 1);
-    use->writes++;
-    store_commit(&attempt->store, &command, on_written, written);
-    command_finish(&command);
+    entry.record = &bytes;
+    journal_write(&attempt->journal, &entry, done, use);
 }
 
 static struct event_data about(const struct use *use)
@@ -152,7 +114,7 @@ static void write_result(struct use *use)
                   : failed                  ? VIEW("error")
                                             : VIEW("ok");
     data.ms = record.ms;
-    journal(use, &use->result, &record, "tool.completed", &data);
+    write_record(use, &record, "tool.completed", &data, on_result);
 }
 
 /* ---------------------------------------------------------------- calling */
@@ -189,7 +151,7 @@ void use_begin(struct use *use)
     struct event_data data = about(use);
     use->side->intend(use, &record, &data);
     data.tool = view_head(record.tool, MAX_NAME_BYTES);
-    journal(use, &use->intent, &record, "tool.started", &data);
+    write_record(use, &record, "tool.started", &data, on_intent);
 }
 
 void use_resume(struct use *use)

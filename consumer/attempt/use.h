@@ -36,12 +36,6 @@ struct use {
     uint64_t number;         /* in the journal; 0: the model's */
     uint64_t asked_as;       /* in the run that goes on; 0: nobody waits */
     uint64_t begun_ms;
-    struct written {
-        struct use *use;
-        struct buf record;
-    } intent, result;
-    size_t writes;         /* of these, that are on their way */
-    bool unwanted;         /* it goes when they are there */
     struct buf data;       /* the value, JSON */
     struct err why;        /* there is none */
     struct view arguments; /* the model's, as it wrote them */

@@ -1,7 +1,7 @@
 /* replay_end.c - does it end the same, with the same result? */
 #include <string.h>
 
-#include "consumer/attempt/result.h"
+#include "consumer/output/result.h"
 #include "consumer/replay/replay.h"
 #include "schemas/json/convert.h"
 

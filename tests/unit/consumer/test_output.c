@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/attempt/output.h"
+#include "consumer/output/output.h"
 #include "consumer/blob.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/session.h"

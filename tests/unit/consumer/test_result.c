@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/attempt/result.h"
+#include "consumer/output/result.h"
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };

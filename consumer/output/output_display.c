@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "consumer/active.h"
-#include "consumer/attempt/output.h"
+#include "consumer/output/output.h"
 #include "consumer/blob.h"
 #include "schemas/message/limits.h"
 

@@ -1,5 +1,5 @@
 /* output.c - what a cell gives: its streams, and all of it put together. */
-#include "consumer/attempt/output.h"
+#include "consumer/output/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* output_update.c - what a cell has shown is replaced, or cleared. */
 #include <string.h>
 
-#include "consumer/attempt/output.h"
+#include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* progress.c - the events of an attempt, with pieces of text gathered. */
-#include "consumer/attempt/progress.h"
+#include "consumer/output/progress.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* result.c - what came of a job, put together to be written once. */
-#include "consumer/attempt/result.h"
+#include "consumer/output/result.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "consumer/attempt/progress.h"
+#include "consumer/output/progress.h"
 #include "consumer/log.h"
 #include "consumer/text.h"
 #include "schemas/json/convert.h"

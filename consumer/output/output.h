@@ -8,7 +8,7 @@
 #ifndef CONSUMER_OUTPUT_H
 #define CONSUMER_OUTPUT_H
 
-#include "consumer/attempt/progress.h"
+#include "consumer/output/progress.h"
 #include "consumer/fold.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/attempt/output.h"
+#include "consumer/output/output.h"
 #include "consumer/blob.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
