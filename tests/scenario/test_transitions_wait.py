@@ -144,6 +144,23 @@ def test_who_leaves_after_its_deadline_or_a_cancel_ends(queue):
     assert queue.release(C, epoch) == "failed"
 
 
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda queue, epoch: queue.release(A, epoch),
+        lambda queue, epoch: queue.wait(A, epoch, 0, "approval", 0),
+        lambda queue, epoch: queue.wait(A, epoch, 60000, "budget", 1),
+    ],
+    ids=["handed back", "waits for a person", "waits for a budget"],
+)
+def test_an_attempt_that_ends_as_it_leaves_was_one(queue, leave):
+    """Only what goes on later is as if it had not begun."""
+    epoch = begun(queue)
+    queue.cancel(A)
+    assert leave(queue, epoch) == "cancelled"
+    assert queue.facts(A)["attempts"] == "1"
+
+
 # ---------------------------------------------------------------- approval
 
 

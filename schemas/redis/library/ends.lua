@@ -178,9 +178,11 @@ local function ends_here(job, now)
     return true
 end
 
--- Back into the queue, if it does not end here.
-local function put_back(job, now, reason)
+-- Back into the queue, if it does not end here. handed_back: by who ran it, as
+-- if it had not begun.
+local function put_back(job, now, reason, handed_back)
     if ends_here(job, now) then return end
+    if handed_back then set(job, "attempts", job.attempts - 1) end
     pull(job)
     enter(job, now, settings_of(job.root, job.queue, job.tenant), true)
     emit_map(job, now, "job.queued", { queue = job.queue, reason = reason })

@@ -85,8 +85,7 @@ local function release(keys, args)
     if not job then return left_before(other, args[2]) or refusal end
     local now = now_ms()
     fence(job)
-    set(job, "attempts", job.attempts - 1)
-    put_back(job, now, reason ~= "" and reason or "released")
+    put_back(job, now, reason ~= "" and reason or "released", true)
     return job.state
 end
 
@@ -122,11 +121,11 @@ local function wait(keys, args)
     local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)
     fence(job)
     if errors > 0 then set(job, "errors", errors) end
+    if ends_here(job, now) then return job.state end
     if errors == 0 or RESTS[reason] then
         set(job, "attempts", job.attempts - 1)
         if reason == "approval" then reset(job, "errors") end
     end
-    if ends_here(job, now) then return job.state end
     local made_room = pull(job)
     schedule(job, at, "waiting", reason)
     if reason == "approval" then
