@@ -31,7 +31,11 @@ RUNS = [
     ("flushed", r5, {"faults": ["FLUSHALL", "FUNCTION FLUSH"]}),
     ("without groups", r5, {"faults": ["XGROUP DESTROY"]}),
     ("no writes", r5, {"faults": ["READONLY", "OOM", "MISCONF"]}),
-    ("cut off", r5, {"faults": ["CLIENT KILL", "stopped", "killed"]}),
+    (
+        "cut off",
+        r5,
+        {"faults": ["CLIENT KILL", "stopped", "killed"], "fsync": "always"},
+    ),
     ("followed badly", subscribers, {"jobs": 100}),
     ("a cluster", r5, {"redis": "cluster"}),
     ("sentinels", r5, {"redis": "sentinel"}),
