@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
 #include "consumer/conversation/links.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"

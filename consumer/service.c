@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
@@ -214,8 +214,8 @@ static void dump(const struct consumer *consumer)
         const struct attempt *attempt = consumer->slots[i];
         if (attempt != NULL)
             log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
-                     attempt->id, "state", attempt_state_name(attempt),
-                     "attempt", (json_int_t)attempt->number, "turn",
+                     attempt->origin.id, "state", attempt_state_name(attempt),
+                     "attempt", (json_int_t)attempt->origin.number, "turn",
                      (json_int_t)attempt->conversation.turn, "records",
                      (json_int_t)attempt->conversation.records);
     }

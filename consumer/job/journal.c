@@ -81,6 +81,8 @@ static void on_written(void *owner, const redisReply *reply,
     else if (!applied)
         journal->setup.on_refused(journal->setup.owner, NULL,
                                   reply == NULL ? why : &err);
+    else if (!journal_is_busy(journal))
+        journal->setup.on_idle(journal->setup.owner);
 }
 
 void journal_write(struct journal *journal, const struct journal_entry *entry,

@@ -27,7 +27,9 @@ struct journal_setup {
     struct holding holding; /* its id must stay */
     struct progress *progress;
     struct conversation *conversation;
-    store_done *on_refused; /* also of a record that cannot be applied */
+    store_done *on_refused;       /* also of a record that cannot be applied */
+    void (*on_idle)(void *owner); /* nothing is on its way any more, and nobody
+                                     was told of the last record */
     void *owner;
 };
 

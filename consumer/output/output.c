@@ -78,7 +78,7 @@ static void count_parts(const struct list *list, size_t *parts, uint64_t *bytes)
 static void count_past(struct output *output)
 {
     size_t images = 0, parts = 0;
-    uint64_t bytes = output->void_bytes;
+    uint64_t bytes = *output->setup.void_bytes;
     output->cell_at = 0;
     for (size_t i = 0; i < output->past.count; i++) {
         const struct record *record = &output->past.records[i];

@@ -19,6 +19,8 @@ struct output_setup {
     struct progress *progress;
     const struct names *names;
     size_t *memory_left; /* bytes for whole streams, shared by all attempts */
+    uint64_t *void_bytes; /* stored of displays that are not there any more, in
+                             all cells of the attempt */
     uint64_t blob_ttl_ms;
     store_done *stored; /* told of every blob that was written or refused */
     void *owner;
@@ -66,8 +68,6 @@ struct output {
     uint64_t display_at, displays_seen; /* as at and seen of a stream */
     uint64_t displays_came;             /* of those seen */
     struct clearing clearing;
-    uint64_t void_bytes;  /* stored of displays that are not there any more, in
-                             all cells of the attempt */
     struct list updates;  /* of struct display, of earlier cells */
     struct list images;   /* of struct image_ref */
     struct list displays; /* of struct display */

@@ -32,7 +32,7 @@ static void release(struct output *output, struct display *display)
     const struct display_part *parts = display->parts.items;
     for (size_t i = 0; i < display->parts.count; i++) {
         drop_image(output, parts[i].name);
-        output->void_bytes += parts[i].bytes;
+        *output->setup.void_bytes += parts[i].bytes;
     }
     output->parts_left += display->parts.count;
     display->parts.count = 0;

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "schemas/redis/transition.h"
 
@@ -52,11 +52,11 @@ static void on_beaten(void *owner, const redisReply *reply,
         struct attempt *attempt = find(batch, i);
         if (attempt == NULL)
             continue;
-        if (!beaten[i].held && attempt->state >= FINISHING) {
+        if (!beaten[i].held && attempt->machine.state >= FINISHING) {
             continue; /* it has ended, or its own write will tell */
         } else if (!beaten[i].held) {
-            log_line("job.lost", "{s:s, s:I}", "job", attempt->id, "epoch",
-                     (json_int_t)attempt->epoch);
+            log_line("job.lost", "{s:s, s:I}", "job", attempt->origin.id,
+                     "epoch", (json_int_t)attempt->origin.epoch);
             attempt_stop(attempt, STOP_LOST);
         } else if (beaten[i].cancel) {
             attempt_stop(attempt, STOP_CANCEL);
@@ -69,7 +69,7 @@ static bool is_beaten(const struct partition *partition,
                       const struct attempt *attempt)
 {
     return attempt != NULL && attempt->partition == partition &&
-           attempt->state != ENDED;
+           attempt->machine.state != ENDED;
 }
 
 static void send_batch(struct batch *batch, const struct holding *holdings)
@@ -134,7 +134,7 @@ static void on_push(void *owner, const redisReply *message)
     struct view id = { text.data + 7, text.len - 7 };
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
         const struct attempt *attempt = consumer->slots[slot];
-        if (is_beaten(partition, attempt) && view_is(id, attempt->id)) {
+        if (is_beaten(partition, attempt) && view_is(id, attempt->origin.id)) {
             struct batch *batch = calloc(1, sizeof(*batch));
             if (batch == NULL)
                 abort();

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
 #include "consumer/log.h"
 #include "consumer/queue/profile_look.h"
+#include "consumer/step/model_turn.h"
 #include "schemas/redis/reply.h"
 
 enum { LOOK_MS = 100, AGAIN_MS = 5000 };
@@ -55,7 +55,7 @@ void profile_go_on(struct profile *profile)
     const struct consumer *consumer = profile->consumer;
     for (size_t i = 0; i < consumer->settings.slots; i++) {
         struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && attempt->state == ANSWERING && !attempt->begun)
+        if (attempt != NULL && model_turn_is_held(attempt))
             attempt_run(attempt);
     }
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
@@ -143,7 +143,7 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
     for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
         const struct attempt *attempt = consumer->slots[i];
         if (attempt != NULL && attempt->partition == upkeep->partition)
-            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", attempt->id);
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", attempt->origin.id);
     }
 }
 

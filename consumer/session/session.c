@@ -130,7 +130,10 @@ void session_asked(struct session *session, struct view call,
 {
     session->asked++;
     alarm_stop(session->alarm);
-    session->events.on_tool(session->owner, call, frame, past);
+    if (past)
+        session->events.on_tool(session->owner, call, frame);
+    else
+        session->wish.cell->on_tool(session->wish.owner, frame);
 }
 
 void session_restarted(struct session *session)

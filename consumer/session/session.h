@@ -65,7 +65,8 @@ enum session_state {
     SESSION_STATES,
 };
 
-struct session_events {
+/* Of the cell that runs. */
+struct cell_events {
     /* The call's output starts: everything from its first byte. again: it is
      * the same run, whose first part was seen before; else what came is void.
      */
@@ -75,17 +76,20 @@ struct session_events {
                       struct view bytes);
     /* A display, an update or a clear: borrowed. */
     void (*on_display)(void *owner, const struct frame *frame);
-    /* The code of a call asks for a tool (borrowed), until session_answer().
-     * past: an earlier cell, which runs again. */
-    void (*on_tool)(void *owner, struct view call, const struct frame *frame,
-                    bool past);
-    /* The code of an earlier cell begins: its calls come from the first on. */
-    void (*on_past)(void *owner, struct view call);
-    /* The call has ended: borrowed. displays: as many as it had; files: of
-     * struct workspace_file; emptied: those that cells had written were lost.
-     */
+    /* Its code asks for a tool (borrowed), until session_answer(). */
+    void (*on_tool)(void *owner, const struct frame *frame);
+    /* It has ended: borrowed. displays: as many as it had; files: of struct
+     * workspace_file; emptied: those that cells had written were lost. */
     void (*on_cell)(void *owner, const struct cell *cell, uint64_t displays,
                     const struct list *files, bool emptied);
+};
+
+struct session_events {
+    /* The code of an earlier call, which runs again, asks for a tool
+     * (borrowed), until session_answer(). */
+    void (*on_tool)(void *owner, struct view call, const struct frame *frame);
+    /* The code of an earlier cell begins: its calls come from the first on. */
+    void (*on_past)(void *owner, struct view call);
     /* It has waited for a while for a job that nobody is at work on, and that
      * may want the place that its own has. */
     void (*on_stuck)(void *owner);
@@ -136,6 +140,8 @@ struct wish {
     uint64_t number; /* of the cell in its job, from 1 */
     bool last;       /* no call will follow it in this session */
     bool intended;   /* the call may have been sent before, by somebody else */
+    const struct cell_events *cell; /* RUN: who hears of it */
+    void *owner;
     struct view name;
     struct past past;
     bool files_there;

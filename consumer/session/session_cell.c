@@ -150,8 +150,8 @@ static void report(struct session *session, const struct frame *frame)
     told_init(&session->told);
     session->sent = session->sent_here = false;
     session->rerun = session->rerun_killed = 0;
-    session->events.on_cell(session->owner, &cell, frame->number, &frame->files,
-                            emptied);
+    session->wish.cell->on_cell(session->wish.owner, &cell, frame->number,
+                                &frame->files, emptied);
 }
 
 static void on_running(void *owner, const struct frame *frame)
@@ -160,14 +160,14 @@ static void on_running(void *owner, const struct frame *frame)
     if (frame == NULL)
         return;
     if (frame->type == FRAME_OUTPUT) {
-        session->events.on_output(session->owner, frame->stream, frame->offset,
-                                  frame->data);
+        session->wish.cell->on_output(session->wish.owner, frame->stream,
+                                      frame->offset, frame->data);
     } else if (frame->type == FRAME_DISPLAY || frame->type == FRAME_UPDATE ||
                frame->type == FRAME_CLEAR) {
-        session->events.on_display(session->owner, frame);
+        session->wish.cell->on_display(session->wish.owner, frame);
     } else if (frame->type == FRAME_RESTART) {
         session_restarted(session);
-        session->events.on_start(session->owner, false);
+        session->wish.cell->on_start(session->wish.owner, false);
     } else if (frame->type == FRAME_TOOL) {
         session_asked(session, session->wish.call, frame, false);
     } else {
@@ -190,7 +190,7 @@ enum turn session_running(struct session *session)
                            .cell_ms = session->setup.cell_ms,
                            .last = session->wish.last };
     if (!session->begun) {
-        session->events.on_start(session->owner, session->sent);
+        session->wish.cell->on_start(session->wish.owner, session->sent);
         session->sent = session->sent_here = true;
         return session_ask(session, &frame, on_running);
     }
@@ -230,7 +230,7 @@ enum turn session_give_up(struct session *session)
                        "the session are gone"),
     };
     struct list none = { 0 };
-    session->events.on_start(session->owner, false);
-    session->events.on_cell(session->owner, &cell, 0, &none, true);
+    session->wish.cell->on_start(session->wish.owner, false);
+    session->wish.cell->on_cell(session->wish.owner, &cell, 0, &none, true);
     return session_done(session);
 }

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "consumer/output/output.h"
 #include "consumer/blob.h"
+#include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/session.h"
 
@@ -23,6 +23,7 @@ static struct fixture {
     struct names names;
     struct progress progress;
     size_t memory_left;
+    uint64_t void_bytes;
     struct output output;
     struct list none;
     struct arena arena;
@@ -54,6 +55,7 @@ static int begin(void **state)
                 &(struct output_setup){ .progress = &f->progress,
                                         .names = &f->names,
                                         .memory_left = &f->memory_left,
+                                        .void_bytes = &f->void_bytes,
                                         .blob_ttl_ms = 1000 });
     return 0;
 }

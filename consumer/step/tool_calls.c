@@ -1,27 +1,28 @@
-/* use_model.c - tools that the model calls itself.
+/* tool_calls.c - tools that the model calls itself.
  *
  * All calls of a reply up to the next one of Python are made at once: Python
  * has an order, other tools have none. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/use.h"
 #include "consumer/conversation/observation.h"
+#include "consumer/step/tool_use.h"
 
 enum { EVENT_ARGUMENTS_BYTES = 4 << 10 };
 
-static const struct call *call_of(const struct use *use)
+static const struct call *call_of(const struct tool_use *use)
 {
     return conversation_find(&use->attempt->conversation, view_of(use->call));
 }
 
-static void name_call(const struct use *use, struct record *record)
+static void name_call(const struct tool_use *use, struct record *record)
 {
     const struct call *call = call_of(use);
     record->call_id = view_head(view_of(call->call_id), MAX_NAME_BYTES);
     record->tool = view_head(view_of(call->tool), MAX_NAME_BYTES);
 }
 
-static void intend(const struct use *use, struct record *record,
+static void intend(const struct tool_use *use, struct record *record,
                    struct event_data *data)
 {
     name_call(use, record);
@@ -30,7 +31,7 @@ static void intend(const struct use *use, struct record *record,
 }
 
 /* A sentence, or the value; and that it has been there before. */
-static void result(const struct use *use, struct record *record,
+static void result(const struct tool_use *use, struct record *record,
                    struct buf *observation)
 {
     const struct attempt *attempt = use->attempt;
@@ -47,62 +48,89 @@ static void result(const struct use *use, struct record *record,
         record->brake = BRAKED_HINT;
 }
 
-static bool is_model_busy(const struct attempt *attempt)
+static void answer(struct tool_use *use)
 {
-    for (const struct use *use = attempt->uses; use; use = use->next)
-        if (use->number == 0)
-            return true;
-    return false;
+    struct tool_uses *uses = use->uses;
+    tool_use_free(use);
+    if (uses->first == NULL)
+        step_land(uses->step);
 }
 
-static void answer(struct use *use)
-{
-    struct attempt *attempt = use->attempt;
-    use_free(use);
-    if (is_model_busy(attempt))
-        return;
-    attempt->landed = true;
-    attempt_run(attempt);
-}
-
-static const struct use_side side = { intend, result, answer };
+static const struct tool_side side = { intend, result, answer };
 
 /* ------------------------------------------------------------------ asking */
 
-static void begin_call(struct attempt *attempt, const struct call *call)
+enum { CALLING, RESTING, STATES };
+
+struct tool_calls {
+    struct step step;
+    struct tool_uses uses;
+};
+
+static void begin_call(struct tool_calls *calls, const struct call *call)
 {
+    struct attempt *attempt = calls->step.attempt;
     struct terms terms = attempt_terms(attempt);
     struct err err = { .kind = ERR_NONE };
     CLEANUP(buf_finish) struct buf arguments;
-    struct use *use = use_new(attempt, &side, view_of(call->id), 0);
+    struct tool_use *use = tool_use_new(&calls->uses, view_of(call->id), 0);
     use->arguments = call_arguments(call);
     use->ruling = decide_tool(&attempt->conversation, &terms, call, &use->tool,
                               &arguments, &err);
     bool fits = use->ruling == RULING_RUN || use->ruling == RULING_FORBID;
-    if (fits && !use_prepare(use, buf_view(&arguments), &err))
+    if (fits && !tool_use_prepare(use, buf_view(&arguments), &err))
         use->ruling = RULING_REFUSE;
     else if (use->ruling == RULING_FORBID)
         err_set(&err, ERR_REJECT, "loop", "it was done often enough");
     if (use->ruling != RULING_RUN)
-        use_fail(use, &err);
+        tool_use_fail(use, &err);
     else if (call->intended)
-        use_resume(use);
+        tool_use_resume(use);
     else
-        use_begin(use);
+        tool_use_begin(use);
 }
 
-enum turn step_gathering(struct attempt *attempt)
+static enum pace enter_calling(void *owner)
 {
-    const struct conversation *conversation = &attempt->conversation;
+    struct tool_calls *calls = owner;
+    const struct conversation *conversation =
+        &calls->step.attempt->conversation;
     const struct call *end = conversation->calls + conversation->call_count;
-    if (attempt->landed)
-        return attempt_go(attempt, DECIDING);
-    if (attempt->begun)
-        return WAIT;
-    attempt->begun = true;
     for (const struct call *call = conversation_call(conversation);
          call < end && decide_is_tool(call); call++)
         if (!call->answered)
-            begin_call(attempt, call);
+            begin_call(calls, call);
     return WAIT;
+}
+
+static enum pace step_called(void *owner)
+{
+    return step_done(owner);
+}
+
+static void calls_free(struct step *step)
+{
+    struct tool_calls *calls = (struct tool_calls *)step;
+    tool_uses_drop(&calls->uses);
+    free(calls);
+}
+
+static const struct machine_state states[STATES] = {
+    [CALLING] = { "gathering", 0, .enter = enter_calling, .landed = step_called,
+                  .limit_ms = STEP_OTHERS_MS },
+    [RESTING] = { "pausing", 0 },
+};
+static const struct step_kind kind = {
+    .machine = { "tool calls", states, STATES, step_entered, NULL },
+    .resting = RESTING,
+    .free = calls_free,
+};
+
+void tool_calls_start(struct attempt *attempt)
+{
+    struct tool_calls *calls = calloc(1, sizeof(*calls));
+    if (calls == NULL)
+        abort();
+    calls->uses = (struct tool_uses){ .step = &calls->step, .side = &side };
+    step_init(&calls->step, &kind, attempt);
 }

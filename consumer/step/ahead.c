@@ -1,11 +1,11 @@
 /* ahead.c - what can be done for a reply's code while the reply still comes. */
-#include "consumer/attempt/ahead.h"
+#include "consumer/step/ahead.h"
 
 #include <string.h>
 
-#include "consumer/attempt/attempt.h"
 #include "consumer/conversation/question.h"
 #include "consumer/conversation/tools.h"
+#include "consumer/step/model_turn.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -31,46 +31,46 @@ static bool code_begins(struct view text, size_t heard)
 
 /* Whatever the code is: when a person is asked first it may take days, and who
  * was asked for an answer runs nothing. */
-static bool will_not_run(const struct attempt *attempt)
+static bool will_not_run(const struct model_turn *turn)
 {
-    struct terms terms = attempt_terms(attempt);
-    return *attempt->decided.last != '\0' ||
-           question_of_code(&terms, &attempt->job, VIEW(""));
+    struct terms terms = attempt_terms(turn->step.attempt);
+    return *turn->decided.last != '\0' ||
+           question_of_code(&terms, &turn->step.attempt->job, VIEW(""));
 }
 
 /* One that outlives jobs is waited for in its turn, and by who waits for
  * nothing else: somebody may have to be let past. */
-static bool may_be_readied(const struct attempt *attempt)
+static bool may_be_readied(const struct model_turn *turn)
 {
-    const struct session *session = &attempt->session;
+    const struct session *session = &turn->step.attempt->session;
     return !session->opened && session->state == SESSION_IDLE &&
-           (attempt->job.session.len == 0 || session->claimed) &&
-           !will_not_run(attempt);
+           (turn->step.attempt->job.session.len == 0 || session->claimed) &&
+           !will_not_run(turn);
 }
 
-static void make_ready(struct attempt *attempt)
+static void make_ready(struct model_turn *turn)
 {
-    struct ahead *ahead = &attempt->ahead;
+    struct ahead *ahead = &turn->ahead;
     ahead->coming = true;
-    if (!may_be_readied(attempt))
+    if (!may_be_readied(turn))
         return;
     ahead->readying = true;
     struct wish wish = {
         .kind = WISH_READY,
-        .past = conversation_past(&attempt->conversation),
-        .files_there = attempt->conversation.files_there,
+        .past = conversation_past(&turn->step.attempt->conversation),
+        .files_there = turn->step.attempt->conversation.files_there,
     };
-    session_want(&attempt->session, &wish);
+    session_want(&turn->step.attempt->session, &wish);
 }
 
-static void compile(struct attempt *attempt)
+static void compile(struct model_turn *turn)
 {
-    struct ahead *ahead = &attempt->ahead;
+    struct ahead *ahead = &turn->ahead;
     if (ahead->compiled || ahead->code.len == 0)
         return;
-    ahead->compiled =
-        session_compile(&attempt->session, buf_view(&ahead->code),
-                        conversation_cells(&attempt->conversation) + 1);
+    ahead->compiled = session_compile(
+        &turn->step.attempt->session, buf_view(&ahead->code),
+        conversation_cells(&turn->step.attempt->conversation) + 1);
 }
 
 /* Joined as codeact_read() joins them. */
@@ -82,22 +82,22 @@ static void take_block(struct ahead *ahead, struct view block)
     ahead->compiled = false;
 }
 
-static void find_blocks(struct attempt *attempt)
+static void find_blocks(struct model_turn *turn)
 {
     CLEANUP(buf_finish) struct buf block = { .max = MAX_TEXT };
-    struct ahead *ahead = &attempt->ahead;
+    struct ahead *ahead = &turn->ahead;
     ahead->read += ahead->text.len - ahead->cursor.at;
     if (ahead->read > MAX_READ)
         return;
     while (codeact_next(&ahead->cursor, buf_view(&ahead->text), &block))
         take_block(ahead, buf_view(&block));
-    compile(attempt);
+    compile(turn);
 }
 
-void ahead_hear(struct attempt *attempt, struct view text)
+void ahead_hear(struct model_turn *turn, struct view text)
 {
-    struct ahead *ahead = &attempt->ahead;
-    if (attempt->job.mode != MODE_CODEACT)
+    struct ahead *ahead = &turn->ahead;
+    if (turn->step.attempt->job.mode != MODE_CODEACT)
         return;
     if (ahead->text.max == 0) {
         buf_init(&ahead->text, MAX_TEXT);
@@ -106,32 +106,32 @@ void ahead_hear(struct attempt *attempt, struct view text)
     if (!buf_add(&ahead->text, text))
         return;
     if (!ahead->coming && code_begins(buf_view(&ahead->text), text.len))
-        make_ready(attempt);
+        make_ready(turn);
     if (ahead->coming && memchr(text.data, '\n', text.len) != NULL)
-        find_blocks(attempt);
+        find_blocks(turn);
 }
 
-void ahead_call(struct attempt *attempt, struct view tool)
+void ahead_call(struct model_turn *turn, struct view tool)
 {
-    if (attempt->job.mode == MODE_TOOLS && !attempt->ahead.coming &&
+    if (turn->step.attempt->job.mode == MODE_TOOLS && !turn->ahead.coming &&
         view_is(tool, TOOL_PYTHON))
-        make_ready(attempt);
+        make_ready(turn);
 }
 
-bool ahead_is_ready(struct attempt *attempt)
+bool ahead_is_ready(struct model_turn *turn)
 {
-    bool ours = attempt->ahead.readying;
-    attempt->ahead.readying = false;
+    bool ours = turn->ahead.readying;
+    turn->ahead.readying = false;
     if (ours)
-        compile(attempt);
+        compile(turn);
     return ours;
 }
 
-void ahead_end(struct attempt *attempt)
+void ahead_end(struct model_turn *turn)
 {
-    struct ahead *ahead = &attempt->ahead;
+    struct ahead *ahead = &turn->ahead;
     if (ahead->readying)
-        session_abandon(&attempt->session);
+        session_abandon(&turn->step.attempt->session);
     buf_finish(&ahead->text);
     buf_finish(&ahead->code);
     *ahead = (struct ahead){ 0 };

@@ -1,13 +1,16 @@
-/* start.c - an attempt's beginning: the job, what was done before. */
+/* load.c - an attempt's beginning: the job, and what was done before. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/approval.h"
-#include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
+#include "consumer/job/attempt.h"
+#include "consumer/job/question.h"
+#include "consumer/job/wait.h"
 #include "consumer/log.h"
+#include "consumer/step/code_calls.h"
+#include "consumer/step/step.h"
 
 static struct buf buf_copy(struct view bytes)
 {
@@ -17,26 +20,41 @@ static struct buf buf_copy(struct view bytes)
     return copy;
 }
 
-static void keep_journal(struct attempt *attempt, const struct started *started)
+static void keep_journal(struct origin *origin, const struct started *started)
 {
-    attempt->records = calloc(started->records + 1, sizeof(struct buf));
-    if (attempt->records == NULL)
+    origin->records = calloc(started->records + 1, sizeof(struct buf));
+    if (origin->records == NULL)
         abort();
     for (size_t i = 0; i < started->records; i++) {
         const redisReply *record = started->journal->element[i];
-        attempt->records[i] =
+        origin->records[i] =
             buf_copy((struct view){ record->str, record->len });
     }
-    attempt->record_count = started->records;
+    origin->record_count = started->records;
 }
 
-void attempt_drop_records(struct attempt *attempt)
+/* The conversation has them. */
+static void drop_records(struct origin *origin)
 {
-    for (size_t i = 0; i < attempt->record_count; i++)
-        buf_finish(&attempt->records[i]);
-    free(attempt->records);
-    attempt->records = NULL;
-    attempt->record_count = 0;
+    for (size_t i = 0; i < origin->record_count; i++)
+        buf_finish(&origin->records[i]);
+    free(origin->records);
+    origin->records = NULL;
+    origin->record_count = 0;
+}
+
+void origin_finish(struct origin *origin)
+{
+    drop_records(origin);
+    buf_finish(&origin->body);
+}
+
+void offer_finish(struct offer *offer)
+{
+    json_decref(offer->tools);
+    toolset_drop(offer->toolset);
+    buf_finish(&offer->functions);
+    buf_finish(&offer->code);
 }
 
 static uint64_t since(uint64_t now, uint64_t then)
@@ -44,26 +62,37 @@ static uint64_t since(uint64_t now, uint64_t then)
     return then != 0 && now > then ? now - then : 0;
 }
 
-void attempt_begin(struct attempt *attempt, const struct started *started)
+static void keep_origin(struct attempt *attempt, const struct started *started)
 {
-    struct consumer *consumer = attempt->consumer;
-    snprintf(attempt->id, sizeof(attempt->id), "%.*s", VIEW_ARG(started->id));
-    attempt->epoch = started->epoch;
-    attempt->number = started->attempt;
-    attempt->tries = started->errors;
-    attempt->started_ms = attempt_now_ms(attempt);
-    attempt->queued_ms = since(started->now, started->submitted_at);
-    attempt->age_ms = attempt->queued_ms;
-    uint64_t left = consumer->settings.deadline_ms;
+    struct origin *origin = &attempt->origin;
+    uint64_t left = attempt->consumer->settings.deadline_ms;
+    snprintf(origin->id, sizeof(origin->id), "%.*s", VIEW_ARG(started->id));
+    origin->epoch = started->epoch;
+    origin->number = started->attempt;
+    origin->started_ms = attempt_now_ms(attempt);
+    origin->queued_ms = since(started->now, started->submitted_at);
+    origin->age_ms = origin->queued_ms;
     if (started->deadline_at != 0)
         left = since(started->deadline_at, started->now);
-    attempt->deadline_ms = attempt->started_ms + left;
-    attempt->toolset = toolset_hold(consumer->toolset);
-    attempt->is_patient = started->deadline_at == 0;
-    attempt->facts = facts_of(started, &attempt->arena);
-    attempt->body = buf_copy(started->body);
-    keep_journal(attempt, started);
-    struct progress_setup setup = {
+    origin->deadline_ms = origin->started_ms + left;
+    origin->is_patient = started->deadline_at == 0;
+    origin->facts = facts_of(started, &attempt->arena);
+    origin->body = buf_copy(started->body);
+    keep_journal(origin, started);
+}
+
+/* A stop may wait for records that nobody else waits for. */
+static void on_journal_idle(void *owner)
+{
+    struct attempt *attempt = owner;
+    if (attempt->stop != STOP_NONE)
+        attempt_run(attempt);
+}
+
+static void begin_writing(struct attempt *attempt)
+{
+    struct consumer *consumer = attempt->consumer;
+    const struct progress_setup progress = {
         .store = &attempt->store,
         .names = &consumer->names,
         .holding = attempt_holding(attempt),
@@ -71,7 +100,6 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
         .done = attempt_written,
         .owner = attempt,
     };
-    progress_init(&attempt->progress, consumer->loop, &setup);
     const struct journal_setup journal = {
         .store = &attempt->store,
         .names = &consumer->names,
@@ -79,14 +107,25 @@ void attempt_begin(struct attempt *attempt, const struct started *started)
         .progress = &attempt->progress,
         .conversation = &attempt->conversation,
         .on_refused = attempt_written,
+        .on_idle = on_journal_idle,
         .owner = attempt,
     };
+    progress_init(&attempt->progress, consumer->loop, &progress);
     journal_init(&attempt->journal, &journal);
-    log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job", attempt->id,
-             "attempt", (json_int_t)attempt->number, "epoch",
-             (json_int_t)attempt->epoch, "records",
+}
+
+void attempt_begin(struct attempt *attempt, const struct started *started)
+{
+    struct consumer *consumer = attempt->consumer;
+    keep_origin(attempt, started);
+    attempt->patience.tries = started->errors;
+    attempt->offer.toolset = toolset_hold(consumer->toolset);
+    begin_writing(attempt);
+    log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job",
+             attempt->origin.id, "attempt", (json_int_t)attempt->origin.number,
+             "epoch", (json_int_t)attempt->origin.epoch, "records",
              (json_int_t)started->records, "queued_ms",
-             (json_int_t)attempt->queued_ms);
+             (json_int_t)attempt->origin.queued_ms);
     if (started->cancel)
         attempt->stop = STOP_CANCEL;
     else if (!consumer_claims(consumer))
@@ -104,7 +143,7 @@ static bool is_only_away(const struct attempt *attempt)
     const struct view *name = names->items;
     for (size_t i = 0; i < names->count; i++)
         if (!view_is(name[i], TOOL_PYTHON) &&
-            catalog_find(&attempt->toolset->catalog, name[i]) == NULL &&
+            catalog_find(&attempt->offer.toolset->catalog, name[i]) == NULL &&
             !mcp_expects(attempt->consumer->mcp, name[i]))
             return false;
     return true;
@@ -134,31 +173,32 @@ static bool withhold_python(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_REJECT, "executor_unavailable",
                        "the job has Python run, and the consumer that took it "
                        "has no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
-    others = tools_without_python(attempt->tools);
-    json_decref(attempt->tools);
-    attempt->tools = others;
+    others = tools_without_python(attempt->offer.tools);
+    json_decref(attempt->offer.tools);
+    attempt->offer.tools = others;
     return true;
 }
 
 /* In CodeAct mode the model calls nothing: its code does. */
 static bool offer_tools(struct attempt *attempt, struct err *err)
 {
-    const struct toolset *toolset = attempt->toolset;
+    const struct toolset *toolset = attempt->offer.toolset;
     const struct list *names = &attempt->job.tools;
-    attempt->tools = names->count == 0
-                         ? json_incref(toolset->offered)
-                         : tools_offer(&toolset->catalog, names, err);
-    if (attempt->tools == NULL && is_only_away(attempt))
+    attempt->offer.tools = names->count == 0
+                               ? json_incref(toolset->offered)
+                               : tools_offer(&toolset->catalog, names, err);
+    if (attempt->offer.tools == NULL && is_only_away(attempt))
         return err_set(err, ERR_RETRY, "tool_unavailable",
                        "a server of tools that the job names has not answered "
                        "yet");
-    if (attempt->tools == NULL || !withhold_python(attempt, err))
+    if (attempt->offer.tools == NULL || !withhold_python(attempt, err))
         return false;
-    buf_init(&attempt->functions, MAX_TOOLS_BYTES);
+    buf_init(&attempt->offer.functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
-        catalog_stubs(attempt_catalog(attempt), names, &attempt->functions);
-        json_decref(attempt->tools);
-        attempt->tools = NULL;
+        catalog_stubs(attempt_catalog(attempt), names,
+                      &attempt->offer.functions);
+        json_decref(attempt->offer.tools);
+        attempt->offer.tools = NULL;
     }
     return true;
 }
@@ -166,15 +206,15 @@ static bool offer_tools(struct attempt *attempt, struct err *err)
 static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
-    if (!decide_job(job, view_of(attempt->id), buf_view(&attempt->body),
-                    &attempt->arena, err) ||
-        !facts_match(&attempt->facts, job, err))
+    if (!decide_job(job, view_of(attempt->origin.id),
+                    buf_view(&attempt->origin.body), &attempt->arena, err) ||
+        !facts_match(&attempt->origin.facts, job, err))
         return false;
     decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
     if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
-    if (!offer_tools(attempt, err) || !approval_check(attempt, err))
+    if (!offer_tools(attempt, err) || !question_check(attempt, err))
         return false;
     if (job->kind != JOB_CONVERSATION)
         return true;
@@ -188,12 +228,13 @@ static bool read_job(struct attempt *attempt, struct err *err)
 
 static bool read_journal(struct attempt *attempt, struct err *err)
 {
-    for (size_t i = 0; i < attempt->record_count; i++)
+    struct origin *origin = &attempt->origin;
+    for (size_t i = 0; i < origin->record_count; i++)
         if (!conversation_apply(&attempt->conversation,
-                                buf_view(&attempt->records[i]), err))
+                                buf_view(&origin->records[i]), err))
             return false;
     attempt->journal.count = attempt->conversation.records;
-    attempt_drop_records(attempt);
+    drop_records(origin);
     return true;
 }
 
@@ -220,7 +261,7 @@ static void on_size(void *owner, const redisReply *reply, const struct err *why)
                 "(" MAX_FILE_WORDS ")",
                 attempt->files_checked - 1, VIEW_ARG(view_head(file->name, 64)),
                 reply->integer, MAX_FILE_BYTES);
-    if (err.kind != ERR_NONE && attempt->state < SAVING) {
+    if (err.kind != ERR_NONE && attempt->machine.state < SAVING) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
         return;
@@ -243,81 +284,55 @@ static void check_files(struct attempt *attempt)
 }
 
 /* What is wrong for now is waited for in the queue: loading is done once. */
-static enum turn cannot_load(struct attempt *attempt, const struct err *why)
+static enum pace cannot_load(struct attempt *attempt, const struct err *why)
 {
     uint64_t wait_ms = attempt->consumer->settings.hold_ms + 1;
-    bool passes = strcmp(why->code, "tool_unavailable") == 0;
-    return passes ? attempt_retry(attempt, why, wait_ms, LOADING)
-                  : attempt_fail(attempt, why);
+    if (strcmp(why->code, "tool_unavailable") != 0)
+        return attempt_fail(attempt, why);
+    enum delay delay = wait_retry(attempt, why, wait_ms);
+    if (delay == DELAY_ELSEWHERE)
+        return AGAIN; /* the attempt stops */
+    if (delay == DELAY_NONE)
+        return attempt_fail(attempt, why);
+    wait_tell(attempt, why);
+    return machine_go(&attempt->machine, PARKING);
 }
 
-enum turn step_loading(struct attempt *attempt)
+enum pace step_loading(void *owner)
 {
+    struct attempt *attempt = owner;
     struct err err;
-    if (!attempt->begun) {
-        attempt->begun = true;
-        if (!read_job(attempt, &err) || !read_journal(attempt, &err))
-            return cannot_load(attempt, &err);
-        open_session(attempt);
-        if (!attempt->conversation.files_there)
-            check_files(attempt);
-        else
-            attempt->files_checked = attempt->job.files.count;
-    }
-    if (attempt->files_checked < attempt->job.files.count)
-        return WAIT;
-    return attempt_go(attempt, attempt_recalls(attempt) ? CLAIMING : DECIDING);
+    if (!read_job(attempt, &err) || !read_journal(attempt, &err))
+        return cannot_load(attempt, &err);
+    open_session(attempt);
+    if (attempt->conversation.files_there)
+        attempt->files_checked = attempt->job.files.count;
+    else
+        check_files(attempt);
+    return AGAIN;
+}
+
+enum pace step_loading_files(void *owner)
+{
+    struct attempt *attempt = owner;
+    return attempt->files_checked < attempt->job.files.count
+               ? WAIT
+               : machine_go(&attempt->machine, WORKING);
 }
 
 /* ---------------------------------------------------------------- session */
 
-static void on_session_start(void *owner, bool again)
-{
-    struct attempt *attempt = owner;
-    if (!again && output_any(&attempt->output)) {
-        struct event_data data = attempt_started(attempt);
-        progress_event(&attempt->progress, "tool.started", &data);
-    }
-    output_start(&attempt->output, again);
-    if (!again)
-        use_rerun(attempt, attempt->output.call);
-}
-
+/* An earlier cell, which runs again to restore the session, asks. */
 static void on_session_tool(void *owner, struct view call,
-                            const struct frame *frame, bool past)
+                            const struct frame *frame)
 {
-    use_ask(owner, call, frame, past);
+    code_calls_repeat(owner, call, frame);
 }
 
 static void on_session_past(void *owner, struct view call)
 {
-    use_rerun(owner, call);
-}
-
-static void on_session_output(void *owner, struct view stream, uint64_t offset,
-                              struct view bytes)
-{
-    output_stream(&((struct attempt *)owner)->output, stream, offset, bytes);
-}
-
-static void on_session_display(void *owner, const struct frame *frame)
-{
-    struct output *output = &((struct attempt *)owner)->output;
-    if (frame->type == FRAME_CLEAR)
-        output_clear(output, frame);
-    else if (frame->type == FRAME_UPDATE)
-        output_update(output, frame);
-    else
-        output_display(output, frame);
-}
-
-static void on_session_cell(void *owner, const struct cell *cell,
-                            uint64_t displays, const struct list *files,
-                            bool emptied)
-{
     struct attempt *attempt = owner;
-    output_cell(&attempt->output, cell, displays, files, emptied);
-    uses_drop(owner);
+    conversation_rerun(&attempt->conversation, call);
 }
 
 /* Behind the one that it waits for, it is in nobody's way. */
@@ -332,10 +347,13 @@ static void on_session_stuck(void *owner)
 static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
-    if (ahead_is_ready(attempt))
-        return;
-    attempt->landed = true;
-    attempt_run(attempt);
+    struct step *step = attempt->step;
+    if (step == NULL)
+        attempt_land(attempt);
+    else if (step->kind->wished != NULL)
+        step->kind->wished(step);
+    else
+        step_land(step);
 }
 
 static struct session_setup session_setup_of(struct attempt *attempt)
@@ -351,13 +369,13 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .executor = consumer->executor,
         .store = &attempt->store,
         .names = &consumer->names,
-        .job = view_of(attempt->id),
+        .job = view_of(attempt->origin.id),
         .limits = { .memory_bytes = terms_least(limits->memory_bytes,
                                                 settings->memory_bytes) },
         .files = attempt->job.files,
         .away_ms = settings->away_ms,
         .cell_ms = terms_least(limits->cell_ms, settings->cell_ms),
-        .tools = buf_view(&attempt->offered),
+        .tools = buf_view(&attempt->offer.code),
         .env = attempt->job.env,
         .key = { tenant, attempt->job.session },
         .holding = attempt_holding(attempt),
@@ -370,31 +388,17 @@ static struct session_setup session_setup_of(struct attempt *attempt)
 
 static void open_session(struct attempt *attempt)
 {
-    struct consumer *consumer = attempt->consumer;
     static const struct session_events events = {
-        .on_start = on_session_start,
-        .on_output = on_session_output,
-        .on_display = on_session_display,
         .on_tool = on_session_tool,
         .on_past = on_session_past,
-        .on_cell = on_session_cell,
         .on_stuck = on_session_stuck,
         .on_done = on_session_done,
     };
     char name[80];
-    buf_init(&attempt->offered, MAX_TOOLS_BYTES);
+    buf_init(&attempt->offer.code, MAX_TOOLS_BYTES);
     catalog_describe(attempt_catalog(attempt), &attempt->job.tools,
-                     &attempt->offered);
+                     &attempt->offer.code);
     struct session_setup setup = session_setup_of(attempt);
     session_name(name, &attempt->job);
     session_init(&attempt->session, &setup, name, events, attempt);
-    struct output_setup output = {
-        .progress = &attempt->progress,
-        .names = &consumer->names,
-        .memory_left = &consumer->stream_memory_left,
-        .blob_ttl_ms = consumer->settings.result_ttl_ms,
-        .stored = attempt_written,
-        .owner = attempt,
-    };
-    output_init(&attempt->output, &output);
 }

@@ -1,5 +1,5 @@
-/* approval.c - an attempt's side towards people: a call waits for one. */
-#include "consumer/attempt/approval.h"
+/* question.c - a person is asked before a call is made. */
+#include "consumer/job/question.h"
 
 #include "consumer/conversation/question.h"
 #include "consumer/conversation/tools.h"
@@ -17,12 +17,12 @@ static bool refuse(const struct attempt *attempt, size_t i, struct view name,
                    VIEW_ARG(view_head(name, 64)), away ? " yet" : "");
 }
 
-bool approval_check(const struct attempt *attempt, struct err *err)
+bool question_check(const struct attempt *attempt, struct err *err)
 {
     const struct view *names = attempt->job.approve.items;
     for (size_t i = 0; i < attempt->job.approve.count; i++)
         if (!view_is(names[i], TOOL_PYTHON) &&
-            catalog_find(&attempt->toolset->catalog, names[i]) == NULL)
+            catalog_find(&attempt->offer.toolset->catalog, names[i]) == NULL)
             return refuse(attempt, i, names[i], err);
     return true;
 }
@@ -42,8 +42,8 @@ static void write_question(struct attempt *attempt, const struct terms *terms,
         data.error = result_error_of(why);
     decide_shown(&attempt->conversation, terms, call, &text);
     *(decide_is_tool(call) ? &data.text : &data.code) = buf_view(&text);
-    buf_finish(&attempt->question);
-    event_data_encode(&data, &attempt->question);
+    buf_finish(&attempt->question.data);
+    event_data_encode(&data, &attempt->question.data);
 }
 
 /* One of the job's own in which nothing has run is not worth being kept for
@@ -57,7 +57,7 @@ static void leave_session(struct attempt *attempt)
         session_close(session);
 }
 
-bool approval_asks(struct attempt *attempt)
+bool question_is_due(struct attempt *attempt)
 {
     struct terms terms = attempt_terms(attempt);
     struct err why;
@@ -65,24 +65,24 @@ bool approval_asks(struct attempt *attempt)
         decide_question(&attempt->conversation, &terms, &why);
     if (call == NULL)
         return false;
-    log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->id, "call",
+    log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->origin.id, "call",
              call->id, "tool", call->tool);
     leave_session(attempt);
     write_question(attempt, &terms, call, &why);
-    attempt->asked_about = call;
-    attempt->wait_ms = question_ms(&terms, &attempt->job);
+    attempt->question.call = call;
+    attempt->patience.wait_ms = question_ms(&terms, &attempt->job);
     return true;
 }
 
-struct wait approval_wait(const struct attempt *attempt)
+struct wait question_wait(const struct attempt *attempt)
 {
     struct terms terms = attempt_terms(attempt);
     return (struct wait){
         .holding = attempt_holding(attempt),
-        .delay_ms = attempt->wait_ms,
+        .delay_ms = attempt->patience.wait_ms,
         .reason = VIEW("approval"),
-        .event_data = buf_view(&attempt->question),
-        .call = view_of(attempt->asked_about->id),
+        .event_data = buf_view(&attempt->question.data),
+        .call = view_of(attempt->question.call->id),
         .fallback = question_default(&terms, &attempt->job),
     };
 }

@@ -1,12 +1,11 @@
-/* retrieve.c - a reply that its endpoint keeps is fetched before another one is
- * paid for. */
-#include "consumer/attempt/retrieve.h"
-
+/* model_retrieve.c - a reply that its endpoint keeps is fetched before another
+ * one is paid for. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/log.h"
 #include "consumer/model/retrieval.h"
+#include "consumer/step/model_turn.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -35,71 +34,74 @@ static struct view id_of(const struct retrieving *retrieving)
 }
 
 /* Of an id that the endpoint knows. */
-static struct retrieving *remember(struct attempt *attempt, struct view id)
+static struct retrieving *remember(struct model_turn *turn, struct view id)
 {
     struct retrieving *retrieving = calloc(1, sizeof(*retrieving));
     if (retrieving == NULL)
         abort();
     memcpy(retrieving->id, id.data, id.len);
     retrieving->len = id.len;
-    attempt->retrieving = retrieving;
+    turn->retrieving = retrieving;
     return retrieving;
 }
 
-void retrieve_stop(struct attempt *attempt)
+void retrieve_stop(struct model_turn *turn)
 {
-    struct retrieving *retrieving = attempt->retrieving;
+    struct retrieving *retrieving = turn->retrieving;
     if (retrieving == NULL)
         return;
     retrieval_free(retrieving->running);
     retrieving->running = NULL;
 }
 
-void retrieve_forget(struct attempt *attempt)
+void retrieve_forget(struct model_turn *turn)
 {
-    struct retrieving *retrieving = attempt->retrieving;
+    struct attempt *attempt = turn->step.attempt;
+    struct retrieving *retrieving = turn->retrieving;
     if (retrieving == NULL)
         return;
-    retrieve_stop(attempt);
+    retrieve_stop(turn);
     if (retrieving->home != NULL) {
-        if (attempt->asks_endpoint)
+        if (turn->asks_endpoint)
             breaker_dropped(&attempt->endpoint->breaker);
-        attempt->asks_endpoint = false;
+        turn->asks_endpoint = false;
         endpoint_free(attempt->endpoint);
         attempt->endpoint = retrieving->home;
     }
     free(retrieving);
-    attempt->retrieving = NULL;
+    turn->retrieving = NULL;
 }
 
-void retrieve_cancel(struct attempt *attempt)
+void retrieve_cancel(struct model_turn *turn)
 {
-    if (attempt->retrieving == NULL)
+    struct attempt *attempt = turn->step.attempt;
+    if (turn->retrieving == NULL)
         return;
     retrieval_cancel(attempt->consumer->http, attempt->endpoint,
-                     id_of(attempt->retrieving));
-    retrieve_forget(attempt);
+                     id_of(turn->retrieving));
+    retrieve_forget(turn);
 }
 
 /* ------------------------------------------------------------- journaling */
 
 /* Writes are carried out in order: the reply's comes behind it. */
-void retrieve_keep(struct attempt *attempt, struct view id)
+void retrieve_keep(struct model_turn *turn, struct view id)
 {
+    struct attempt *attempt = turn->step.attempt;
     struct record record = {
         .kind = RECORD_MODEL_SENT,
-        .attempt = attempt->number,
+        .attempt = attempt->origin.number,
         .turn = attempt->conversation.turn + 1,
-        .purpose = attempt_summarises(attempt) ? PURPOSE_SUMMARY : PURPOSE_TURN,
+        .purpose = turn_summarises(turn) ? PURPOSE_SUMMARY : PURPOSE_TURN,
         .model = view_of(attempt->endpoint->name),
         .reply_id = id,
     };
     struct buf bytes;
     struct journal_entry entry = { .record = &bytes };
     struct err err;
-    if (attempt->retrieving != NULL)
+    if (turn->retrieving != NULL)
         return; /* it has said so before */
-    remember(attempt, id);
+    remember(turn, id);
     if (!journal_encode(&record, &bytes, &err))
         abort(); /* all parts are bounded */
     journal_write(&attempt->journal, &entry, NULL, NULL);
@@ -108,8 +110,9 @@ void retrieve_keep(struct attempt *attempt, struct view id)
 /* -------------------------------------------------------------- taken over */
 
 /* The endpoint that was asked, if it is still there. */
-static struct model_endpoint *find_asked(const struct attempt *attempt)
+static struct model_endpoint *find_asked(const struct model_turn *turn)
 {
+    const struct attempt *attempt = turn->step.attempt;
     struct view name = view_of(attempt->conversation.spending.model);
     struct model_endpoint *asked =
         endpoints_take(&attempt->consumer->endpoints, name, NULL);
@@ -120,33 +123,35 @@ static struct model_endpoint *find_asked(const struct attempt *attempt)
     return NULL;
 }
 
-bool retrieve_finds(struct attempt *attempt)
+bool retrieve_finds(struct model_turn *turn)
 {
+    struct attempt *attempt = turn->step.attempt;
     const struct conversation *conversation = &attempt->conversation;
     struct model_endpoint *asked =
-        conversation->reply_id.len > 0 ? find_asked(attempt) : NULL;
+        conversation->reply_id.len > 0 ? find_asked(turn) : NULL;
     if (asked == NULL)
         return false;
-    struct retrieving *retrieving = remember(attempt, conversation->reply_id);
+    struct retrieving *retrieving = remember(turn, conversation->reply_id);
     retrieving->home = attempt->endpoint;
     attempt->endpoint = asked;
-    attempt->asked_ms = attempt_now_ms(attempt);
-    attempt->decided.asked.expected = conversation->sent;
-    attempt->failure = (struct model_failure){ 0 };
+    turn->asked_ms = attempt_now_ms(attempt);
+    turn->decided.asked.expected = conversation->sent;
+    turn->failure = (struct model_failure){ 0 };
     return true;
 }
 
 /* ---------------------------------------------------------------- hearing */
 
 /* What was told of it before it broke off is void. */
-static void tell(struct attempt *attempt, const char *type, struct view text)
+static void tell(struct model_turn *turn, const char *type, struct view text)
 {
+    struct attempt *attempt = turn->step.attempt;
     const struct event_data about = { .turn = attempt->conversation.turn + 1 };
-    if (attempt_summarises(attempt))
+    if (turn_summarises(turn))
         return;
-    if (!attempt->retrieving->begun)
+    if (!turn->retrieving->begun)
         progress_event(&attempt->progress, "turn.started", &about);
-    attempt->retrieving->begun = true;
+    turn->retrieving->begun = true;
     progress_text(&attempt->progress, type, &about, text);
 }
 
@@ -161,131 +166,134 @@ static void on_reasoning(void *owner, struct view text)
 }
 
 /* That it has kept something does not say that it can make anything now. */
-static void tell_endpoint(struct attempt *attempt, enum retrieved what,
+static void tell_endpoint(struct model_turn *turn, enum retrieved what,
                           const struct model_failure *failure)
 {
     if (what == RETRIEVED_AWAY)
-        attempt_tell_endpoint(attempt, failure);
+        turn_tell_endpoint(turn, failure);
     else
-        breaker_dropped(&attempt->endpoint->breaker);
-    attempt->asks_endpoint = false;
+        breaker_dropped(&turn->step.attempt->endpoint->breaker);
+    turn->asks_endpoint = false;
 }
 
 /* With the endpoint that has answered: as who has fallen back to it does. */
-static void stay(struct attempt *attempt)
+static void stay(struct model_turn *turn)
 {
-    endpoint_free(attempt->retrieving->home);
-    attempt->retrieving->home = NULL;
+    endpoint_free(turn->retrieving->home);
+    turn->retrieving->home = NULL;
 }
 
 static void on_done(void *owner, enum retrieved what,
                     const struct model_reply *reply,
                     const struct model_failure *failure)
 {
-    struct attempt *attempt = owner;
-    struct retrieving *retrieving = attempt->retrieving;
+    struct model_turn *turn = owner;
+    struct attempt *attempt = turn->step.attempt;
+    struct retrieving *retrieving = turn->retrieving;
     retrieving->what = what;
     if (failure != NULL)
         retrieving->failure = *failure;
-    tell_endpoint(attempt, what, failure);
-    log_line("model.retrieved", "{s:s, s:s, s:s, s:s}", "job", attempt->id,
-             "model", attempt->endpoint->name, "reply",
+    tell_endpoint(turn, what, failure);
+    log_line("model.retrieved", "{s:s, s:s, s:s, s:s}", "job",
+             attempt->origin.id, "model", attempt->endpoint->name, "reply",
              reply != NULL ? "fetched" : failure->why.code, "why",
              reply != NULL ? "" : failure->why.text);
-    attempt->landed = true;
     if (reply != NULL) {
-        stay(attempt);
-        attempt_count(attempt, COUNT_RECOVERED);
-        attempt_take_reply(attempt, reply); /* and it is forgotten */
+        stay(turn);
+        turn_count(turn, COUNT_RECOVERED);
+        turn_take_reply(turn, reply); /* and it is forgotten */
     }
-    attempt_run(attempt);
+    step_land(&turn->step);
 }
 
 /* ---------------------------------------------------------------- deciding */
 
 /* As it would have gone on without: after the failure, if there was one here,
  * and with as many tries. */
-static enum turn do_without(struct attempt *attempt)
+static enum pace do_without(struct model_turn *turn)
 {
-    if (attempt->retrieving->since_ms > 0)
-        attempt->tries = attempt->retrieving->tries;
-    retrieve_forget(attempt);
-    return attempt->failure.why.kind == ERR_NONE
-               ? attempt_go(attempt, ASKING)
-               : attempt_judge_failure(attempt);
+    if (turn->retrieving->since_ms > 0)
+        turn->step.attempt->patience.tries = turn->retrieving->tries;
+    retrieve_forget(turn);
+    return turn->failure.why.kind == ERR_NONE ? turn_go(turn, TURN_ASKING)
+                                              : turn_judge_failure(turn);
 }
 
-static uint64_t patience_ms(const struct attempt *attempt)
+static uint64_t patience_ms(const struct model_turn *turn)
 {
-    uint64_t own = attempt->endpoint->total_ms;
+    uint64_t own = turn->step.attempt->endpoint->total_ms;
     return own > 0 ? own : PATIENCE_MS;
 }
 
 /* One may also never be made: it is not waited for as long as the job lives,
  * and so not in the queue, where nobody would know since when. */
-static enum turn ask_later(struct attempt *attempt)
+static enum pace ask_later(struct model_turn *turn)
 {
-    struct retrieving *retrieving = attempt->retrieving;
+    struct attempt *attempt = turn->step.attempt;
+    struct retrieving *retrieving = turn->retrieving;
     uint64_t waited_ms = attempt_now_ms(attempt) - retrieving->since_ms;
-    if (waited_ms >= patience_ms(attempt)) {
+    if (waited_ms >= patience_ms(turn)) {
         retrieval_cancel(attempt->consumer->http, attempt->endpoint,
                          id_of(retrieving));
-        return do_without(attempt);
+        return do_without(turn);
     }
     uint64_t pause = retrieving->pause_ms;
     retrieving->pause_ms =
         pause * 2 < MOST_PAUSE_MS ? pause * 2 : MOST_PAUSE_MS;
-    return attempt_hold(attempt, &retrieving->failure.why, pause, RETRIEVING);
+    const struct err *why = &retrieving->failure.why;
+    return turn_delay(turn, wait_hold(attempt, why, pause), why,
+                      TURN_RETRIEVING);
 }
 
-static enum turn judge(struct attempt *attempt)
+enum pace step_retrieved(void *owner)
 {
-    struct retrieving *retrieving = attempt->retrieving;
+    struct model_turn *turn = owner;
+    struct attempt *attempt = turn->step.attempt;
+    struct retrieving *retrieving = turn->retrieving;
     if (retrieving == NULL)
-        return attempt_go(attempt, ANSWERED);
+        return turn_go(turn, TURN_RECORDING);
     const struct model_failure failure = retrieving->failure;
     if (retrieving->what == RETRIEVED_UNFINISHED)
-        return ask_later(attempt);
+        return ask_later(turn);
     if (retrieving->what == RETRIEVED_AWAY &&
-        !attempt_is_spent(attempt, &failure.why))
-        return attempt_retry(attempt, &failure.why, failure.retry_after_ms,
-                             RETRIEVING);
+        !wait_is_spent(attempt, &failure.why))
+        return turn_delay(
+            turn, wait_retry(attempt, &failure.why, failure.retry_after_ms),
+            &failure.why, TURN_RETRIEVING);
     if (retrieving->what == RETRIEVED_BAD)
-        attempt->failure = failure;
-    return do_without(attempt);
+        turn->failure = failure;
+    return do_without(turn);
 }
 
-static void fetch(struct attempt *attempt)
+static void fetch(struct model_turn *turn)
 {
     static const struct retrieval_events events = {
         .on_text = on_text, .on_reasoning = on_reasoning, .on_done = on_done
     };
-    struct retrieving *retrieving = attempt->retrieving;
+    struct attempt *attempt = turn->step.attempt;
+    struct retrieving *retrieving = turn->retrieving;
     if (retrieving->since_ms == 0) {
         retrieving->since_ms = attempt_now_ms(attempt);
         retrieving->pause_ms = PAUSE_MS;
-        retrieving->tries = attempt->tries;
+        retrieving->tries = attempt->patience.tries;
     }
-    retrieve_stop(attempt);
+    retrieve_stop(turn);
     retrieving->running =
         retrieval_new(attempt->consumer->http, attempt->endpoint,
-                      id_of(retrieving), events, attempt);
+                      id_of(retrieving), events, turn);
 }
 
-enum turn step_retrieving(struct attempt *attempt)
+enum pace enter_retrieving(void *owner)
 {
-    if (attempt->landed)
-        return judge(attempt);
-    if (attempt->begun)
-        return WAIT;
-    attempt->begun = true;
+    struct model_turn *turn = owner;
+    struct attempt *attempt = turn->step.attempt;
     uint64_t wait_ms =
         breaker_ask_kept(&attempt->endpoint->breaker, attempt_now_ms(attempt));
-    if (wait_ms > ATTEMPT_BRIEF_MS && attempt->endpoint->fallback != NULL)
-        return do_without(attempt);
+    if (wait_ms > BRIEF_MS && attempt->endpoint->fallback != NULL)
+        return do_without(turn);
     if (wait_ms > 0)
-        return attempt_await_endpoint(attempt, wait_ms, RETRIEVING);
-    attempt->asks_endpoint = true;
-    fetch(attempt);
+        return turn_await_endpoint(turn, wait_ms, TURN_RETRIEVING);
+    turn->asks_endpoint = true;
+    fetch(turn);
     return WAIT;
 }

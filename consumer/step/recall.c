@@ -1,16 +1,21 @@
-/* recall.c - what was said in the session before: brought when a job begins,
- * added to when it ends.
- *
- * Both in the session's turn, so that nobody else adds meanwhile; what is added
- * becomes the session's with the record that says what else the job left. */
-#include "consumer/attempt/attempt.h"
+/* recall.c - what was said in the session before. */
+#include "consumer/step/recall.h"
+
+#include <stdlib.h>
+
 #include "consumer/blob.h"
 #include "consumer/conversation/memory.h"
 #include "consumer/log.h"
 
 enum { BLOB_MS = 3600 * 1000 }; /* until the record keeps it */
 
-bool attempt_recalls(const struct attempt *attempt)
+enum { CLAIMING, READING, RESTING, STATES };
+
+struct recall {
+    struct step step;
+};
+
+static bool recalls(const struct attempt *attempt)
 {
     const struct job *job = &attempt->job;
     return attempt->known && job->kind == JOB_CONVERSATION &&
@@ -18,13 +23,23 @@ bool attempt_recalls(const struct attempt *attempt)
            attempt->consumer->settings.history_bytes > 0;
 }
 
-enum turn step_claiming(struct attempt *attempt)
+bool recall_is_due(const struct attempt *attempt)
+{
+    return recalls(attempt) && !attempt->recollection.brought;
+}
+
+static enum pace enter_claiming(void *owner)
 {
     static const struct wish wish = { .kind = WISH_CLAIM };
-    enum turn turn;
-    return attempt_wishes(attempt, &wish, &turn)
-               ? attempt_go(attempt, RECALLING)
-               : turn;
+    return step_wish(owner, &wish);
+}
+
+static enum pace step_claimed(void *owner)
+{
+    struct step *step = owner;
+    enum pace pace = WAIT;
+    return step_is_granted(step, &pace) ? machine_go(&step->machine, READING)
+                                        : pace;
 }
 
 /* No error of the job: the session begins to talk anew, and says so to who
@@ -32,7 +47,8 @@ enum turn step_claiming(struct attempt *attempt)
 static void forget(struct attempt *attempt, const char *why)
 {
     struct session_record *record = &attempt->session.known.record;
-    log_line("session.forgot", "{s:s, s:s}", "job", attempt->id, "why", why);
+    log_line("session.forgot", "{s:s, s:s}", "job", attempt->origin.id, "why",
+             why);
     record->history = (struct view){ 0 };
     record->history_bytes = record->exchanges = 0;
 }
@@ -48,11 +64,56 @@ static void read_history(struct attempt *attempt, struct view bytes)
         forget(attempt, err.text);
 }
 
+static store_done on_history;
+
+static enum pace finish(struct step *step)
+{
+    step->attempt->recollection.brought = true;
+    return step_done(step);
+}
+
+static enum pace enter_reading(void *owner)
+{
+    struct step *step = owner;
+    struct attempt *attempt = step->attempt;
+    const struct known *known = &attempt->session.known;
+    if (!known_is_open(known) || known->record.history.len == 0)
+        return finish(step);
+    blob_get(&attempt->store, &attempt->consumer->names, known->record.history,
+             on_history, attempt);
+    return WAIT;
+}
+
+static enum pace step_read(void *owner)
+{
+    return finish(owner);
+}
+
+static void recall_free(struct step *step)
+{
+    free(step);
+}
+
+static const struct machine_state states[STATES] = {
+    [CLAIMING] = { "claiming", TO(READING) | TO(RESTING),
+                   .enter = enter_claiming, .landed = step_claimed,
+                   .limit_ms = STEP_OTHERS_MS },
+    [READING] = { "recalling", 0, .enter = enter_reading, .landed = step_read,
+                  .limit_ms = STEP_REDIS_MS },
+    [RESTING] = { "pausing", TO(CLAIMING), .landed = step_rested },
+};
+static const struct step_kind kind = {
+    .machine = { "recall", states, STATES, step_entered, NULL },
+    .resting = RESTING,
+    .free = recall_free,
+};
+
 static void on_history(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct attempt *attempt = owner;
-    if (reply == NULL || attempt->state != RECALLING) {
+    struct step *step = step_find(attempt, &kind, READING);
+    if (reply == NULL || step == NULL) {
         attempt_written(attempt, reply, why);
         return;
     }
@@ -64,22 +125,15 @@ static void on_history(void *owner, const redisReply *reply,
         forget(attempt, "its blob holds other bytes than its name says");
     else
         read_history(attempt, bytes);
-    attempt->landed = true;
-    attempt_run(attempt);
+    step_land(step);
 }
 
-enum turn step_recalling(struct attempt *attempt)
+void recall_start(struct attempt *attempt)
 {
-    const struct known *known = &attempt->session.known;
-    bool none = !known_is_open(known) || known->record.history.len == 0;
-    if (attempt->landed || (!attempt->begun && none))
-        return attempt_go(attempt, DECIDING);
-    if (attempt->begun)
-        return WAIT;
-    attempt->begun = true;
-    blob_get(&attempt->store, &attempt->consumer->names, known->record.history,
-             on_history, attempt);
-    return WAIT;
+    struct recall *recall = calloc(1, sizeof(*recall));
+    if (recall == NULL)
+        abort();
+    step_init(&recall->step, &kind, attempt);
 }
 
 /* ------------------------------------------------------------- at the end */
@@ -89,12 +143,12 @@ enum turn step_recalling(struct attempt *attempt)
 static bool has_said(const struct attempt *attempt)
 {
     int status = attempt->ending.status;
-    return attempt_recalls(attempt) &&
+    return recalls(attempt) &&
            (status == STATE_COMPLETED || status == STATE_INCOMPLETE) &&
            memory_is_due(&attempt->conversation);
 }
 
-struct said attempt_say(struct attempt *attempt)
+struct said recall_add(struct attempt *attempt)
 {
     struct recollection *recollection = &attempt->recollection;
     if (!has_said(attempt))

@@ -1,11 +1,8 @@
-/* use_code.c - tools that the code of a cell calls.
- *
- * A cell that has to run a second time asks again: what it asked before, it is
- * told from the journal. */
+/* code_calls.c - tools that the code of a cell calls. */
+#include "consumer/step/code_calls.h"
+
 #include <openssl/evp.h>
 #include <string.h>
-
-#include "consumer/attempt/use.h"
 
 enum {
     MAX_RESULTS_BYTES = 16 << 20, /* of a job, in its journal */
@@ -14,14 +11,14 @@ enum {
 
 /* ------------------------------------------------------------------- side */
 
-static void intend(const struct use *use, struct record *record,
+static void intend(const struct tool_use *use, struct record *record,
                    struct event_data *data)
 {
     record->tool = view_of(use->tool->name);
     data->text = view_head(use->arguments, EVENT_ARGUMENTS_BYTES);
 }
 
-static void result(const struct use *use, struct record *record,
+static void result(const struct tool_use *use, struct record *record,
                    struct buf *observation)
 {
     (void)observation;
@@ -30,15 +27,15 @@ static void result(const struct use *use, struct record *record,
         record->failed ? view_of(use->why.text) : buf_view(&use->data);
 }
 
-static void answer(struct use *use)
+static void answer(struct tool_use *use)
 {
     if (use->asked_as != 0)
         session_answer(&use->attempt->session, view_of(use->call),
                        use->asked_as, buf_view(&use->data), &use->why);
-    use_free(use);
+    tool_use_free(use);
 }
 
-static const struct use_side side = { intend, result, answer };
+const struct tool_side code_side = { intend, result, answer };
 
 /* ------------------------------------------------------------ being asked */
 
@@ -57,13 +54,14 @@ static void hash_of(const struct frame *frame, char hex[65])
 
 /* One that is being made, for that number or, since the run that asked for it
  * is over, for none. */
-static struct use *find_running(const struct attempt *attempt, struct view call,
-                                const char *hash, uint64_t number)
+static struct tool_use *find_running(const struct tool_uses *uses,
+                                     struct view call, const char *hash,
+                                     uint64_t number)
 {
-    struct use *use = attempt->uses;
-    while (use != NULL && (use->side != &side || strcmp(use->hash, hash) != 0 ||
-                           !view_is(call, use->call) ||
-                           (use->asked_as != number && use->asked_as != 0)))
+    struct tool_use *use = uses->first;
+    while (use != NULL &&
+           (strcmp(use->hash, hash) != 0 || !view_is(call, use->call) ||
+            (use->asked_as != number && use->asked_as != 0)))
         use = use->next;
     return use;
 }
@@ -92,10 +90,11 @@ static bool is_too_much(const struct attempt *attempt)
 }
 
 /* Nobody has asked for it before, or nobody knows what came of it. */
-static bool make_call(struct attempt *attempt, struct view call,
+static bool make_call(struct tool_uses *uses, struct view call,
                       const struct frame *frame, const char *hash,
                       const struct inner *known, struct err *err)
 {
+    struct attempt *attempt = uses->step->attempt;
     struct terms terms = attempt_terms(attempt);
     const struct tool *tool =
         decide_inner(&attempt->conversation, &terms, call, frame->name, err);
@@ -105,51 +104,69 @@ static bool make_call(struct attempt *attempt, struct view call,
         return err_set(err, ERR_REJECT, "too_large",
                        "the tools of this job have answered more than %d bytes",
                        MAX_RESULTS_BYTES);
-    struct use *use = use_new(attempt, &side, call,
-                              known != NULL ? known->number : frame->number);
+    struct tool_use *use =
+        tool_use_new(uses, call, known != NULL ? known->number : frame->number);
     memcpy(use->hash, hash, sizeof(use->hash));
     use->tool = tool;
     use->asked_as = frame->number;
     use->arguments = frame->data;
-    if (!use_prepare(use, frame->data, err)) {
-        use_free(use);
+    if (!tool_use_prepare(use, frame->data, err)) {
+        tool_use_free(use);
         return false;
     }
     if (known == NULL)
-        use_begin(use);
+        tool_use_begin(use);
     else
-        use_resume(use);
+        tool_use_resume(use);
     use->arguments = (struct view){ 0 }; /* they are the frame's */
     return true;
 }
 
-void use_rerun(struct attempt *attempt, struct view call)
+void code_calls_rerun(struct tool_uses *uses, struct view call)
 {
-    conversation_rerun(&attempt->conversation, call);
-    for (struct use *use = attempt->uses; use; use = use->next)
-        if (use->side == &side && view_is(call, use->call))
+    conversation_rerun(&uses->step->attempt->conversation, call);
+    for (struct tool_use *use = uses->first; use; use = use->next)
+        if (view_is(call, use->call))
             use->asked_as = 0;
 }
 
-void use_ask(struct attempt *attempt, struct view call,
-             const struct frame *frame, bool past)
+static struct inner *find_known(struct attempt *attempt, struct view call,
+                                const struct frame *frame, const char *hash)
+{
+    return conversation_inner(&attempt->conversation, call, frame->number,
+                              view_of(hash));
+}
+
+void code_calls_ask(struct tool_uses *uses, struct view call,
+                    const struct frame *frame)
+{
+    struct attempt *attempt = uses->step->attempt;
+    struct err err = { .kind = ERR_NONE };
+    char hash[65];
+    hash_of(frame, hash);
+    struct inner *known = find_known(attempt, call, frame, hash);
+    struct tool_use *running = find_running(uses, call, hash, frame->number);
+    if (known != NULL && known->answered)
+        replay(attempt, known, frame->number);
+    else if (running != NULL)
+        running->asked_as = frame->number;
+    else if (!make_call(uses, call, frame, hash, known, &err))
+        refuse(attempt, call, frame->number, &err);
+}
+
+void code_calls_repeat(struct attempt *attempt, struct view call,
+                       const struct frame *frame)
 {
     struct err err = { .kind = ERR_NONE };
     char hash[65];
     hash_of(frame, hash);
-    struct inner *known = conversation_inner(&attempt->conversation, call,
-                                             frame->number, view_of(hash));
-    struct use *running = find_running(attempt, call, hash, frame->number);
+    struct inner *known = find_known(attempt, call, frame, hash);
     if (known != NULL && known->answered) {
         replay(attempt, known, frame->number);
-    } else if (running != NULL) {
-        running->asked_as = frame->number;
-    } else if (past) {
-        err_set(&err, ERR_REJECT, "tool_failed",
-                "earlier code runs again to restore the session, and did not "
-                "make this call then");
-        refuse(attempt, call, frame->number, &err);
-    } else if (!make_call(attempt, call, frame, hash, known, &err)) {
-        refuse(attempt, call, frame->number, &err);
+        return;
     }
+    err_set(&err, ERR_REJECT, "tool_failed",
+            "earlier code runs again to restore the session, and did not make "
+            "this call then");
+    refuse(attempt, call, frame->number, &err);
 }

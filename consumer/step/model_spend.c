@@ -1,72 +1,75 @@
-/* spend.c - what an attempt's model calls take of its tenant's budget. What
- * they may take of the job's own limits is decided in conversation/. */
-#include "consumer/attempt/attempt.h"
+/* model_spend.c - what model calls take of their tenant's budget. What they may
+ * take of the job's own limits is decided in conversation/. */
 #include "consumer/conversation/window.h"
+#include "consumer/step/model_turn.h"
 
-struct spend spend_reserve(const struct attempt *attempt)
+struct spend spend_reserve(const struct model_turn *turn)
 {
     return (struct spend){ .verb = SPEND_RESERVE,
-                           .tokens = attempt->decided.plan.reserved,
-                           .cost = attempt->decided.plan.cost,
-                           .priced = attempt->endpoint->price.known };
+                           .tokens = turn->decided.plan.reserved,
+                           .cost = turn->decided.plan.cost,
+                           .priced =
+                               turn->step.attempt->endpoint->price.known };
 }
 
-static uint64_t cost_of(const struct attempt *attempt,
+static uint64_t cost_of(const struct model_turn *turn,
                         const struct usage *usage)
 {
     const struct price_tokens tokens = { .input = usage->input_tokens,
                                          .cached = usage->cached_tokens,
                                          .written = usage->cache_write_tokens,
                                          .output = usage->output_tokens };
-    return price_of(&attempt->endpoint->price, tokens);
+    return price_of(&turn->step.attempt->endpoint->price, tokens);
 }
 
 /* Without a count of its own it is estimated, and so counted. */
-struct usage spend_usage(const struct attempt *attempt,
+struct usage spend_usage(const struct model_turn *turn,
                          const struct model_reply *reply)
 {
     struct usage usage = reply->usage, counted = usage;
     if (usage.input_tokens == 0 && usage.output_tokens == 0) {
-        counted.input_tokens = attempt->decided.asked.expected;
+        counted.input_tokens = turn->decided.asked.expected;
         counted.output_tokens = window_tokens(reply->message);
         usage.uncounted_tokens = counted.input_tokens + counted.output_tokens;
     }
-    if (!reply->has_cost && attempt->endpoint->price.known)
-        usage.cost = cost_of(attempt, &counted);
+    if (!reply->has_cost && turn->step.attempt->endpoint->price.known)
+        usage.cost = cost_of(turn, &counted);
     usage.model_calls = 1;
     return usage;
 }
 
-struct usage spend_failure(const struct attempt *attempt,
-                           const struct model_failure *failure)
+struct usage spend_failure(const struct model_turn *turn)
 {
+    const struct model_failure *failure = &turn->failure;
     struct usage usage = failure->usage;
     bool counted = usage.input_tokens > 0 || usage.output_tokens > 0;
-    if (counted && !failure->has_cost && attempt->endpoint->price.known)
-        usage.cost = cost_of(attempt, &usage);
+    if (counted && !failure->has_cost &&
+        turn->step.attempt->endpoint->price.known)
+        usage.cost = cost_of(turn, &usage);
     return counted ? usage : (struct usage){ 0 };
 }
 
-struct spend spend_settle(const struct attempt *attempt,
+struct spend spend_settle(const struct model_turn *turn,
                           const struct usage *usage)
 {
-    return (struct spend){ .verb = SPEND_SETTLE,
-                           .tokens = usage_tokens(usage),
-                           .cost = usage->cost,
-                           .priced = usage->cost > 0 ||
-                                     attempt->endpoint->price.known };
+    return (struct spend){
+        .verb = SPEND_SETTLE,
+        .tokens = usage_tokens(usage),
+        .cost = usage->cost,
+        .priced = usage->cost > 0 || turn->step.attempt->endpoint->price.known
+    };
 }
 
 /* ---------------------------------------------------------------- tenant */
 
-static void say_bar(const struct spend_bar *bar, const struct attempt *attempt,
+static void say_bar(const struct spend_bar *bar, const struct model_turn *turn,
                     struct err *err)
 {
     bool money = view_is(bar->setting, "tenant_cost");
-    struct view tenant = attempt->job.tenant;
+    struct view tenant = turn->step.attempt->job.tenant;
     if (tenant.len == 0)
         tenant = VIEW("default");
-    const struct budget_plan *plan = &attempt->decided.plan;
+    const struct budget_plan *plan = &turn->decided.plan;
     struct price_text limit = budget_amount(money, bar->limit),
                       spent = budget_amount(money, bar->spent),
                       wish = budget_amount(money,
@@ -75,7 +78,8 @@ static void say_bar(const struct spend_bar *bar, const struct attempt *attempt,
         err_set(err, ERR_REJECT, "tenant_budget",
                 "tenant %.*s has a budget of %s, and model %s has no price in "
                 "the operator's configuration",
-                VIEW_ARG(tenant), limit.text, attempt->endpoint->name);
+                VIEW_ARG(tenant), limit.text,
+                turn->step.attempt->endpoint->name);
     else if (bar->wait_ms == 0)
         err_set(err, ERR_REJECT, "tenant_budget",
                 "the request may take %s with its reply, tenant %.*s has %s in "
@@ -92,27 +96,29 @@ static void say_bar(const struct spend_bar *bar, const struct attempt *attempt,
                 (unsigned long long)bar->wait_ms);
 }
 
-bool spend_is_barred(struct attempt *attempt, const redisReply *reply)
+bool spend_is_barred(struct model_turn *turn, const redisReply *reply)
 {
     struct spend_bar bar;
-    attempt->barred = false;
-    if (!transition_spent(reply, &bar, &attempt->bar))
-        attempt->bar_ms = 0;
+    turn->barred = false;
+    if (!transition_spent(reply, &bar, &turn->bar))
+        turn->bar_ms = 0;
     else if (bar.setting.len == 0)
         return false;
     else
-        say_bar(&bar, attempt, &attempt->bar);
-    attempt->bar_ms = bar.wait_ms;
-    return attempt->barred = true;
+        say_bar(&bar, turn, &turn->bar);
+    turn->bar_ms = bar.wait_ms;
+    return turn->barred = true;
 }
 
-enum turn spend_wait(struct attempt *attempt)
+enum pace spend_wait(struct model_turn *turn)
 {
-    struct err why = attempt->bar;
-    attempt_drop_call(attempt);
-    if (attempt->bar_ms == 0 && attempt->decided.purpose == PURPOSE_SUMMARY)
-        return attempt_forgo_summary(attempt, &why);
-    if (attempt->bar_ms == 0)
-        return attempt_fail(attempt, &why);
-    return attempt_rest(attempt, &why, attempt->bar_ms, VIEW("budget"), ASKING);
+    struct attempt *attempt = turn->step.attempt;
+    struct err why = turn->bar;
+    turn_drop_call(turn);
+    if (turn->bar_ms == 0 && turn->decided.purpose == PURPOSE_SUMMARY)
+        return turn_forgo_summary(turn, &why);
+    if (turn->bar_ms == 0)
+        return step_fail(&turn->step, &why);
+    enum delay delay = wait_rest(attempt, &why, turn->bar_ms, VIEW("budget"));
+    return turn_delay(turn, delay, &why, TURN_ASKING);
 }

@@ -1,5 +1,5 @@
 /* facts.c - what Redis knows of a job, held against what the job says. */
-#include "consumer/attempt/facts.h"
+#include "consumer/job/facts.h"
 
 #include <inttypes.h>
 

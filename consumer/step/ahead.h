@@ -5,12 +5,12 @@
  * complete, the session compiles what there is so far. Nothing is run before
  * the message is complete and in the journal. All of it may fail, or be for
  * nothing: then the cell does it. */
-#ifndef CONSUMER_AHEAD_H
-#define CONSUMER_AHEAD_H
+#ifndef CONSUMER_STEP_AHEAD_H
+#define CONSUMER_STEP_AHEAD_H
 
 #include "consumer/conversation/codeact.h"
 
-struct attempt;
+struct model_turn;
 
 struct ahead {
     struct buf text; /* of the reply; only in CodeAct mode */
@@ -23,12 +23,12 @@ struct ahead {
 };
 
 /* A piece of the reply. */
-void ahead_hear(struct attempt *attempt, struct view text);
+void ahead_hear(struct model_turn *turn, struct view text);
 /* A call has begun in it. */
-void ahead_call(struct attempt *attempt, struct view tool);
+void ahead_call(struct model_turn *turn, struct view tool);
 /* The session has done what it was asked; true: it was asked here. */
-bool ahead_is_ready(struct attempt *attempt);
+bool ahead_is_ready(struct model_turn *turn);
 /* The reply is there, or given up. */
-void ahead_end(struct attempt *attempt);
+void ahead_end(struct model_turn *turn);
 
 #endif

@@ -1,48 +1,42 @@
-/* show.c - the pictures of a request: brought from their blobs when it is made,
- * for a model that sees. */
+/* model_pictures.c - the pictures of a request: brought from their blobs when
+ * it is made, for a model that sees. */
 #include <stdlib.h>
 
-#include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
+#include "consumer/step/model_turn.h"
 
 struct shown {
     struct picture pictures[MAX_SHOWN];
     size_t count, answered;
 };
 
-void attempt_drop_pictures(struct attempt *attempt)
+void pictures_drop(struct model_turn *turn)
 {
-    if (attempt->shown == NULL)
+    if (turn->shown == NULL)
         return;
-    for (size_t i = 0; i < attempt->shown->count; i++)
-        buf_finish(&attempt->shown->pictures[i].bytes);
-    free(attempt->shown);
-    attempt->shown = NULL;
+    for (size_t i = 0; i < turn->shown->count; i++)
+        buf_finish(&turn->shown->pictures[i].bytes);
+    free(turn->shown);
+    turn->shown = NULL;
 }
 
-bool attempt_sees(const struct attempt *attempt)
-{
-    const struct model_endpoint *endpoint = attempt->endpoint;
-    return endpoint != NULL && endpoint->sees && !attempt->blind &&
-           !endpoint_has(endpoint, QUIRK_BLIND);
-}
-
-static size_t choose(const struct attempt *attempt,
+static size_t choose(const struct model_turn *turn,
                      struct picture pictures[MAX_SHOWN])
 {
+    const struct attempt *attempt = turn->step.attempt;
     struct terms terms = attempt_terms(attempt);
     return decide_pictures(&attempt->conversation, &terms, pictures);
 }
 
-bool attempt_has_to_show(const struct attempt *attempt)
+bool pictures_are_due(const struct model_turn *turn)
 {
     struct picture pictures[MAX_SHOWN];
-    return attempt->shown == NULL && choose(attempt, pictures) > 0;
+    return turn->shown == NULL && choose(turn, pictures) > 0;
 }
 
-struct beside attempt_beside(const struct attempt *attempt, enum ask_kind kind)
+struct beside pictures_beside(const struct model_turn *turn, enum ask_kind kind)
 {
-    const struct shown *shown = attempt->shown;
+    const struct shown *shown = turn->shown;
     return (struct beside){
         .kind = kind,
         .pictures = shown == NULL ? NULL : shown->pictures,
@@ -50,13 +44,13 @@ struct beside attempt_beside(const struct attempt *attempt, enum ask_kind kind)
     };
 }
 
-struct list attempt_shown(const struct attempt *attempt,
-                          struct view blobs[MAX_SHOWN])
+struct list pictures_shown(const struct model_turn *turn,
+                           struct view blobs[MAX_SHOWN])
 {
     struct list shown = { .items = blobs };
-    for (size_t i = 0; attempt->shown != NULL && i < attempt->shown->count; i++)
-        if (attempt->shown->pictures[i].bytes.len > 0)
-            blobs[shown.count++] = attempt->shown->pictures[i].blob;
+    for (size_t i = 0; turn->shown != NULL && i < turn->shown->count; i++)
+        if (turn->shown->pictures[i].bytes.len > 0)
+            blobs[shown.count++] = turn->shown->pictures[i].blob;
     return shown;
 }
 
@@ -84,11 +78,12 @@ static bool refuse_false(const struct attempt *attempt, struct view blob,
 }
 
 /* What producers say of a length, and of bytes, is not believed. */
-static bool take(struct attempt *attempt, const redisReply *reply,
+static bool take(struct model_turn *turn, const redisReply *reply,
                  struct err *err)
 {
+    const struct attempt *attempt = turn->step.attempt;
     uint64_t left = attempt->consumer->settings.picture_bytes;
-    struct shown *shown = attempt->shown;
+    struct shown *shown = turn->shown;
     for (size_t i = 0; i < shown->answered; i++)
         left -= shown->pictures[i].bytes.len;
     struct picture *picture = &shown->pictures[shown->answered++];
@@ -105,12 +100,14 @@ static void on_picture(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct attempt *attempt = owner;
-    if (reply == NULL || attempt->state != SHOWING) {
+    struct model_turn *turn = model_turn_of(attempt->step);
+    if (reply == NULL || turn == NULL ||
+        turn->step.machine.state != TURN_SHOWING) {
         attempt_written(attempt, reply, why);
         return;
     }
     struct err err;
-    if (!take(attempt, reply, &err)) {
+    if (!take(turn, reply, &err)) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
         return;
@@ -131,25 +128,29 @@ static void ask_for(struct attempt *attempt, struct view blob)
     command_finish(&command);
 }
 
-enum turn attempt_show(struct attempt *attempt, enum attempt_state then)
+enum pace pictures_show(struct model_turn *turn, enum model_turn_state then)
 {
-    attempt->shown_in = then;
-    return attempt_go(attempt, SHOWING);
+    turn->shown_then = then;
+    return turn_go(turn, TURN_SHOWING);
 }
 
-enum turn step_showing(struct attempt *attempt)
+enum pace enter_showing(void *owner)
 {
-    if (!attempt->begun) {
-        attempt->begun = true;
-        struct shown *shown = calloc(1, sizeof(*shown));
-        if (shown == NULL)
-            abort();
-        attempt->shown = shown;
-        shown->count = choose(attempt, shown->pictures);
-        for (size_t i = 0; i < shown->count; i++)
-            ask_for(attempt, shown->pictures[i].blob);
-    }
-    if (attempt->shown->answered < attempt->shown->count)
-        return WAIT;
-    return attempt_go(attempt, attempt->shown_in);
+    struct model_turn *turn = owner;
+    struct shown *shown = calloc(1, sizeof(*shown));
+    if (shown == NULL)
+        abort();
+    turn->shown = shown;
+    shown->count = choose(turn, shown->pictures);
+    for (size_t i = 0; i < shown->count; i++)
+        ask_for(turn->step.attempt, shown->pictures[i].blob);
+    return AGAIN;
+}
+
+enum pace step_showing(void *owner)
+{
+    struct model_turn *turn = owner;
+    return turn->shown->answered < turn->shown->count
+               ? WAIT
+               : turn_go(turn, turn->shown_then);
 }

@@ -1,21 +1,21 @@
-/* use.c - one use of a tool: journal, call, journal. */
-#include "consumer/attempt/use.h"
+/* tool_use.c - one use of a tool: journal, call, journal. */
+#include "consumer/step/tool_use.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------- life cycle */
 
-struct use *use_new(struct attempt *attempt, const struct use_side *side,
-                    struct view call, uint64_t number)
+struct tool_use *tool_use_new(struct tool_uses *uses, struct view call,
+                              uint64_t number)
 {
-    struct use *use = calloc(1, sizeof(*use));
+    struct tool_use *use = calloc(1, sizeof(*use));
     if (use == NULL)
         abort();
-    use->attempt = attempt;
-    use->side = side;
+    use->uses = uses;
+    use->attempt = uses->step->attempt;
     use->number = use->asked_as = number;
-    use->begun_ms = attempt_now_ms(attempt);
+    use->begun_ms = attempt_now_ms(use->attempt);
     snprintf(use->call, sizeof(use->call), "%.*s", VIEW_ARG(call));
     if (number > 0)
         snprintf(use->id, sizeof(use->id), "%s/%llu", use->call,
@@ -23,14 +23,14 @@ struct use *use_new(struct attempt *attempt, const struct use_side *side,
     else
         memcpy(use->id, use->call, sizeof(use->call));
     buf_init(&use->data, MAX_RECORD_BYTES);
-    use->next = attempt->uses;
-    attempt->uses = use;
+    use->next = uses->first;
+    uses->first = use;
     return use;
 }
 
-void use_free(struct use *use)
+void tool_use_free(struct tool_use *use)
 {
-    struct use **link = &use->attempt->uses;
+    struct tool_use **link = &use->uses->first;
     while (*link != use)
         link = &(*link)->next;
     *link = use->next;
@@ -40,35 +40,44 @@ void use_free(struct use *use)
     free(use);
 }
 
-void uses_drop(struct attempt *attempt)
+void tool_uses_drop(struct tool_uses *uses)
 {
-    while (attempt->uses != NULL)
-        use_free(attempt->uses);
+    while (uses->first != NULL)
+        tool_use_free(uses->first);
 }
 
 /* -------------------------------------------------------------- journaling */
 
-static void start_call(struct use *use)
+static void start_call(struct tool_use *use)
 {
     use->begun_ms = attempt_now_ms(use->attempt);
     tool_call_start(use->made);
 }
 
-static void on_result(void *owner, const redisReply *reply)
-{
-    struct use *use = owner;
-    (void)reply;
-    use->side->answer(use);
-}
-
+/* Of a job that is about to stop no call is made any more. */
 static void on_intent(void *owner, const redisReply *reply)
 {
+    struct tool_use *use = owner;
     (void)reply;
-    start_call(owner);
+    if (use->attempt->stop != STOP_NONE)
+        attempt_run(use->attempt);
+    else
+        start_call(use);
+}
+
+static void on_result(void *owner, const redisReply *reply)
+{
+    struct tool_use *use = owner;
+    struct attempt *attempt = use->attempt;
+    (void)reply;
+    if (attempt->stop != STOP_NONE)
+        attempt_run(attempt);
+    else
+        use->uses->side->answer(use);
 }
 
 /* In one step with the event that tells it. */
-static void write_record(struct use *use, struct record *record,
+static void write_record(struct tool_use *use, struct record *record,
                          const char *type, const struct event_data *data,
                          journal_done *done)
 {
@@ -76,7 +85,7 @@ static void write_record(struct use *use, struct record *record,
     struct journal_entry entry = { .type = type, .data = data };
     struct buf bytes;
     struct err err;
-    record->attempt = attempt->number;
+    record->attempt = attempt->origin.number;
     record->turn = attempt->conversation.turn;
     record->call = view_of(use->call);
     record->number = use->number;
@@ -87,7 +96,7 @@ static void write_record(struct use *use, struct record *record,
     journal_write(&attempt->journal, &entry, done, use);
 }
 
-static struct event_data about(const struct use *use)
+static struct event_data about(const struct tool_use *use)
 {
     return (struct event_data){
         .turn = use->attempt->conversation.turn,
@@ -96,7 +105,7 @@ static struct event_data about(const struct use *use)
     };
 }
 
-static void write_result(struct use *use)
+static void write_result(struct tool_use *use)
 {
     bool failed = use->why.kind != ERR_NONE;
     CLEANUP(buf_finish) struct buf observation;
@@ -108,7 +117,7 @@ static void write_result(struct use *use)
         .ms = attempt_now_ms(use->attempt) - use->begun_ms,
     };
     struct event_data data = about(use);
-    use->side->result(use, &record, &observation);
+    use->uses->side->result(use, &record, &observation);
     data.tool = view_head(record.tool, MAX_NAME_BYTES);
     data.status = use->ruling == RULING_BAR ? VIEW("refused")
                   : failed                  ? VIEW("error")
@@ -121,7 +130,7 @@ static void write_result(struct use *use)
 
 static void on_done(void *owner, struct view data, const struct err *why)
 {
-    struct use *use = owner;
+    struct tool_use *use = owner;
     use->why = *why;
     if (why->kind == ERR_NONE)
         buf_add(&use->data, data);
@@ -130,12 +139,13 @@ static void on_done(void *owner, struct view data, const struct err *why)
     write_result(use);
 }
 
-bool use_prepare(struct use *use, struct view arguments, struct err *err)
+bool tool_use_prepare(struct tool_use *use, struct view arguments,
+                      struct err *err)
 {
     const struct attempt *attempt = use->attempt;
     const struct job *job = &attempt->job;
     struct caller caller = {
-        .job = view_of(attempt->id),
+        .job = view_of(attempt->origin.id),
         .tenant = job->tenant.len > 0 ? job->tenant : VIEW("default"),
         .session = job->session,
         .metadata = job->metadata,
@@ -145,16 +155,16 @@ bool use_prepare(struct use *use, struct view arguments, struct err *err)
     return use->made != NULL;
 }
 
-void use_begin(struct use *use)
+void tool_use_begin(struct tool_use *use)
 {
     struct record record = { .kind = RECORD_TOOL_INTENT };
     struct event_data data = about(use);
-    use->side->intend(use, &record, &data);
+    use->uses->side->intend(use, &record, &data);
     data.tool = view_head(record.tool, MAX_NAME_BYTES);
     write_record(use, &record, "tool.started", &data, on_intent);
 }
 
-void use_resume(struct use *use)
+void tool_use_resume(struct tool_use *use)
 {
     struct err why = { .kind = ERR_NONE };
     if (use->tool->repeat) {
@@ -164,10 +174,10 @@ void use_resume(struct use *use)
     err_set(&why, ERR_REJECT, "unknown_outcome",
             "what became of this call is not known: it may have been carried "
             "out");
-    use_fail(use, &why);
+    tool_use_fail(use, &why);
 }
 
-void use_fail(struct use *use, const struct err *why)
+void tool_use_fail(struct tool_use *use, const struct err *why)
 {
     use->why = *why;
     tool_call_free(use->made);

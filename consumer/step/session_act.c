@@ -1,17 +1,40 @@
-/* action.c - what a job of kind session does with its session.
+/* session_act.c - what a job of kind session does with its session.
+ *
+ *   ACTING --> FORKING --> RECORDING --> the job is complete
+ *    ^  |'--------------------^
+ *    |  '--> the job is complete
+ *   RESTING
  *
  * It waits for its turn like any job of the session, so what Redis knows is
  * what the last one left: show, files and get are answered from there, and a
  * fork begins there. Nothing is moved to this host for them. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
+#include "consumer/output/output.h"
+#include "consumer/step/step.h"
 
-static enum turn refuse(struct attempt *attempt, const char *code,
+enum { ACTING, FORKING, RECORDING, RESTING, STATES };
+
+struct session_act {
+    struct step step;
+    struct known fork; /* what is known of the session that is forked to */
+};
+
+static const struct step_kind kind;
+
+static enum pace complete(struct session_act *act)
+{
+    attempt_complete(act->step.attempt);
+    return step_done(&act->step);
+}
+
+static enum pace refuse(struct session_act *act, const char *code,
                         const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static enum turn refuse(struct attempt *attempt, const char *code,
+static enum pace refuse(struct session_act *act, const char *code,
                         const char *format, ...)
 {
     char text[256];
@@ -21,7 +44,7 @@ static enum turn refuse(struct attempt *attempt, const char *code,
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     err_set(&why, ERR_REJECT, code, "%s", text);
-    return attempt_fail(attempt, &why);
+    return step_fail(&act->step, &why);
 }
 
 static const struct session_file *find_file(const struct session_record *record,
@@ -61,8 +84,9 @@ static void give_file(struct attempt *attempt, const struct session_file *from)
 }
 
 /* In the order of names, once each. */
-static enum turn give_files(struct attempt *attempt)
+static enum pace give_files(struct session_act *act)
 {
+    struct attempt *attempt = act->step.attempt;
     const struct list *names = &attempt->job.action.names;
     const struct view *wanted = names->items;
     attempt->ending.files.items =
@@ -72,25 +96,25 @@ static enum turn give_files(struct attempt *attempt)
         const struct session_file *file =
             find_file(&attempt->session.known.record, wanted[i]);
         if (file == NULL)
-            return refuse(attempt, "unknown_file",
+            return refuse(act, "unknown_file",
                           "the session has no file \"%.*s\"", VIEW_ARG(shown));
         if (file->blob.len == 0)
-            return refuse(attempt, "unknown_file", "the file \"%.*s\": %.*s",
+            return refuse(act, "unknown_file", "the file \"%.*s\": %.*s",
                           VIEW_ARG(shown), VIEW_ARG(file->note));
         give_file(attempt, file);
     }
-    return attempt_complete(attempt);
+    return complete(act);
 }
 
 /* -------------------------------------------------------- what is written */
 
-static void on_recorded(void *owner, const redisReply *reply,
-                        const struct err *why);
+static store_done on_recorded, on_claimed;
 
-static bool send_record(struct attempt *attempt, struct view name,
+static bool send_record(struct session_act *act, struct view name,
                         const struct known *known,
                         const struct session_record *record, struct err *err)
 {
+    struct attempt *attempt = act->step.attempt;
     struct session_key key = { attempt->session.setup.key.tenant, name };
     uint64_t generation = known->there ? known->record.generation : 0;
     return session_record_send(&attempt->session, key, generation, record,
@@ -98,11 +122,12 @@ static bool send_record(struct attempt *attempt, struct view name,
 }
 
 /* A fork is of what is left of it. */
-static void send_rest(struct attempt *attempt)
+static void send_rest(struct session_act *act)
 {
+    struct attempt *attempt = act->step.attempt;
     const struct session_record *record = &attempt->ending.record;
     struct err err;
-    if (send_record(attempt, record->name, &attempt->fork, record, &err))
+    if (send_record(act, record->name, &act->fork, record, &err))
         return;
     attempt_fail(attempt, &err);
     attempt_run(attempt);
@@ -112,29 +137,31 @@ static void on_recorded(void *owner, const redisReply *reply,
                         const struct err *why)
 {
     struct attempt *attempt = owner;
-    if (attempt->state != RECORDING)
+    struct step *step = step_find(attempt, &kind, RECORDING);
+    if (step != NULL && reply == NULL &&
+        record_lets_go(&attempt->ending.record, why))
+        send_rest((struct session_act *)step);
+    else if (step == NULL || reply == NULL)
         attempt_written(attempt, reply, why);
-    else if (reply == NULL && record_lets_go(&attempt->ending.record, why))
-        send_rest(attempt);
     else
-        attempt_landed(attempt, reply, why);
+        step_land(step);
 }
 
-static enum turn write_record(struct attempt *attempt, struct view name,
+static enum pace write_record(struct session_act *act, struct view name,
                               const struct known *known,
                               const struct session_record *record)
 {
     struct err err;
-    attempt_go(attempt, RECORDING);
-    attempt->begun = true;
-    if (!send_record(attempt, name, known, record, &err))
-        return attempt_fail(attempt, &err);
+    machine_go(&act->step.machine, RECORDING);
+    if (!send_record(act, name, known, record, &err))
+        return step_fail(&act->step, &err);
     return WAIT;
 }
 
 /* Executors may have it still: that it is over is remembered. */
-static enum turn close_session(struct attempt *attempt)
+static enum pace close_session(struct session_act *act)
 {
+    struct attempt *attempt = act->step.attempt;
     const struct known *known = &attempt->session.known;
     struct session_record next =
         session_record_next(&attempt->session.setup, known);
@@ -143,70 +170,74 @@ static enum turn close_session(struct attempt *attempt)
         .tenant = next.tenant,
         .generation = next.generation,
         .closed = true,
-        .job = view_of(attempt->id),
+        .job = view_of(attempt->origin.id),
         .cells = next.cells,
         .created_ms = next.created_ms,
         .updated_ms = next.updated_ms,
     };
     session_close(&attempt->session);
-    return write_record(attempt, over.name, known, &over);
+    return write_record(act, over.name, known, &over);
 }
 
-static enum turn fork_session(struct attempt *attempt)
+static enum pace fork_session(void *owner)
 {
-    struct view to = attempt->job.action.to;
-    const struct known *fork = &attempt->fork;
+    struct session_act *act = owner;
+    struct attempt *attempt = act->step.attempt;
+    struct view to = attempt->job.action.to, id = view_of(attempt->origin.id);
+    const struct known *fork = &act->fork;
     struct session_setup setup = attempt->session.setup;
-    if (known_is_saved_by(fork, view_of(attempt->id))) {
+    if (known_is_saved_by(fork, id)) {
         attempt->ending.record = fork->record;
-        return attempt_complete(attempt);
+        return complete(act);
     }
     if (known_is_open(fork))
-        return refuse(attempt, "session_exists",
+        return refuse(act, "session_exists",
                       "there is a session \"%.*s\" already", VIEW_ARG(to));
     setup.key.name = to;
     struct session_record next =
         session_record_next(&setup, &attempt->session.known);
     next.generation = (fork->there ? fork->record.generation : 0) + 1;
-    next.job = view_of(attempt->id);
+    next.job = id;
     attempt->ending.record = next;
-    return write_record(attempt, to, fork, &next);
+    return write_record(act, to, fork, &next);
+}
+
+/* Whose turn it is in the session that is forked to, and what is there. */
+static bool read_fork(struct session_act *act, const redisReply *reply,
+                      struct err *err)
+{
+    struct session_turn turn;
+    if (!transition_session_claimed(reply, &turn, err) ||
+        !known_read(&act->fork, turn.record, err))
+        return false;
+    return turn.mine || err_set(err, ERR_REJECT, "session_exists",
+                                "a session \"%.*s\" is being used by job %.*s",
+                                VIEW_ARG(act->step.attempt->job.action.to),
+                                VIEW_ARG(turn.other));
 }
 
 static void on_claimed(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct attempt *attempt = owner;
-    struct session_turn turn;
+    struct step *step = step_find(attempt, &kind, FORKING);
     struct err err = { 0 };
-    if (reply == NULL || attempt->state != FORKING) {
+    if (reply == NULL || step == NULL) {
         attempt_written(attempt, reply, why);
-        return;
-    }
-    if (!transition_session_claimed(reply, &turn, &err) ||
-        !known_read(&attempt->fork, turn.record, &err)) {
+    } else if (!read_fork((struct session_act *)step, reply, &err)) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
-        return;
+    } else {
+        step_land(step);
     }
-    if (!turn.mine) {
-        err_set(&attempt->fault, ERR_REJECT, "session_exists",
-                "a session \"%.*s\" is being used by job %.*s",
-                VIEW_ARG(attempt->job.action.to), VIEW_ARG(turn.other));
-        attempt_stop(attempt, STOP_FAULT);
-        return;
-    }
-    attempt->landed = true;
-    attempt_run(attempt);
 }
 
-enum turn step_forking(struct attempt *attempt)
+static enum pace enter_forking(void *owner)
 {
+    struct session_act *act = owner;
+    struct attempt *attempt = act->step.attempt;
     const struct session_setup *setup = &attempt->session.setup;
     struct session_key to = { setup->key.tenant, attempt->job.action.to };
-    if (attempt->begun)
-        return attempt->landed ? fork_session(attempt) : WAIT;
-    attempt->begun = true;
     struct command command;
     transition_session_claim(&command, setup->names, setup->holding, to,
                              setup->ttl_ms);
@@ -215,42 +246,82 @@ enum turn step_forking(struct attempt *attempt)
     return WAIT;
 }
 
-enum turn step_recording(struct attempt *attempt)
+static enum pace step_recorded(void *owner)
 {
-    return attempt->landed ? attempt_complete(attempt) : WAIT;
+    return complete(owner);
 }
 
 /* ----------------------------------------------------------------- acting */
 
-static enum turn act(struct attempt *attempt)
+static enum pace enter_acting(void *owner)
 {
+    struct step *step = owner;
+    bool puts = step->attempt->job.action.verb == ACTION_PUT;
+    struct wish wish = { .kind = puts ? WISH_READY : WISH_CLAIM };
+    return step_wish(step, &wish);
+}
+
+static enum pace act_on(struct session_act *act)
+{
+    struct attempt *attempt = act->step.attempt;
     const struct known *known = &attempt->session.known;
     int verb = attempt->job.action.verb;
     bool closed = known->there && known->record.closed &&
-                  view_is(known->record.job, attempt->id);
+                  view_is(known->record.job, attempt->origin.id);
     if (verb == ACTION_PUT || (verb == ACTION_CLOSE && closed))
-        return attempt_complete(attempt);
+        return complete(act);
     if (!known_is_open(known))
-        return refuse(attempt, "unknown_session",
+        return refuse(act, "unknown_session",
                       "there is no session \"%.*s\", or it has expired",
                       VIEW_ARG(attempt->job.session));
     if (verb == ACTION_CLOSE)
-        return close_session(attempt);
+        return close_session(act);
     if (verb == ACTION_FORK)
-        return attempt_go(attempt, FORKING);
+        return machine_go(&act->step.machine, FORKING);
     if (verb == ACTION_GET)
-        return give_files(attempt);
+        return give_files(act);
     if (verb == ACTION_FILES)
         attempt->ending.listing = known->record.files;
     else
         attempt->ending.record = known->record;
-    return attempt_complete(attempt);
+    return complete(act);
 }
 
-enum turn step_acting(struct attempt *attempt)
+static enum pace step_acting(void *owner)
 {
-    bool puts = attempt->job.action.verb == ACTION_PUT;
-    struct wish wish = { .kind = puts ? WISH_READY : WISH_CLAIM };
-    enum turn turn;
-    return attempt_wishes(attempt, &wish, &turn) ? act(attempt) : turn;
+    enum pace pace = WAIT;
+    return step_is_granted(owner, &pace) ? act_on(owner) : pace;
+}
+
+/* ---------------------------------------------------------------- machine */
+
+static void act_free(struct step *step)
+{
+    struct session_act *act = (struct session_act *)step;
+    known_finish(&act->fork);
+    free(act);
+}
+
+static const struct machine_state states[STATES] = {
+    [ACTING] = { "acting", TO(FORKING) | TO(RECORDING) | TO(RESTING),
+                 .enter = enter_acting, .landed = step_acting,
+                 .limit_ms = STEP_OTHERS_MS },
+    [FORKING] = { "forking", TO(RECORDING), .enter = enter_forking,
+                  .landed = fork_session, .limit_ms = STEP_REDIS_MS },
+    [RECORDING] = { "recording", 0, .landed = step_recorded,
+                    .limit_ms = STEP_REDIS_MS },
+    [RESTING] = { "pausing", TO(ACTING), .landed = step_rested },
+};
+static const struct step_kind kind = {
+    .machine = { "a session act", states, STATES, step_entered, NULL },
+    .resting = RESTING,
+    .free = act_free,
+};
+
+void session_act_start(struct attempt *attempt)
+{
+    struct session_act *act = calloc(1, sizeof(*act));
+    if (act == NULL)
+        abort();
+    step_init(&act->step, &kind, attempt);
 }

@@ -4,8 +4,8 @@
  * A producer that submits with "pairs all" gives the facts itself, and Redis
  * does not read the body: so an attempt compares them before it touches a
  * session, a model or the executor. */
-#ifndef CONSUMER_FACTS_H
-#define CONSUMER_FACTS_H
+#ifndef CONSUMER_JOB_FACTS_H
+#define CONSUMER_JOB_FACTS_H
 
 #include "schemas/message/job.h"
 #include "schemas/redis/transition.h"

@@ -1,7 +1,8 @@
 /* finish.c - an attempt's end: the result, or the job handed back. */
-#include "consumer/attempt/approval.h"
-#include "consumer/attempt/attempt.h"
+#include "consumer/job/attempt.h"
+#include "consumer/job/question.h"
 #include "consumer/log.h"
+#include "consumer/step/recall.h"
 
 /* A session of the job's own ends with it. */
 static void leave_session(struct attempt *attempt)
@@ -26,35 +27,37 @@ static bool has_to_be_saved(const struct attempt *attempt)
     return used && (by_itself || attempt->session.opened);
 }
 
-/* Whatever comes of it, the job ends. */
-enum turn step_saving(struct attempt *attempt)
+enum pace enter_saving(void *owner)
 {
+    struct attempt *attempt = owner;
+    bool saves = has_to_be_saved(attempt);
+    struct said said = recall_add(attempt);
+    if (!saves && known_says(&attempt->session.known, said.blob))
+        return machine_go(&attempt->machine, FINISHING);
+    struct wish wish = {
+        .kind = saves ? WISH_SAVE : WISH_NOTE,
+        .past = conversation_past(&attempt->conversation),
+        .files_there = attempt->conversation.files_there,
+        .cells = conversation_cells(&attempt->conversation),
+        .said = said,
+    };
+    session_want(&attempt->session, &wish);
+    return WAIT;
+}
+
+/* Whatever has come of it, the job ends. */
+enum pace step_saved(void *owner)
+{
+    struct attempt *attempt = owner;
     const struct err *fault = &attempt->session.fault;
-    if (!attempt->begun) {
-        bool saves = has_to_be_saved(attempt);
-        struct said said = attempt_say(attempt);
-        if (!saves && known_says(&attempt->session.known, said.blob))
-            return attempt_go(attempt, FINISHING);
-        struct wish wish = {
-            .kind = saves ? WISH_SAVE : WISH_NOTE,
-            .past = conversation_past(&attempt->conversation),
-            .files_there = attempt->conversation.files_there,
-            .cells = conversation_cells(&attempt->conversation),
-            .said = said,
-        };
-        attempt->begun = true;
-        session_want(&attempt->session, &wish);
-    }
-    if (!attempt->landed)
-        return WAIT;
     if (attempt->stop == STOP_NONE && attempt_is_deserted(attempt, fault))
         return attempt_hand_back(attempt, fault);
     if (fault->kind != ERR_NONE) {
-        log_line("session.unsaved", "{s:s, s:s}", "job", attempt->id, "why",
-                 fault->text);
+        log_line("session.unsaved", "{s:s, s:s}", "job", attempt->origin.id,
+                 "why", fault->text);
         attempt->ending.unsaved = view_of(fault->text);
     }
-    return attempt_go(attempt, FINISHING);
+    return machine_go(&attempt->machine, FINISHING);
 }
 
 /* -------------------------------------------------------------- finishing */
@@ -63,11 +66,11 @@ static void complete_ending(struct attempt *attempt)
 {
     struct terms terms = attempt_terms(attempt);
     struct ending *ending = &attempt->ending;
-    ending->id = view_of(attempt->id);
-    ending->attempts = attempt->number;
-    ending->queued_ms = attempt->queued_ms;
-    ending->total_ms =
-        attempt->age_ms + attempt_now_ms(attempt) - attempt->started_ms;
+    ending->id = view_of(attempt->origin.id);
+    ending->attempts = attempt->origin.number;
+    ending->queued_ms = attempt->origin.queued_ms;
+    ending->total_ms = attempt->origin.age_ms + attempt_now_ms(attempt) -
+                       attempt->origin.started_ms;
     if (attempt->endpoint != NULL)
         ending->model = view_of(attempt->endpoint->name);
     if (attempt->known)
@@ -75,13 +78,23 @@ static void complete_ending(struct attempt *attempt)
             decide_answer(&attempt->conversation, &terms, &attempt->answer);
     else
         ending->metadata =
-            job_metadata(buf_view(&attempt->body), &attempt->arena);
+            job_metadata(buf_view(&attempt->origin.body), &attempt->arena);
     ending->unknown = &attempt->job.unknown;
     if (attempt->stop != STOP_NONE && attempt->partial.len > 0)
         ending->answer = buf_view(&attempt->partial);
     if (attempt->known && attempt->conversation.result_count > 0)
         ending->isolation =
             view_of(executor_isolation(attempt->consumer->executor));
+}
+
+/* What the state waits for: the end is written, or the job handed back. */
+static void on_end_written(void *owner, const redisReply *reply,
+                           const struct err *why)
+{
+    if (reply == NULL)
+        attempt_written(owner, reply, why);
+    else
+        attempt_land(owner);
 }
 
 static void send_finish(struct attempt *attempt)
@@ -106,70 +119,77 @@ static void send_finish(struct attempt *attempt)
     attempt_renew_blobs(attempt, ending->status == STATE_FAILED
                                      ? finish.dead_ttl_ms
                                      : finish.result_ttl_ms);
-    store_end(&attempt->store, &finish, attempt_landed, attempt);
+    store_end(&attempt->store, &finish, on_end_written, attempt);
 }
 
-enum turn step_finishing(struct attempt *attempt)
+enum pace enter_finishing(void *owner)
 {
-    if (!attempt->begun) {
-        attempt->begun = true;
-        progress_flush(&attempt->progress);
-        leave_session(attempt);
-        complete_ending(attempt);
-        send_finish(attempt);
-        return WAIT;
-    }
-    if (!attempt->landed)
-        return WAIT;
+    struct attempt *attempt = owner;
+    progress_flush(&attempt->progress);
+    leave_session(attempt);
+    complete_ending(attempt);
+    send_finish(attempt);
+    return WAIT;
+}
+
+enum pace step_finished(void *owner)
+{
+    struct attempt *attempt = owner;
     const struct ending *ending = &attempt->ending;
     log_line("job.finished", "{s:s, s:s, s:s, s:s, s:I, s:I}", "job",
-             attempt->id, "status", job_state_names[ending->status], "code",
-             ending->why.code, "why", ending->why.text, "turns",
+             attempt->origin.id, "status", job_state_names[ending->status],
+             "code", ending->why.code, "why", ending->why.text, "turns",
              (json_int_t)attempt->conversation.turn, "ms",
              (json_int_t)ending->total_ms);
-    return attempt_go(attempt, ENDED);
+    return machine_go(&attempt->machine, ENDED);
 }
 
+/* ----------------------------------------------------------- handing back */
+
 /* Somebody else's soon, or ours again: the answer ends this attempt. */
-static enum turn hand_back(struct attempt *attempt, struct command *command)
+static enum pace hand_back(struct attempt *attempt, struct command *command)
 {
-    attempt->begun = true;
     progress_flush(&attempt->progress);
-    store_send(&attempt->store, command, attempt_landed, attempt);
+    store_send(&attempt->store, command, on_end_written, attempt);
     command_finish(command);
     return WAIT;
 }
 
-enum turn step_releasing(struct attempt *attempt)
+enum pace enter_releasing(void *owner)
 {
+    struct attempt *attempt = owner;
     struct command command;
-    if (attempt->landed) {
-        log_line("job.released", "{s:s}", "job", attempt->id);
-        return attempt_go(attempt, ENDED);
-    }
-    if (attempt->begun)
-        return WAIT;
     transition_release(&command, &attempt->consumer->names,
                        attempt_holding(attempt), VIEW("released"));
     return hand_back(attempt, &command);
 }
 
-enum turn step_parking(struct attempt *attempt)
+enum pace step_released(void *owner)
 {
+    struct attempt *attempt = owner;
+    log_line("job.released", "{s:s}", "job", attempt->origin.id);
+    return machine_go(&attempt->machine, ENDED);
+}
+
+enum pace enter_parking(void *owner)
+{
+    struct attempt *attempt = owner;
+    const struct patience *patience = &attempt->patience;
     struct wait wait = { .holding = attempt_holding(attempt),
-                         .delay_ms = attempt->wait_ms,
-                         .errors = attempt->tries,
-                         .reason = attempt->wait_reason };
+                         .delay_ms = patience->wait_ms,
+                         .errors = patience->tries,
+                         .reason = patience->reason };
     struct command command;
-    if (attempt->asked_about != NULL)
-        wait = approval_wait(attempt);
-    if (attempt->landed) {
-        log_line("job.parked", "{s:s, s:I}", "job", attempt->id, "wait_ms",
-                 (json_int_t)attempt->wait_ms);
-        return attempt_go(attempt, ENDED);
-    }
-    if (attempt->begun)
-        return WAIT;
+    if (attempt->question.call != NULL)
+        wait = question_wait(attempt);
     transition_wait(&command, &attempt->consumer->names, &wait);
     return hand_back(attempt, &command);
+}
+
+enum pace step_parked(void *owner)
+{
+    struct attempt *attempt = owner;
+    log_line("job.parked", "{s:s, s:I}", "job", attempt->origin.id, "wait_ms",
+             (json_int_t)attempt->patience.wait_ms);
+    return machine_go(&attempt->machine, ENDED);
 }

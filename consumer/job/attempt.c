@@ -1,0 +1,442 @@
+/* attempt.c - the machine of one consumer's work on one job. */
+#include "consumer/job/attempt.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/blob.h"
+#include "consumer/job/question.h"
+#include "consumer/log.h"
+#include "consumer/step/recall.h"
+
+enum {
+    SAVE_MS = 60 * 1000,
+    FINISH_MS = 60 * 60 * 1000,
+    BLOB_RENEWALS = 24, /* at most, in the time that they live */
+};
+
+static machine_step step_working;
+static void on_entered(void *owner), heed_stop(void *owner);
+
+#define STOPS (TO(SAVING) | TO(RELEASING) | TO(ENDED))
+
+static const struct machine_state states[ATTEMPT_STATES] = {
+    [LOADING] = { "loading", TO(WORKING) | TO(PARKING) | STOPS,
+                  .enter = step_loading, .step = step_loading_files,
+                  .limit_ms = STEP_REDIS_MS },
+    [WORKING] = { "working", TO(PARKING) | STOPS, .step = step_working },
+    [SAVING] = { "saving", TO(FINISHING) | TO(RELEASING) | TO(ENDED),
+                 .enter = enter_saving, .landed = step_saved,
+                 .limit_ms = SAVE_MS },
+    [FINISHING] = { "finishing", TO(ENDED), .enter = enter_finishing,
+                    .landed = step_finished, .limit_ms = FINISH_MS },
+    [RELEASING] = { "releasing", TO(ENDED), .enter = enter_releasing,
+                    .landed = step_released, .limit_ms = STEP_REDIS_MS },
+    [PARKING] = { "parking", TO(ENDED), .enter = enter_parking,
+                  .landed = step_parked, .limit_ms = STEP_REDIS_MS },
+    [ENDED] = { "ended", 0 },
+};
+static const struct machine_kind kind = { "an attempt", states, ATTEMPT_STATES,
+                                          on_entered, heed_stop };
+
+const char *attempt_state_name(const struct attempt *attempt)
+{
+    return machine_state_name(attempt->step != NULL ? &attempt->step->machine
+                                                    : &attempt->machine);
+}
+
+uint64_t attempt_now_ms(const struct attempt *attempt)
+{
+    uv_update_time(attempt->consumer->loop);
+    return uv_now(attempt->consumer->loop);
+}
+
+struct holding attempt_holding(const struct attempt *attempt)
+{
+    return (struct holding){ view_of(attempt->origin.id),
+                             attempt->origin.epoch };
+}
+
+/* ----------------------------------------------------------------- terms */
+
+const struct catalog *attempt_catalog(const struct attempt *attempt)
+{
+    const struct toolset *toolset = attempt->offer.toolset;
+    return attempt->job.mode == MODE_CODEACT ? &toolset->codeact
+                                             : &toolset->catalog;
+}
+
+bool attempt_sees(const struct attempt *attempt)
+{
+    const struct model_endpoint *endpoint = attempt->endpoint;
+    return endpoint != NULL && endpoint->sees && !attempt->blind &&
+           !endpoint_has(endpoint, QUIRK_BLIND);
+}
+
+struct terms attempt_terms(const struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    const struct offer *offer = &attempt->offer;
+    return (struct terms){
+        .prompts = &consumer->prompts,
+        .catalog = attempt_catalog(attempt),
+        .tools = offer->tools,
+        .functions = buf_view(&offer->functions),
+        .libraries = view_of(executor_libraries(consumer->executor)),
+        .endpoint = attempt->endpoint,
+        .max_turns = consumer->settings.max_turns,
+        .max_tokens = consumer->settings.max_tokens,
+        .max_total_tokens = consumer->settings.max_total_tokens,
+        .max_cost = consumer->settings.max_cost,
+        .repeats = consumer->settings.repeats,
+        .output_repairs = consumer->settings.output_repairs,
+        .approves_code = offer->toolset->approves_code,
+        .approval_ms = consumer->settings.approval_ms,
+        .approval_default = consumer->settings.approval_default,
+        .pictures = attempt_sees(attempt) ? consumer->settings.pictures : 0,
+        .picture_bytes = consumer->settings.picture_bytes,
+        .blob_url = consumer->settings.blob_url,
+    };
+}
+
+/* ------------------------------------------------------------- deadlines */
+
+/* The state's own limit, or the job's deadline where that comes first. */
+static void set_alarm(struct attempt *attempt)
+{
+    uint64_t limit_ms = machine_limit_ms(&attempt->machine);
+    uint64_t deadline_ms = attempt->origin.deadline_ms;
+    uint64_t now = attempt_now_ms(attempt);
+    if (deadline_ms != 0 && attempt->machine.state < SAVING) {
+        uint64_t left_ms = deadline_ms > now ? deadline_ms - now : 0;
+        limit_ms = limit_ms == 0 || left_ms < limit_ms ? left_ms : limit_ms;
+    } else if (limit_ms == 0) {
+        alarm_stop(attempt->alarm);
+        return;
+    }
+    alarm_set(attempt->alarm, limit_ms);
+}
+
+static void on_entered(void *owner)
+{
+    struct attempt *attempt = owner;
+    if (attempt->machine.state >= SAVING)
+        journal_seal(&attempt->journal);
+    set_alarm(attempt);
+}
+
+void attempt_overdue(struct attempt *attempt, const char *state,
+                     uint64_t limit_ms, bool redis)
+{
+    log_line("job.overdue", "{s:s, s:s}", "job", attempt->origin.id, "state",
+             state);
+    if (session_waits(&attempt->session)) { /* and not for itself */
+        attempt_stop(attempt, STOP_RELEASE);
+        return;
+    }
+    err_set(&attempt->fault, ERR_RETRY, "internal",
+            "\"%s\" took more than %llu ms", state,
+            (unsigned long long)limit_ms);
+    /* What waits for Redis cannot even say so: others will take over. */
+    attempt_stop(attempt, redis ? STOP_LOST : STOP_FAULT);
+}
+
+static void on_alarm(void *owner)
+{
+    struct attempt *attempt = owner;
+    uint64_t deadline_ms = attempt->origin.deadline_ms;
+    uint64_t limit_ms = machine_limit_ms(&attempt->machine);
+    if (attempt->machine.state < SAVING && deadline_ms != 0 &&
+        attempt_now_ms(attempt) >= deadline_ms) {
+        attempt_stop(attempt, STOP_DEADLINE);
+    } else if (attempt->machine.state == SAVING) {
+        session_abandon(&attempt->session);
+        err_set(&attempt->session.fault, ERR_RETRY, "session_failed",
+                "it took more than %llu ms", (unsigned long long)limit_ms);
+        attempt_land(attempt);
+    } else if (limit_ms == 0) {
+        set_alarm(attempt); /* it was early */
+    } else {
+        attempt_overdue(attempt, machine_state_name(&attempt->machine),
+                        limit_ms, true);
+    }
+}
+
+/* ----------------------------------------------------------------- stops */
+
+static bool is_from_outside(enum stop stop)
+{
+    return stop == STOP_CANCEL || stop == STOP_DEADLINE;
+}
+
+static enum pace end_as(struct attempt *attempt, int status,
+                        const struct err *why)
+{
+    attempt->ending.status = status;
+    attempt->ending.why = why == NULL ? (struct err){ 0 } : *why;
+    return machine_go(&attempt->machine, SAVING);
+}
+
+static void drop_step(struct attempt *attempt)
+{
+    struct step *step = attempt->step;
+    attempt->step = NULL;
+    step_free(step);
+}
+
+/* Nothing runs any more, and nothing is left to be written. The result has to
+ * tell of all that the journal has, so what is on its way there is waited for.
+ */
+static bool has_stopped(struct attempt *attempt)
+{
+    struct step *step = attempt->step;
+    if (is_from_outside(attempt->stop) && journal_is_busy(&attempt->journal))
+        return false;
+    bool goes_on = step != NULL && step->end == STEP_GOES_ON;
+    if (goes_on && step->kind->stop != NULL &&
+        !step->kind->stop(step, attempt->stop))
+        return false;
+    drop_step(attempt);
+    session_abandon(&attempt->session);
+    return true;
+}
+
+static void end_by_stop(struct attempt *attempt)
+{
+    static const struct err too_late = { ERR_REJECT, "deadline_exceeded",
+                                         "the job's deadline has passed" };
+    if (attempt->stop == STOP_RELEASE)
+        machine_go(&attempt->machine, RELEASING);
+    else if (attempt->stop == STOP_CANCEL)
+        end_as(attempt, STATE_CANCELLED, NULL);
+    else if (attempt->stop == STOP_DEADLINE)
+        end_as(attempt, STATE_FAILED, &too_late);
+    else
+        end_as(attempt, STATE_FAILED, &attempt->fault);
+}
+
+/* Before each step of the machine. */
+static void heed_stop(void *owner)
+{
+    struct attempt *attempt = owner;
+    enum attempt_state state = attempt->machine.state;
+    if (attempt->stop == STOP_NONE || state == ENDED)
+        return;
+    if (attempt->stop == STOP_LOST) {
+        drop_step(attempt);
+        session_abandon(&attempt->session);
+        store_drop(&attempt->store);
+        machine_go(&attempt->machine, ENDED);
+        return;
+    }
+    bool is_ending = state >= FINISHING ||
+                     (state == SAVING && attempt->stop != STOP_RELEASE);
+    if (!is_ending && has_stopped(attempt))
+        end_by_stop(attempt);
+}
+
+void attempt_stop(struct attempt *attempt, enum stop stop)
+{
+    if (stop <= attempt->stop)
+        return;
+    attempt->stop = stop;
+    attempt_run(attempt);
+}
+
+/* Not ours any more: whoever asked for it, this is no error of the job. */
+static bool is_lost(const struct err *why)
+{
+    return strcmp(why->code, "stale") == 0 ||
+           strcmp(why->code, "unknown_job") == 0;
+}
+
+static void log_refused(const struct attempt *attempt, const struct err *why)
+{
+    log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->origin.id,
+             "code", why->code, "why", why->text);
+}
+
+enum pace attempt_fail(struct attempt *attempt, const struct err *why)
+{
+    enum stop stop = is_lost(why) ? STOP_LOST : STOP_FAULT;
+    if (stop == STOP_LOST)
+        log_refused(attempt, why);
+    attempt->fault = *why;
+    buf_finish(&attempt->partial); /* nobody has stopped it */
+    if (attempt->stop < stop)
+        attempt->stop = stop;
+    return AGAIN; /* heed_stop() comes first */
+}
+
+bool attempt_is_deserted(const struct attempt *attempt, const struct err *why)
+{
+    struct executor_absence absence;
+    return strcmp(why->code, "executor_unavailable") == 0 &&
+           executor_is_away(attempt->consumer->executor, &absence);
+}
+
+enum pace attempt_hand_back(struct attempt *attempt, const struct err *why)
+{
+    log_line("job.handed_back", "{s:s, s:s}", "job", attempt->origin.id, "why",
+             why->text);
+    if (attempt->stop < STOP_RELEASE)
+        attempt->stop = STOP_RELEASE;
+    return AGAIN; /* heed_stop() comes first */
+}
+
+/* --------------------------------------------------------------- working */
+
+enum pace attempt_complete(struct attempt *attempt)
+{
+    return end_as(attempt, STATE_COMPLETED, NULL);
+}
+
+static enum pace end_decided(struct attempt *attempt)
+{
+    struct terms terms = attempt_terms(attempt);
+    struct err why;
+    int status = decide_end(&attempt->conversation, &terms, &why);
+    return end_as(attempt, status, &why);
+}
+
+/* From the conversation alone; but what was said before is brought first. */
+static enum pace decide(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
+    if (recall_is_due(attempt)) {
+        recall_start(attempt);
+        return AGAIN;
+    }
+    enum next next = decide_next(conversation, &terms);
+    if (question_is_due(attempt))
+        return machine_go(&attempt->machine, PARKING);
+    if (attempt->job.kind == JOB_SESSION)
+        session_act_start(attempt);
+    else if (next == NEXT_END)
+        return end_decided(attempt);
+    else if (next != NEXT_CALL)
+        model_turn_start(attempt);
+    else if (decide_is_tool(conversation_call(conversation)))
+        tool_calls_start(attempt);
+    else
+        cell_start(attempt);
+    return AGAIN;
+}
+
+static enum pace step_working(void *owner)
+{
+    struct attempt *attempt = owner;
+    enum stop stop = attempt->stop;
+    if (attempt->step == NULL)
+        return stop == STOP_NONE ? decide(attempt) : WAIT;
+    machine_run(&attempt->step->machine);
+    if (attempt->step->end == STEP_GOES_ON)
+        return attempt->stop == stop ? WAIT : AGAIN;
+    bool parks = attempt->step->end == STEP_PARKS;
+    if (attempt->stop != STOP_NONE)
+        return AGAIN;
+    drop_step(attempt);
+    return parks ? machine_go(&attempt->machine, PARKING) : AGAIN;
+}
+
+/* --------------------------------------------------------------- writing */
+
+void attempt_written(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (reply != NULL)
+        return;
+    bool lost = is_lost(why) || attempt->machine.state >= SAVING;
+    log_refused(attempt, why);
+    attempt->fault = *why;
+    attempt_stop(attempt, lost ? STOP_LOST : STOP_FAULT);
+}
+
+/* Not for every cell: it would be a command for each blob each time. */
+void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    const struct origin *origin = &attempt->origin;
+    uint64_t now = attempt_now_ms(attempt);
+    uint64_t since = attempt->renewed_ms > 0
+                         ? now - attempt->renewed_ms
+                         : now - origin->started_ms + origin->age_ms;
+    uint64_t usual = attempt->consumer->settings.result_ttl_ms;
+    if (since < usual / BLOB_RENEWALS && ttl_ms == usual)
+        return;
+    attempt->renewed_ms = now;
+    blobs_renew(&attempt->store, &attempt->consumer->names,
+                conversation->results, conversation->result_count, ttl_ms);
+}
+
+/* ------------------------------------------------------ beginning and end */
+
+void attempt_new(const struct partition *partition,
+                 const struct started *started)
+{
+    struct consumer *consumer = partition->consumer;
+    struct attempt *attempt = calloc(1, sizeof(*attempt));
+    if (attempt == NULL)
+        abort();
+    while (consumer->slots[attempt->slot] != NULL)
+        attempt->slot++;
+    assert(attempt->slot < consumer->settings.slots);
+    consumer->slots[attempt->slot] = attempt;
+    consumer->running++;
+    attempt->consumer = consumer;
+    attempt->partition = partition;
+    attempt->serial = ++consumer->serials;
+    attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
+    store_init(&attempt->store, partition->control);
+    machine_init(&attempt->machine, &kind, attempt, LOADING);
+    attempt_begin(attempt, started);
+    set_alarm(attempt);
+    attempt_run(attempt);
+}
+
+static void attempt_free(struct attempt *attempt)
+{
+    drop_step(attempt);
+    session_finish(&attempt->session);
+    arena_finish(&attempt->recollection.arena);
+    journal_finish(&attempt->journal);
+    progress_finish(&attempt->progress);
+    store_finish(&attempt->store);
+    conversation_finish(&attempt->conversation);
+    arena_finish(&attempt->arena);
+    alarm_free(attempt->alarm);
+    endpoint_free(attempt->endpoint);
+    origin_finish(&attempt->origin);
+    offer_finish(&attempt->offer);
+    buf_finish(&attempt->partial);
+    buf_finish(&attempt->result);
+    buf_finish(&attempt->question.data);
+    arena_finish(&attempt->answer);
+    free(attempt);
+}
+
+static void end(struct attempt *attempt)
+{
+    struct consumer *consumer = attempt->consumer;
+    consumer->slots[attempt->slot] = NULL;
+    consumer->running--;
+    attempt_free(attempt);
+    consumer->on_ended(consumer);
+}
+
+void attempt_land(struct attempt *attempt)
+{
+    attempt->machine.landed = true;
+    attempt_run(attempt);
+}
+
+void attempt_run(struct attempt *attempt)
+{
+    bool inside = attempt->machine.running;
+    machine_run(&attempt->machine);
+    if (!inside && attempt->machine.state == ENDED)
+        end(attempt);
+}

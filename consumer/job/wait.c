@@ -1,0 +1,99 @@
+/* wait.c - what cannot be done just now is waited for. */
+#include "consumer/job/wait.h"
+
+#include <stdlib.h>
+
+#include "consumer/log.h"
+
+enum { MOST_WAIT_MS = 30 * 1000 };
+
+/* Growing, and not the same for all whom one fault has hit. */
+static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
+{
+    const struct job_retry *retry = &attempt->job.retry;
+    uint64_t wait = retry->backoff_ms ? retry->backoff_ms
+                                      : attempt->consumer->settings.backoff_ms;
+    for (uint64_t i = 1; i < tries && wait < MOST_WAIT_MS; i++)
+        wait *= 2;
+    if (wait > MOST_WAIT_MS)
+        wait = MOST_WAIT_MS;
+    return wait - wait / 4 * (uint64_t)(rand() % 256) / 256;
+}
+
+static bool may_try_again(const struct attempt *attempt, const struct err *why,
+                          uint64_t tries)
+{
+    uint64_t wish = attempt->job.retry.max_attempts;
+    uint64_t most = wish ? wish : attempt->consumer->settings.max_attempts;
+    uint64_t deadline_ms = attempt->origin.deadline_ms;
+    bool late =
+        deadline_ms != 0 &&
+        attempt_now_ms(attempt) + attempt->patience.wait_ms >= deadline_ms;
+    return why->kind == ERR_RETRY && tries < most && !late;
+}
+
+bool wait_is_spent(const struct attempt *attempt, const struct err *why)
+{
+    return !may_try_again(attempt, why, attempt->patience.tries + 1);
+}
+
+static void log_wait(const struct attempt *attempt, const struct err *why)
+{
+    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->origin.id,
+             "code", why->code, "why", why->text, "wait_ms",
+             (json_int_t)attempt->patience.wait_ms);
+}
+
+void wait_tell(struct attempt *attempt, const struct err *why)
+{
+    struct event_data data = { .error = result_error_of(why),
+                               .wait_ms = attempt->patience.wait_ms };
+    progress_event(&attempt->progress, "job.retrying", &data);
+}
+
+static bool is_long(const struct attempt *attempt)
+{
+    return attempt->patience.wait_ms > attempt->consumer->settings.hold_ms;
+}
+
+enum delay wait_retry(struct attempt *attempt, const struct err *why,
+                      uint64_t least_ms)
+{
+    struct patience *patience = &attempt->patience;
+    if (attempt_is_deserted(attempt, why)) {
+        attempt_hand_back(attempt, why);
+        return DELAY_ELSEWHERE;
+    }
+    uint64_t own = next_wait(attempt, patience->tries + 1);
+    patience->tries++;
+    patience->reason = least_ms > own ? VIEW("retry") : VIEW("backoff");
+    patience->wait_ms = least_ms > own ? least_ms : own;
+    if (!may_try_again(attempt, why, patience->tries))
+        return DELAY_NONE;
+    log_wait(attempt, why);
+    return is_long(attempt) ? DELAY_IN_QUEUE : DELAY_HERE;
+}
+
+enum delay wait_rest(struct attempt *attempt, const struct err *why,
+                     uint64_t wait_ms, struct view reason)
+{
+    struct patience *patience = &attempt->patience;
+    patience->reason = reason;
+    patience->wait_ms = wait_ms;
+    bool parks = is_long(attempt);
+    if (!may_try_again(attempt, why, 0) &&
+        !(parks && attempt->origin.is_patient))
+        return DELAY_NONE;
+    log_wait(attempt, why);
+    return parks ? DELAY_IN_QUEUE : DELAY_HERE;
+}
+
+enum delay wait_hold(struct attempt *attempt, const struct err *why,
+                     uint64_t wait_ms)
+{
+    attempt->patience.wait_ms = wait_ms;
+    if (!may_try_again(attempt, why, 0))
+        return DELAY_NONE;
+    log_wait(attempt, why);
+    return DELAY_HERE;
+}
