@@ -193,7 +193,6 @@ struct session {
     bool reported;         /* a cell has been told what the record says */
     struct buf sent_out;   /* the record on its way */
     unsigned int saves;    /* asked of the executor */
-    unsigned int compiles; /* asked of it as well */
     struct saving *saving;
 };
 
@@ -217,10 +216,6 @@ void session_abandon(struct session *session);
 void session_answer(struct session *session, struct view call, uint64_t number,
                     struct view data, const struct err *why);
 
-/* Has an open session compile the code of a call that may come next; nothing is
- * run, and nobody told. false: it is not open, or busy. */
-bool session_compile(struct session *session, struct view code,
-                     uint64_t number);
 void session_forget(struct session *session, struct view call);
 void session_interrupt(struct session *session);
 void session_close(struct session *session); /* ends it at the executor */

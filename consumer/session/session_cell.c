@@ -1,12 +1,10 @@
 /* session_cell.c - a session's cells: run, and run again when it was lost. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "consumer/session/session_step.h"
 
 enum {
     REASON_BYTES = 1000, /* of a cell */
-    COMPILE_MS = 1000,
 };
 
 struct call_name session_call_name(const struct session *session,
@@ -199,24 +197,6 @@ enum turn session_running(struct session *session)
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     return session_done(session);
-}
-
-bool session_compile(struct session *session, struct view code, uint64_t number)
-{
-    char call[64];
-    if (!session->opened || session->state != SESSION_IDLE)
-        return false;
-    snprintf(call, sizeof(call), "compile-%" PRIu64 "-%u",
-             session->setup.holding.epoch, ++session->compiles);
-    struct call_name name = session_call_name(session, view_of(call));
-    struct frame frame = { .type = FRAME_RUN,
-                           .session = view_of(session->name),
-                           .call = view_of(name.text),
-                           .task = TASK_COMPILE,
-                           .code = code,
-                           .number = number_in_session(session, number),
-                           .cell_ms = COMPILE_MS };
-    return executor_ask(session->setup.executor, &frame, NULL, NULL) != 0;
 }
 
 enum turn session_give_up(struct session *session)

@@ -1,4 +1,4 @@
-/* ahead.c - what can be done for a reply's code while the reply still comes. */
+/* ahead.c - the session is made ready while a reply still comes. */
 #include "consumer/step/ahead.h"
 
 #include <string.h>
@@ -9,9 +9,7 @@
 #include "schemas/message/limits.h"
 
 enum {
-    MAX_TEXT = 64 << 10, /* what is longer is read when it is there */
-    /* A block without an end is read again with each line more. */
-    MAX_READ = 16 * MAX_TEXT,
+    MAX_TEXT = 64 << 10, /* in what is longer nobody looks for code */
     LONGEST_MARK = 8,
 };
 
@@ -63,52 +61,16 @@ static void make_ready(struct model_turn *turn)
     session_want(&turn->step.attempt->session, &wish);
 }
 
-static void compile(struct model_turn *turn)
-{
-    struct ahead *ahead = &turn->ahead;
-    if (ahead->compiled || ahead->code.len == 0)
-        return;
-    ahead->compiled = session_compile(
-        &turn->step.attempt->session, buf_view(&ahead->code),
-        conversation_cells(&turn->step.attempt->conversation) + 1);
-}
-
-/* Joined as codeact_read() joins them. */
-static void take_block(struct ahead *ahead, struct view block)
-{
-    if (ahead->code.len > 0)
-        buf_append(&ahead->code, "\n\n", 2);
-    buf_add(&ahead->code, block);
-    ahead->compiled = false;
-}
-
-static void find_blocks(struct model_turn *turn)
-{
-    CLEANUP(buf_finish) struct buf block = { .max = MAX_TEXT };
-    struct ahead *ahead = &turn->ahead;
-    ahead->read += ahead->text.len - ahead->cursor.at;
-    if (ahead->read > MAX_READ)
-        return;
-    while (codeact_next(&ahead->cursor, buf_view(&ahead->text), &block))
-        take_block(ahead, buf_view(&block));
-    compile(turn);
-}
-
 void ahead_hear(struct model_turn *turn, struct view text)
 {
     struct ahead *ahead = &turn->ahead;
-    if (turn->step.attempt->job.mode != MODE_CODEACT)
+    if (turn->step.attempt->job.mode != MODE_CODEACT || ahead->coming)
         return;
-    if (ahead->text.max == 0) {
+    if (ahead->text.max == 0)
         buf_init(&ahead->text, MAX_TEXT);
-        buf_init(&ahead->code, MAX_TEXT);
-    }
-    if (!buf_add(&ahead->text, text))
-        return;
-    if (!ahead->coming && code_begins(buf_view(&ahead->text), text.len))
+    if (buf_add(&ahead->text, text) &&
+        code_begins(buf_view(&ahead->text), text.len))
         make_ready(turn);
-    if (ahead->coming && memchr(text.data, '\n', text.len) != NULL)
-        find_blocks(turn);
 }
 
 void ahead_call(struct model_turn *turn, struct view tool)
@@ -118,21 +80,11 @@ void ahead_call(struct model_turn *turn, struct view tool)
         make_ready(turn);
 }
 
-bool ahead_is_ready(struct model_turn *turn)
-{
-    bool ours = turn->ahead.readying;
-    turn->ahead.readying = false;
-    if (ours)
-        compile(turn);
-    return ours;
-}
-
 void ahead_end(struct model_turn *turn)
 {
     struct ahead *ahead = &turn->ahead;
     if (ahead->readying)
         session_abandon(&turn->step.attempt->session);
     buf_finish(&ahead->text);
-    buf_finish(&ahead->code);
     *ahead = (struct ahead){ 0 };
 }

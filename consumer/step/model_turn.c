@@ -719,10 +719,11 @@ static bool turn_stop(struct step *step, enum stop stop)
     return !owes;
 }
 
-/* The session that was made ready meanwhile is. */
+/* The session is ready, long before the reply. */
 static void turn_wished(struct step *step)
 {
-    ahead_is_ready((struct model_turn *)step);
+    struct model_turn *turn = (struct model_turn *)step;
+    turn->ahead.readying = false;
 }
 
 static void turn_free(struct step *step)

@@ -13,7 +13,6 @@
 static struct {
     PyObject *boot;    /* module quern_guest.boot */
     PyObject *run;     /* quern_guest.cell.run */
-    PyObject *compile; /* quern_guest.cell.compile_ahead */
     PyObject *picture; /* module quern_guest.picture */
     PyObject *warm_up; /* quern_guest.cell.warm_up */
     PyObject *at_exit; /* atexit._ncallbacks */
@@ -112,12 +111,11 @@ static bool load(const char *folder, const char *profile)
     if (!cell)
         return false;
     interp.run = PyObject_GetAttrString(cell, "run");
-    interp.compile = PyObject_GetAttrString(cell, "compile_ahead");
     interp.warm_up = PyObject_GetAttrString(cell, "warm_up");
     interp.picture = PyImport_ImportModule("quern_guest.picture");
     Py_DECREF(cell);
     /* Not there inside a box. */
-    return interp.run && interp.compile && interp.warm_up && interp.picture &&
+    return interp.run && interp.warm_up && interp.picture &&
            PySequence_DelItem(path, 0) == 0;
 }
 
@@ -271,15 +269,6 @@ static PyObject *code_of(const struct guest_frame *cell)
                                 "replace");
 }
 
-static PyObject *compile_code(const struct guest_frame *cell)
-{
-    PyObject *code = code_of(cell);
-
-    return code ? PyObject_CallFunction(interp.compile, "NK", code,
-                                        (unsigned long long)cell->number)
-                : NULL;
-}
-
 static PyObject *text_of(struct view text)
 {
     return PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.len, "replace");
@@ -334,8 +323,6 @@ static PyObject *do_task(const struct guest_frame *cell)
         return PyObject_CallMethod(interp.picture, "restore", "y#",
                                    cell->picture.len ? cell->picture.data : "",
                                    (Py_ssize_t)cell->picture.len);
-    case TASK_COMPILE:
-        return compile_code(cell);
     case TASK_CODE:
         break;
     }

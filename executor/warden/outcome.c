@@ -31,7 +31,7 @@ static uint64_t number_of(const struct session *session,
 {
     if (frame->number > 0)
         return frame->number;
-    return session->cells + (frame->task == TASK_COMPILE);
+    return session->cells;
 }
 
 void outcome_begin(struct session *session, struct call *call,
@@ -41,7 +41,7 @@ void outcome_begin(struct session *session, struct call *call,
     struct running *running = &session->running;
     arena_finish(&running->arena);
     arena_finish(&running->asked_arena);
-    session->cells += task != TASK_COMPILE;
+    session->cells++;
     *running = (struct running){
         .call = call,
         .asked.task = task,
@@ -54,7 +54,7 @@ void outcome_begin(struct session *session, struct call *call,
         session->number = running->number;
     }
     clear_cell(running);
-    if (session->loss[0] == '\0' || task == TASK_COMPILE)
+    if (session->loss[0] == '\0')
         return;
     outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
     session->loss[0] = '\0';

@@ -27,7 +27,6 @@ static bool snapshot_is_allowed(struct session *session)
         snprintf(session->unparked, sizeof(session->unparked),
                  "the operator keeps none (--snapshot 0)");
     if (session->running.last || most == 0 ||
-        session->running.asked.task == TASK_COMPILE ||
         box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
@@ -70,8 +69,7 @@ static void warn(struct session *session)
 /* Leaves variables as they were. */
 static bool changes_nothing(const struct running *running)
 {
-    return running->asked.task == TASK_SAVE ||
-           running->asked.task == TASK_COMPILE;
+    return running->asked.task == TASK_SAVE;
 }
 
 /* So does the snapshot from before what changes nothing. */
@@ -124,7 +122,7 @@ enum pace session_settle(struct session *session)
     bool serves = snapshot_serves(session);
     bool snapshot = !serves && snapshot_is_allowed(session);
     outcome_say(session, false);
-    session->filled |= session->running.asked.task != TASK_COMPILE;
+    session->filled = true;
     session->seen.done = session->seen.swept = false;
     if (snapshot)
         return park(session);
@@ -296,9 +294,7 @@ static void tell(struct session *session, bool back)
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
     if (!session_runs_cell(session)) {
-        snprintf(session->loss, sizeof(session->loss), "%s%s; %s",
-                 running->call ? "when this cell was compiled, " : "", what,
-                 now);
+        snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
         session->loss_state = state;
         session->emptied |= !back;
         log_line("session.rolled_back", session->name, "%s", session->loss);

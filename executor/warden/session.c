@@ -129,8 +129,7 @@ void session_enter(struct session *session, enum session_state next)
 
 bool session_runs_cell(const struct session *session)
 {
-    const struct running *running = &session->running;
-    return running->call && running->asked.task != TASK_COMPILE;
+    return session->running.call != NULL;
 }
 
 uint64_t session_cells_before(const struct session *session)

@@ -33,8 +33,7 @@ enum pace session_end(struct session *session);
 enum pace session_close(struct session *session);
 /* It is to end, and nothing is left to run first. */
 bool session_may_go(const struct session *session);
-/* What runs, or has just ended, is a cell: it can be seen that it was there.
- * What compiles one can not. */
+/* A cell runs, or has just ended: it can be seen that it was there. */
 bool session_runs_cell(const struct session *session);
 /* Without the one that runs. */
 uint64_t session_cells_before(const struct session *session);

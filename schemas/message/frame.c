@@ -18,8 +18,7 @@ const char *const guest_type_names[] = {
     "exited",  "update",   "clear",   NULL,
 };
 
-static const char *const task_names[] = { "code", "save", "restore", "compile",
-                                          NULL };
+static const char *const task_names[] = { "code", "save", "restore", NULL };
 
 enum {
     MAX_LISTING = 4096,

@@ -76,8 +76,6 @@ enum task {
     TASK_CODE,    /* code: a cell; tools: what it may call; env */
     TASK_SAVE,    /* the namespace comes back in DONE as a picture */
     TASK_RESTORE, /* picture: into the namespace; DONE names what is not */
-    TASK_COMPILE, /* code: made ready for the cell that has the same, if that
-                     comes next; nothing is run, and nothing counts as one */
 };
 
 struct session_info {

@@ -1,4 +1,4 @@
-"""What is done for a reply's code while the reply still comes, and what not."""
+"""The session is made ready while a reply still comes, and nothing is run."""
 
 import json
 import time
@@ -9,41 +9,9 @@ from held_redis import HeldRedis
 from servers import PATIENCE_S, wait_until
 from stack import TERMINAL, Stack, call_of
 
-WATCH = """```python
-import sys
-by = []
-ours = sys.modules["quern_guest.cell"]
-def compile_steps(code, *rest, own=ours.compile_steps):
-    if code.endswith("by"):
-        by.append(sys._getframe(1).f_code.co_name)
-    return own(code, *rest)
-ours.compile_steps = compile_steps
-```
-"""
-
-
 def run(stack, *texts, **job):
     stack.model.script([{"text": text} for text in texts])
     return stack.run(prompt="go", mode="codeact", **job)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```python\nby\n```\nI wait.\n",
-        "```python\nx = 1\n```\nand\n```python\nby\n```\nI wait.\n",
-        "<execute>by</execute>\nI wait.\n",
-    ],
-)
-def test_the_session_has_compiled_it(stack, text):
-    result = run(stack, WATCH, text, "FINAL ANSWER: well")
-    assert result["cells"][1]["result"] == "['work']", "before the cell ran"
-
-
-def test_what_is_read_otherwise_is_compiled_by_its_cell(stack):
-    """A fence that nobody has closed is code only at the end."""
-    result = run(stack, WATCH, "```python\nby", "FINAL ANSWER: well")
-    assert result["cells"][1]["result"] == "['execute']"
 
 
 def sessions(stack):

@@ -188,7 +188,6 @@ def test_it_says_whether_functions_wait_for_its_end(session):
         ("atexit._ncallbacks = lambda: 1000", {}, False),
         ("end = atexit.register(print, 'bye')", {}, True),
         ("1 / 0", {}, True),
-        ("", {"task": "compile"}, True),
         ("", {"last": True}, False),
     ]
     for code, more, waits in cells:

@@ -42,7 +42,6 @@ NO_PAST = (
 # Without effect, and with a little of everything.
 LIKE_MOST = "if 0:\n    x = f(1) + 1\n    print(x)\nNone"
 _futures = 0  # those that cells have imported hold from then on
-_ahead = None  # what was compiled before its cell came: (all it is of, outcome)
 _loop = None
 
 # Made once, of built-in parts: it works also when there are no built-ins.
@@ -99,24 +98,6 @@ def environment(variables):
                 del os.environ[name]
                 if before[name] is not None:
                     os.environ[name] = before[name]
-
-
-def compile_ahead(code, number):
-    """Makes the cell that comes next ready, if it has this code; gives what run()
-    does. What Python has to say of the code is said when it is run."""
-
-    def work():
-        global _ahead
-        _ahead = None
-        text = source.clean(code)
-        with warnings.catch_warnings(), contextlib.suppress(SyntaxError):
-            warnings.simplefilter("error")
-            if not magics.of_cell(text):
-                wanted = what_compiles(text, f"<cell-{number}>")
-                _ahead = wanted, compile_steps(*wanted)
-        return ""
-
-    return guarded(work)
 
 
 def guarded(work, last=False):
@@ -188,8 +169,7 @@ def execute(code, filename):
     """Gives (value of the last expression, whether it is silenced)."""
     global _futures
     vars(__main__).pop("__warningregistry__", None)  # a cell has its own warnings
-    wanted = what_compiles(code, filename)
-    steps, kinds = take_ahead(wanted) or compile_steps(*wanted)
+    steps, kinds = compile_steps(code, filename, _futures, shows_every_value())
     _futures |= kinds & FUTURES
     step = step_in_loop if kinds & inspect.CO_COROUTINE else step_at_once
     value, silent = None, True
@@ -198,18 +178,6 @@ def execute(code, filename):
             display.display(value)
         value, silent = step(ready), is_silent
     return value, silent
-
-
-def what_compiles(code, filename):
-    """All that what comes of the code depends on."""
-    return code, filename, _futures, shows_every_value()
-
-
-def take_ahead(wanted):
-    """What was compiled of the same; it may be that nothing was."""
-    global _ahead
-    ready, _ahead = _ahead, None
-    return ready[1] if ready and ready[0] == wanted else None
 
 
 def compile_steps(code, filename, futures, every):
