@@ -7,7 +7,7 @@
 /* A session of the job's own ends with it. */
 static void leave_session(struct attempt *attempt)
 {
-    bool used = attempt->session.opened || attempt->conversation.files_there;
+    bool used = attempt->session.made || attempt->conversation.files_there;
     if (attempt->known && used && attempt->job.session.len == 0)
         session_close(&attempt->session);
 }

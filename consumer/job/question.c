@@ -52,7 +52,7 @@ static void leave_session(struct attempt *attempt)
 {
     struct session *session = &attempt->session;
     session_abandon(session);
-    if (session->opened && attempt->job.session.len == 0 &&
+    if (session->made && attempt->job.session.len == 0 &&
         !attempt->conversation.files_there)
         session_close(session);
 }

@@ -16,14 +16,67 @@ enum {
     MAX_LOSSES = 2,
 };
 
-struct rule {
-    const char *name;
-    unsigned int next;
-    session_step *step;
-};
-static const struct rule table[SESSION_STATES];
+static machine_step session_away, session_opening, session_checking,
+    session_idle;
+static void on_entered(void *owner);
 
-#define TO(state) (1u << (state))
+#define OPEN_WORK                                                              \
+    (TO(SESSION_FETCHING) | TO(SESSION_PICTURING) | TO(SESSION_HOLDING) |      \
+     TO(SESSION_REPLAYING) | TO(SESSION_RUNNING) | TO(SESSION_GETTING) |       \
+     TO(SESSION_SAVING))
+#define ANY_TIME (TO(SESSION_IDLE) | TO(SESSION_AWAY))
+
+static const struct machine_state states[SESSION_STATES] = {
+    [SESSION_IDLE] = { "idle",
+                       ANY_TIME | OPEN_WORK | TO(SESSION_CLAIMING) |
+                           TO(SESSION_NOTING),
+                       .step = session_idle },
+    [SESSION_AWAY] = { "away",
+                       ANY_TIME | TO(SESSION_OPENING) | TO(SESSION_CLAIMING),
+                       .step = session_away },
+    [SESSION_CLAIMING] = { "claiming",
+                           ANY_TIME | TO(SESSION_CLAIMING) | TO(SESSION_NOTING),
+                           .step = session_claiming },
+    [SESSION_NOTING] = { "noting", ANY_TIME, .step = session_noting },
+    [SESSION_OPENING] = { "opening",
+                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING) |
+                              TO(SESSION_DROPPING),
+                          .step = session_opening },
+    [SESSION_DROPPING] = { "dropping", ANY_TIME | TO(SESSION_OPENING),
+                           .step = session_dropping },
+    [SESSION_CHECKING] = { "checking",
+                           ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
+                           .step = session_checking },
+    [SESSION_FETCHING] = { "fetching",
+                           ANY_TIME | OPEN_WORK | TO(SESSION_PUTTING),
+                           .step = session_fetching },
+    [SESSION_PUTTING] = { "putting", ANY_TIME | TO(SESSION_FETCHING),
+                          .step = session_putting },
+    [SESSION_PICTURING] = { "picturing",
+                            ANY_TIME | OPEN_WORK | TO(SESSION_RESTORING),
+                            .step = session_picturing },
+    [SESSION_RESTORING] = { "restoring", ANY_TIME | OPEN_WORK,
+                            .step = session_restoring },
+    [SESSION_HOLDING] = { "holding", ANY_TIME | OPEN_WORK,
+                          .step = session_holding },
+    [SESSION_REPLAYING] = { "replaying", ANY_TIME | OPEN_WORK,
+                            .step = session_replaying },
+    [SESSION_RUNNING] = { "running", ANY_TIME, .step = session_running },
+    [SESSION_GETTING] = { "getting", ANY_TIME, .step = session_getting },
+    [SESSION_SAVING] = { "saving",
+                         ANY_TIME | TO(SESSION_LISTING) | TO(SESSION_WRITING),
+                         .step = session_saving },
+    [SESSION_LISTING] = { "listing", ANY_TIME | TO(SESSION_COLLECTING),
+                          .step = session_listing },
+    [SESSION_COLLECTING] = { "collecting",
+                             ANY_TIME | TO(SESSION_COLLECTING) |
+                                 TO(SESSION_WRITING),
+                             .step = session_collecting },
+    [SESSION_WRITING] = { "writing", ANY_TIME | TO(SESSION_COLLECTING),
+                          .step = session_writing },
+};
+static const struct machine_kind kind = { "a job's session", states,
+                                          SESSION_STATES, on_entered, NULL };
 
 static bool waits_for_redis(enum session_state state)
 {
@@ -61,29 +114,34 @@ static uint64_t limit_ms(const struct session *session,
     return FILE_MS;
 }
 
-void session_enter(struct session *session, enum session_state next)
+static void on_entered(void *owner)
 {
-    assert(table[session->state].next & TO(next));
-    session->state = next;
+    struct session *session = owner;
+    enum session_state state = session->machine.state;
     session->begun = session->landed = false;
     session->answer = (struct err){ 0 };
     executor_dismiss(session->setup.executor, session->ref);
     session->ref = 0;
     session->asked = 0;
-    if (next == SESSION_IDLE)
+    if (state == SESSION_IDLE)
         alarm_stop(session->alarm);
     else
-        alarm_set(session->alarm, limit_ms(session, next));
+        alarm_set(session->alarm, limit_ms(session, state));
 }
 
-enum turn session_done(struct session *session)
+void session_enter(struct session *session, enum session_state next)
+{
+    machine_go(&session->machine, next);
+}
+
+enum pace session_done(struct session *session)
 {
     session_enter(session, SESSION_IDLE);
-    session->events.on_done(session->owner);
-    return WAIT; /* the session may be gone */
+    session->over = true;
+    return WAIT;
 }
 
-enum turn session_fail(struct session *session, const struct err *why)
+enum pace session_fail(struct session *session, const struct err *why)
 {
     session->fault = *why;
     return session_done(session);
@@ -107,7 +165,7 @@ void session_answered(void *owner, const struct frame *frame)
 }
 
 /* Sends the state's request once. */
-enum turn session_ask(struct session *session, struct frame *frame,
+enum pace session_ask(struct session *session, struct frame *frame,
                       executor_answer *answer)
 {
     frame->session = view_of(session->name);
@@ -120,6 +178,16 @@ enum turn session_ask(struct session *session, struct frame *frame,
     err_set(&why, ERR_REJECT, "too_large",
             "a request to the executor is larger than a frame");
     return session_fail(session, &why);
+}
+
+static void tell(const struct session *session, enum frame_type type,
+                 struct view call)
+{
+    struct frame frame = { .type = (int)type,
+                           .session = view_of(session->name),
+                           .call = call };
+    if (session->alarm != NULL)
+        executor_ask(session->setup.executor, &frame, NULL, NULL);
 }
 
 /* --------------------------------------------------------- calls of code */
@@ -139,7 +207,7 @@ void session_asked(struct session *session, struct view call,
 void session_restarted(struct session *session)
 {
     session->asked = 0;
-    alarm_set(session->alarm, limit_ms(session, session->state));
+    alarm_set(session->alarm, limit_ms(session, session->machine.state));
 }
 
 void session_answer(struct session *session, struct view call, uint64_t number,
@@ -161,11 +229,12 @@ void session_answer(struct session *session, struct view call, uint64_t number,
         };
     executor_ask(session->setup.executor, &answer, NULL, NULL);
     if (--session->asked == 0)
-        alarm_set(session->alarm, limit_ms(session, session->state));
+        alarm_set(session->alarm, limit_ms(session, session->machine.state));
 }
 
-static enum turn session_away(struct session *session)
+static enum pace session_away(void *owner)
 {
+    struct session *session = owner;
     if (session_is_named(session) && !session->claimed) {
         session_enter(session, SESSION_CLAIMING);
         return AGAIN;
@@ -184,7 +253,7 @@ static enum turn session_away(struct session *session)
 }
 
 /* What the wish needs next, in an open session. */
-enum turn session_settle(struct session *session)
+enum pace session_settle(struct session *session)
 {
     if (session->wish.kind == WISH_GET) {
         session_enter(session, SESSION_GETTING);
@@ -210,7 +279,7 @@ enum turn session_settle(struct session *session)
 }
 
 /* What was there before is not in it, or not all of it. */
-static enum turn restore(struct session *session, bool files_there)
+static enum pace restore(struct session *session, bool files_there)
 {
     session->files_due = !files_there;
     session->file_at = 0;
@@ -238,11 +307,22 @@ static void on_opened(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
-static enum turn session_opening(struct session *session)
+static void spare_only_wanted(const struct session *session)
 {
+    bool runs = session->wish.kind == WISH_RUN;
+    struct call_name name = session_call_name(session, session->wish.call);
+    tell(session, FRAME_INTERRUPT,
+         runs ? view_of(name.text) : (struct view){ 0 });
+}
+
+static enum pace session_opening(void *owner)
+{
+    struct session *session = owner;
     struct frame open = { .type = FRAME_OPEN, .limits = session->setup.limits };
-    if (!session->begun)
+    if (!session->begun) {
+        session->made = true;
         return session_ask(session, &open, on_opened);
+    }
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)
@@ -256,6 +336,9 @@ static enum turn session_opening(struct session *session)
         session_remake(session);
         return restore(session, false);
     }
+    /* An attempt that has lost the job may have left a cell there, which may
+     * wait for ever for a tool that nobody answers. */
+    spare_only_wanted(session);
     session->hold_due = false;
     if (session->wish.past.count == 0)
         return session_settle(session);
@@ -264,8 +347,9 @@ static enum turn session_opening(struct session *session)
     return AGAIN;
 }
 
-static enum turn session_checking(struct session *session)
+static enum pace session_checking(void *owner)
 {
+    struct session *session = owner;
     const struct past_cell *cells = session->wish.past.cells;
     size_t at = session->check_first ? 0 : session->wish.past.count - 1;
     struct call_name name = session_call_name(session, cells[at].call);
@@ -285,82 +369,34 @@ static enum turn session_checking(struct session *session)
     return restore(session, seen);
 }
 
-static enum turn session_idle(struct session *session)
+static enum pace session_idle(void *owner)
 {
-    (void)session;
+    (void)owner;
     return WAIT;
 }
 
 /* -------------------------------------------------------------- machine */
 
-#define OPEN_WORK                                                              \
-    (TO(SESSION_FETCHING) | TO(SESSION_PICTURING) | TO(SESSION_HOLDING) |      \
-     TO(SESSION_REPLAYING) | TO(SESSION_RUNNING) | TO(SESSION_GETTING) |       \
-     TO(SESSION_SAVING))
-#define ANY_TIME (TO(SESSION_IDLE) | TO(SESSION_AWAY))
-
-static const struct rule table[SESSION_STATES] = {
-    [SESSION_IDLE] = { "idle",
-                       ANY_TIME | OPEN_WORK | TO(SESSION_CLAIMING) |
-                           TO(SESSION_NOTING),
-                       session_idle },
-    [SESSION_AWAY] = { "away",
-                       ANY_TIME | TO(SESSION_OPENING) | TO(SESSION_CLAIMING),
-                       session_away },
-    [SESSION_CLAIMING] = { "claiming",
-                           ANY_TIME | TO(SESSION_CLAIMING) | TO(SESSION_NOTING),
-                           session_claiming },
-    [SESSION_NOTING] = { "noting", ANY_TIME, session_noting },
-    [SESSION_OPENING] = { "opening",
-                          ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING) |
-                              TO(SESSION_DROPPING),
-                          session_opening },
-    [SESSION_DROPPING] = { "dropping", ANY_TIME | TO(SESSION_OPENING),
-                           session_dropping },
-    [SESSION_CHECKING] = { "checking",
-                           ANY_TIME | OPEN_WORK | TO(SESSION_CHECKING),
-                           session_checking },
-    [SESSION_FETCHING] = { "fetching",
-                           ANY_TIME | OPEN_WORK | TO(SESSION_PUTTING),
-                           session_fetching },
-    [SESSION_PUTTING] = { "putting", ANY_TIME | TO(SESSION_FETCHING),
-                          session_putting },
-    [SESSION_PICTURING] = { "picturing",
-                            ANY_TIME | OPEN_WORK | TO(SESSION_RESTORING),
-                            session_picturing },
-    [SESSION_RESTORING] = { "restoring", ANY_TIME | OPEN_WORK,
-                            session_restoring },
-    [SESSION_HOLDING] = { "holding", ANY_TIME | OPEN_WORK, session_holding },
-    [SESSION_REPLAYING] = { "replaying", ANY_TIME | OPEN_WORK,
-                            session_replaying },
-    [SESSION_RUNNING] = { "running", ANY_TIME, session_running },
-    [SESSION_GETTING] = { "getting", ANY_TIME, session_getting },
-    [SESSION_SAVING] = { "saving",
-                         ANY_TIME | TO(SESSION_LISTING) | TO(SESSION_WRITING),
-                         session_saving },
-    [SESSION_LISTING] = { "listing", ANY_TIME | TO(SESSION_COLLECTING),
-                          session_listing },
-    [SESSION_COLLECTING] = { "collecting",
-                             ANY_TIME | TO(SESSION_COLLECTING) |
-                                 TO(SESSION_WRITING),
-                             session_collecting },
-    [SESSION_WRITING] = { "writing", ANY_TIME | TO(SESSION_COLLECTING),
-                          session_writing },
-};
-
 void session_run(struct session *session)
 {
-    while (table[session->state].step(session) == AGAIN)
-        ;
+    if (session->machine.running) {
+        session->machine.again = true;
+        return;
+    }
+    machine_run(&session->machine);
+    if (!session->over)
+        return;
+    session->over = false;
+    session->events.on_done(session->owner); /* the session may be gone then */
 }
 
 static void on_change(void *owner, bool ready)
 {
     struct session *session = owner;
     if (!ready) {
-        session->opened = false;
+        session->made = session->opened = false;
         session->claimed = false; /* a write may be on its way */
-        if (session->state != SESSION_IDLE)
+        if (session->machine.state != SESSION_IDLE)
             session_enter(session, SESSION_AWAY);
     }
     session_run(session);
@@ -369,24 +405,25 @@ static void on_change(void *owner, bool ready)
 static void on_overdue(void *owner)
 {
     struct session *session = owner;
-    bool redis = waits_for_redis(session->state);
+    bool redis = waits_for_redis(session->machine.state);
     struct executor_absence absence;
     struct err why;
-    if (session->state == SESSION_CLAIMING && session->waiting) {
+    if (session->machine.state == SESSION_CLAIMING && session->waiting) {
         session_enter(session, SESSION_CLAIMING);
         session_run(session);
         return;
     }
-    err_set(&why, ERR_RETRY,
-            redis ? "redis_unavailable" : "executor_unavailable",
-            "%s did not get past \"%s\" within %llu ms",
-            redis ? "Redis" : "the executor", table[session->state].name,
-            (unsigned long long)limit_ms(session, session->state));
+    err_set(
+        &why, ERR_RETRY, redis ? "redis_unavailable" : "executor_unavailable",
+        "%s did not get past \"%s\" within %llu ms",
+        redis ? "Redis" : "the executor", machine_state_name(&session->machine),
+        (unsigned long long)limit_ms(session, session->machine.state));
     if (executor_is_away(session->setup.executor, &absence) && !redis)
         err_set(&why, ERR_RETRY, "executor_unavailable",
                 "the executor has been away for %llu ms: %s",
                 (unsigned long long)absence.ms, absence.text);
     session_fail(session, &why);
+    session_run(session);
 }
 
 void session_init(struct session *session, const struct session_setup *setup,
@@ -394,6 +431,7 @@ void session_init(struct session *session, const struct session_setup *setup,
 {
     *session =
         (struct session){ .setup = *setup, .events = events, .owner = owner };
+    machine_init(&session->machine, &kind, session, SESSION_IDLE);
     snprintf(session->name, sizeof(session->name), "%s", name);
     told_init(&session->told);
     session->alarm = alarm_new(setup->loop, on_overdue, session);
@@ -419,7 +457,7 @@ void session_finish(struct session *session)
 
 void session_want(struct session *session, const struct wish *wish)
 {
-    assert(session->state == SESSION_IDLE);
+    assert(session->machine.state == SESSION_IDLE);
     session->wish = *wish;
     session->fault = (struct err){ 0 };
     session->drops = 0;
@@ -429,46 +467,37 @@ void session_want(struct session *session, const struct wish *wish)
         session->losses = 0;
     }
     bool notes = wish->kind == WISH_NOTE;
-    if ((wish->kind == WISH_CLAIM || notes) && !session->claimed) {
+    bool claims = wish->kind == WISH_CLAIM;
+    session->over = false;
+    if ((claims || notes) && !session->claimed) {
         session_enter(session, SESSION_CLAIMING);
-        session_run(session);
-    } else if (wish->kind == WISH_CLAIM) {
+    } else if (claims) {
         session_done(session);
     } else if (notes) {
         session_enter(session, SESSION_NOTING);
-        session_run(session);
     } else if (!session->opened) {
         session->files_due = !wish->files_there;
         session->file_at = 0;
         session->past_due = false;
         session_enter(session, SESSION_AWAY);
-        session_run(session);
-    } else if (session_settle(session) == AGAIN) {
-        session_run(session);
+    } else {
+        session_settle(session);
     }
+    session_run(session);
 }
 
 /* A record that is on its way may be written all the same: what stands is asked
  * for again, and whether the executor's is that one. */
 void session_abandon(struct session *session)
 {
-    enum session_state state = session->state;
+    enum session_state state = session->machine.state;
+    session->over = false;
     if (session->alarm == NULL || state == SESSION_IDLE)
         return;
     if (state == SESSION_HOLDING || state == SESSION_NOTING ||
         state == SESSION_WRITING)
         session->claimed = session->opened = false;
     session_enter(session, SESSION_IDLE);
-}
-
-static void tell(struct session *session, enum frame_type type,
-                 struct view call)
-{
-    struct frame frame = { .type = (int)type,
-                           .session = view_of(session->name),
-                           .call = call };
-    if (session->alarm != NULL)
-        executor_ask(session->setup.executor, &frame, NULL, NULL);
 }
 
 void session_forget(struct session *session, struct view call)

@@ -40,6 +40,7 @@
 #include "consumer/session/executor.h"
 #include "consumer/session/known.h"
 #include "consumer/session/told.h"
+#include "schemas/message/machine.h"
 #include "schemas/redis/session.h"
 
 enum session_state {
@@ -154,7 +155,8 @@ struct session {
     struct session_events events;
     void *owner;
     char name[80];
-    enum session_state state;
+    struct machine machine; /* enum session_state */
+    bool over;              /* the wish is, and its owner is to be told */
     struct executor_watch watch;
     struct alarm *alarm;
     struct wish wish;
@@ -167,7 +169,8 @@ struct session {
     struct err answer; /* FAILED */
     bool fresh;        /* OPENED said so */
 
-    bool opened;               /* on this connection */
+    bool made;                 /* on this connection it was asked for */
+    bool opened;               /* ... and is there */
     bool files_due;            /* to be put */
     size_t file_at;            /* the next one */
     size_t fetches, fetched;   /* asked of the store, answered by it */
@@ -187,12 +190,12 @@ struct session {
     char holder[MAX_NAME_BYTES + 1]; /* which session it is, of that name */
     unsigned int drops;              /* of others of that name */
     struct known known;
-    bool record_due;       /* what is known is to be put into it */
-    bool hold_due;         /* it is to be said that this one is it */
-    struct told told;      /* ... with the next cell */
-    bool reported;         /* a cell has been told what the record says */
-    struct buf sent_out;   /* the record on its way */
-    unsigned int saves;    /* asked of the executor */
+    bool record_due;     /* what is known is to be put into it */
+    bool hold_due;       /* it is to be said that this one is it */
+    struct told told;    /* ... with the next cell */
+    bool reported;       /* a cell has been told what the record says */
+    struct buf sent_out; /* the record on its way */
+    unsigned int saves;  /* asked of the executor */
     struct saving *saving;
 };
 

@@ -54,8 +54,9 @@ static void on_replayed(void *owner, const struct frame *frame)
         session_answered(session, frame);
 }
 
-enum turn session_replaying(struct session *session)
+enum pace session_replaying(void *owner)
 {
+    struct session *session = owner;
     const struct past_cell *cells = session->wish.past.cells;
     if (session->past_at >= session->wish.past.count) {
         session->past_due = false;
@@ -175,8 +176,9 @@ static void on_running(void *owner, const struct frame *frame)
     }
 }
 
-enum turn session_running(struct session *session)
+enum pace session_running(void *owner)
 {
+    struct session *session = owner;
     struct call_name name = session_call_name(session, session->wish.call);
     struct frame frame = { .type = FRAME_RUN,
                            .call = view_of(name.text),
@@ -199,7 +201,7 @@ enum turn session_running(struct session *session)
     return session_done(session);
 }
 
-enum turn session_give_up(struct session *session)
+enum pace session_give_up(struct session *session)
 {
     struct cell cell = {
         .number = number_in_session(session, session->wish.number),

@@ -110,8 +110,9 @@ static void on_blob(void *owner, const redisReply *reply, const struct err *why)
     session_run(session);
 }
 
-enum turn session_fetching(struct session *session)
+enum pace session_fetching(void *owner)
 {
+    struct session *session = owner;
     if (session->landed)
         return session_fail(session, &session->answer);
     if (session->begun)
@@ -126,8 +127,9 @@ enum turn session_fetching(struct session *session)
     return session_read(session, current_file(session).blob, on_blob);
 }
 
-enum turn session_putting(struct session *session)
+enum pace session_putting(void *owner)
 {
+    struct session *session = owner;
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE &&
@@ -158,7 +160,7 @@ static void on_chunk(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
-enum turn session_fetch(struct session *session, struct view name)
+enum pace session_fetch(struct session *session, struct view name)
 {
     struct frame get = { .type = FRAME_GET, .name = name };
     buf_finish(&session->file);
@@ -166,8 +168,9 @@ enum turn session_fetch(struct session *session, struct view name)
     return session_ask(session, &get, on_chunk);
 }
 
-enum turn session_getting(struct session *session)
+enum pace session_getting(void *owner)
 {
+    struct session *session = owner;
     if (!session->begun)
         return session_fetch(session, session->wish.name);
     if (!session->landed)

@@ -23,7 +23,8 @@ bool session_is_named(const struct session *session)
 bool session_heard(struct session *session, enum session_state state)
 {
     session->fetched++;
-    return session->state == state && session->fetched == session->fetches;
+    return session->machine.state == state &&
+           session->fetched == session->fetches;
 }
 
 static void session_send(struct session *session, struct command *command,
@@ -35,7 +36,7 @@ static void session_send(struct session *session, struct command *command,
     command_finish(command);
 }
 
-enum turn session_read(struct session *session, struct view blob,
+enum pace session_read(struct session *session, struct view blob,
                        store_done *done)
 {
     session->begun = true;
@@ -48,7 +49,7 @@ enum turn session_read(struct session *session, struct view blob,
 
 bool session_waits(const struct session *session)
 {
-    return session->state == SESSION_CLAIMING && session->waiting;
+    return session->machine.state == SESSION_CLAIMING && session->waiting;
 }
 
 /* What an earlier attempt, or job, had to tell and did not. */
@@ -94,8 +95,9 @@ static void on_claimed(void *owner, const redisReply *reply,
     session_run(session);
 }
 
-enum turn session_claiming(struct session *session)
+enum pace session_claiming(void *owner)
 {
+    struct session *session = owner;
     if (!session->begun) {
         struct command command;
         const struct session_setup *setup = &session->setup;
@@ -133,8 +135,9 @@ bool session_is_stale(const struct session *session)
            !known_is_held_by(&session->known, view_of(session->holder));
 }
 
-enum turn session_dropping(struct session *session)
+enum pace session_dropping(void *owner)
 {
+    struct session *session = owner;
     struct frame close = { .type = FRAME_CLOSE };
     struct err why;
     if (!session->begun)
@@ -274,8 +277,9 @@ static void on_picture(void *owner, const redisReply *reply,
     session_run(session);
 }
 
-enum turn session_picturing(struct session *session)
+enum pace session_picturing(void *owner)
 {
+    struct session *session = owner;
     if (!session->begun)
         return session_read(session, session->known.record.picture, on_picture);
     if (!session->landed)
@@ -286,8 +290,9 @@ enum turn session_picturing(struct session *session)
     return session_settle(session);
 }
 
-enum turn session_restoring(struct session *session)
+enum pace session_restoring(void *owner)
 {
+    struct session *session = owner;
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)
@@ -361,7 +366,7 @@ void session_record_say(const struct session *session,
     record->exchanges = said->exchanges;
 }
 
-enum turn session_write_again(struct session *session)
+enum pace session_write_again(struct session *session)
 {
     session->begun = session->landed = false;
     session->answer = (struct err){ 0 };
@@ -372,7 +377,7 @@ static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct session *session = owner;
-    enum session_state state = session->state;
+    enum session_state state = session->machine.state;
     bool writes = state == SESSION_HOLDING || state == SESSION_NOTING;
     if (!session_heard(session, writes ? state : SESSION_WRITING))
         return;
@@ -389,7 +394,7 @@ static void on_written(void *owner, const redisReply *reply,
     session_run(session);
 }
 
-enum turn session_write(struct session *session,
+enum pace session_write(struct session *session,
                         const struct session_record *record)
 {
     struct err why;
@@ -410,8 +415,9 @@ void session_record_tell(const struct session *session,
     record->note = buf_view(&session->told.text);
 }
 
-enum turn session_holding(struct session *session)
+enum pace session_holding(void *owner)
 {
+    struct session *session = owner;
     if (!session->begun) {
         struct session_record next =
             session_record_next(&session->setup, &session->known);
@@ -430,8 +436,9 @@ enum turn session_holding(struct session *session)
 }
 
 /* What was said: variables and files are as they were, and where. */
-enum turn session_noting(struct session *session)
+enum pace session_noting(void *owner)
 {
+    struct session *session = owner;
     const struct known *known = &session->known;
     if (!session->begun) {
         struct session_record next =

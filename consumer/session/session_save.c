@@ -108,8 +108,9 @@ static void on_saved(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
-enum turn session_saving(struct session *session)
+enum pace session_saving(void *owner)
 {
+    struct session *session = owner;
     if (!session->begun) {
         saving_free(session->saving);
         session->saving = saving_new(session);
@@ -179,8 +180,9 @@ static void on_listing(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
-enum turn session_listing(struct session *session)
+enum pace session_listing(void *owner)
 {
+    struct session *session = owner;
     struct frame list = { .type = FRAME_LIST };
     if (!session->begun)
         return session_ask(session, &list, on_listing);
@@ -234,8 +236,9 @@ static const char *refusal(const struct saving *saving,
     return NULL;
 }
 
-enum turn session_collecting(struct session *session)
+enum pace session_collecting(void *owner)
 {
+    struct session *session = owner;
     struct saving *saving = session->saving;
     if (session->begun && !session->landed)
         return WAIT;
@@ -257,7 +260,7 @@ enum turn session_collecting(struct session *session)
 }
 
 /* Somebody has deleted what the last record names. */
-static enum turn collect_anew(struct session *session)
+static enum pace collect_anew(struct session *session)
 {
     struct saving *saving = session->saving;
     saving->all_anew = true;
@@ -267,8 +270,9 @@ static enum turn collect_anew(struct session *session)
     return AGAIN;
 }
 
-enum turn session_writing(struct session *session)
+enum pace session_writing(void *owner)
 {
+    struct session *session = owner;
     struct saving *saving = session->saving;
     if (!session->begun) {
         saving->next.updated_ms = session_wall_ms();

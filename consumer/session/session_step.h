@@ -7,14 +7,11 @@
 #include "consumer/session/session.h"
 #include "schemas/message/limits.h"
 
-enum turn { AGAIN, WAIT };
-typedef enum turn session_step(struct session *session);
-
-session_step session_fetching, session_putting, session_getting;
-session_step session_replaying, session_running;
-session_step session_claiming, session_noting, session_dropping;
-session_step session_picturing, session_restoring, session_holding;
-session_step session_saving, session_listing, session_collecting,
+machine_step session_fetching, session_putting, session_getting;
+machine_step session_replaying, session_running;
+machine_step session_claiming, session_noting, session_dropping;
+machine_step session_picturing, session_restoring, session_holding;
+machine_step session_saving, session_listing, session_collecting,
     session_writing;
 
 enum { RESTORE_MS = 60000, SAVE_MS = 20000 };
@@ -23,34 +20,35 @@ enum { RESTORE_MS = 60000, SAVE_MS = 20000 };
 void session_enter(struct session *session, enum session_state next);
 void session_run(struct session *session);
 
-/* The wish is fulfilled; it is not. The session may be gone after either. */
-enum turn session_done(struct session *session);
-enum turn session_fail(struct session *session, const struct err *why);
+/* The wish is fulfilled; it is not. Its owner is told when the machine has come
+ * to rest, by session_run(). */
+enum pace session_done(struct session *session);
+enum pace session_fail(struct session *session, const struct err *why);
 
 /* What the wish needs next, in an open session. */
-enum turn session_settle(struct session *session);
+enum pace session_settle(struct session *session);
 /* The call has lost its session too often: unknown, and said so. */
-enum turn session_give_up(struct session *session);
+enum pace session_give_up(struct session *session);
 
 /* Sends the state's one request; the answer lands. */
-enum turn session_ask(struct session *session, struct frame *frame,
+enum pace session_ask(struct session *session, struct frame *frame,
                       executor_answer *answer);
 executor_answer session_answered;
 
 /* Asks Redis for the bytes of a blob in this state; done begins with
  * session_heard(), false: the state is another by now. */
-enum turn session_read(struct session *session, struct view blob,
+enum pace session_read(struct session *session, struct view blob,
                        store_done *done);
 bool session_heard(struct session *session, enum session_state state);
 
 /* Asks for a file of the workspace, into session->file. */
-enum turn session_fetch(struct session *session, struct view name);
+enum pace session_fetch(struct session *session, struct view name);
 
 /* session_record.c */
 bool session_is_named(const struct session *session);
 bool session_is_stale(const struct session *session);
 void session_remake(struct session *session);
-enum turn session_write(struct session *session,
+enum pace session_write(struct session *session,
                         const struct session_record *record);
 void session_record_tell(const struct session *session,
                          struct session_record *record);
@@ -59,7 +57,7 @@ uint64_t session_wall_ms(void);
 void session_record_say(const struct session *session,
                         struct session_record *record);
 /* It was refused: see record_lets_go(). */
-enum turn session_write_again(struct session *session);
+enum pace session_write_again(struct session *session);
 /* Why a save, or a restoring, did not end well. */
 struct view session_why(const struct cell *cell);
 /* session_save.c */

@@ -41,7 +41,7 @@ static bool will_not_run(const struct model_turn *turn)
 static bool may_be_readied(const struct model_turn *turn)
 {
     const struct session *session = &turn->step.attempt->session;
-    return !session->opened && session->state == SESSION_IDLE &&
+    return !session->opened && session->machine.state == SESSION_IDLE &&
            (turn->step.attempt->job.session.len == 0 || session->claimed) &&
            !will_not_run(turn);
 }

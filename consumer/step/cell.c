@@ -170,13 +170,19 @@ static enum pace step_intended(void *owner)
 
 /* ---------------------------------------------------------------- running */
 
+/* Its output comes from the first byte on: what followers were told of it
+ * before is void. */
+static void tell_again(struct cell_step *cell)
+{
+    struct event_data data = started_of(cell);
+    progress_event(&cell->step.attempt->progress, "tool.started", &data);
+}
+
 static void on_start(void *owner, bool again)
 {
     struct cell_step *cell = owner;
-    if (!again && output_any(&cell->output)) {
-        struct event_data data = started_of(cell);
-        progress_event(&cell->step.attempt->progress, "tool.started", &data);
-    }
+    if (!again && output_any(&cell->output))
+        tell_again(cell);
     output_start(&cell->output, again);
     if (!again)
         code_calls_rerun(&cell->uses, cell->output.call);
@@ -236,6 +242,8 @@ static enum pace enter_running(void *owner)
     begin_output(cell);
     struct wish wish = wish_for(cell, WISH_RUN);
     wish.intended = cell->sent_before || attempt->patience.tries > 0;
+    if (wish.intended)
+        tell_again(cell);
     wish.cell = &events;
     wish.owner = cell;
     cell->asked_ms = attempt_now_ms(attempt);

@@ -56,10 +56,12 @@ static void ask_run(struct session *session, struct request *request)
 }
 
 /* The cell that runs; or those that peer wants to run, when none does yet. */
-static void interrupt(struct session *session, const struct peer *peer)
+static void interrupt(struct session *session, const struct peer *peer,
+                      struct view spared)
 {
-    session->seen.interrupt |= session->running.call != NULL;
-    if (session->running.call)
+    const struct call *runs = session->running.call;
+    session->seen.interrupt |= runs != NULL && !view_is(spared, runs->id);
+    if (runs != NULL)
         return;
     for (struct request *next = session->first; next; next = next->next)
         next->interrupted |= next->peer == peer;
@@ -112,7 +114,7 @@ void session_ask(struct session *session, struct request *request)
     case FRAME_INTERRUPT:
     case FRAME_CLOSE:
         if (frame->type == FRAME_INTERRUPT)
-            interrupt(session, request->peer);
+            interrupt(session, request->peer, frame->call);
         else
             ask_close(session);
         peer_ok(request->peer, frame->ref);
