@@ -7,8 +7,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/job/attempt.h"
 #include "consumer/conversation/links.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"

@@ -35,7 +35,7 @@ static const struct machine_state states[ATTEMPT_STATES] = {
                     .landed = step_released, .limit_ms = STEP_REDIS_MS },
     [PARKING] = { "parking", TO(ENDED), .enter = enter_parking,
                   .landed = step_parked, .limit_ms = STEP_REDIS_MS },
-    [ENDED] = { "ended", 0 },
+    [ENDED] = { .name = "ended" },
 };
 static const struct machine_kind kind = { "an attempt", states, ATTEMPT_STATES,
                                           on_entered, heed_stop };

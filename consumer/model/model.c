@@ -40,7 +40,7 @@ static machine_step step_asking, step_judging, step_done;
 
 /* READY waits for model_call_start(); the deadlines of ASKING are http's. */
 static const struct machine_state states[STATES] = {
-    [READY] = { "ready", TO(ASKING) },
+    [READY] = { .name = "ready", .next = TO(ASKING) },
     [ASKING] = { "asking", TO(JUDGING), .enter = step_asking },
     [JUDGING] = { "judging", TO(ASKING) | TO(DONE), .enter = step_judging },
     [DONE] = { "done", .enter = step_done },

@@ -8,8 +8,8 @@
 #ifndef CONSUMER_OUTPUT_H
 #define CONSUMER_OUTPUT_H
 
-#include "consumer/output/progress.h"
 #include "consumer/fold.h"
+#include "consumer/output/progress.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"
 
@@ -18,7 +18,7 @@ enum { OUTPUT_STREAMS = 2 }; /* stdout, stderr */
 struct output_setup {
     struct progress *progress;
     const struct names *names;
-    size_t *memory_left; /* bytes for whole streams, shared by all attempts */
+    size_t *memory_left;  /* bytes for whole streams, shared by all attempts */
     uint64_t *void_bytes; /* stored of displays that are not there any more, in
                              all cells of the attempt */
     uint64_t blob_ttl_ms;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "consumer/active.h"
-#include "consumer/output/output.h"
 #include "consumer/blob.h"
+#include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 
 enum { TEXT_BYTES = 4 << 10 };

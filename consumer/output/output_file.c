@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/output/output.h"
 #include "consumer/blob.h"
+#include "consumer/output/output.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
 

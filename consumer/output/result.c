@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "consumer/output/progress.h"
 #include "consumer/log.h"
+#include "consumer/output/progress.h"
 #include "consumer/text.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/limits.h"

@@ -20,11 +20,13 @@ enum {
 enum state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
 
 static const struct machine_state states[] = {
-    [CLOSED] = { "closed", TO(CONNECTING) },
-    [CONNECTING] = { "connecting", TO(GREETING) | TO(BACKOFF) | TO(CLOSED) },
-    [GREETING] = { "greeting", TO(READY) | TO(BACKOFF) | TO(CLOSED) },
-    [READY] = { "ready", TO(BACKOFF) | TO(CLOSED) },
-    [BACKOFF] = { "backoff", TO(CONNECTING) | TO(CLOSED) },
+    [CLOSED] = { .name = "closed", .next = TO(CONNECTING) },
+    [CONNECTING] = { .name = "connecting",
+                     .next = TO(GREETING) | TO(BACKOFF) | TO(CLOSED) },
+    [GREETING] = { .name = "greeting",
+                   .next = TO(READY) | TO(BACKOFF) | TO(CLOSED) },
+    [READY] = { .name = "ready", .next = TO(BACKOFF) | TO(CLOSED) },
+    [BACKOFF] = { .name = "backoff", .next = TO(CONNECTING) | TO(CLOSED) },
 };
 static const struct machine_kind kind = {
     .name = "a link to an executor",

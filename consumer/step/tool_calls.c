@@ -118,7 +118,7 @@ static void calls_free(struct step *step)
 static const struct machine_state states[STATES] = {
     [CALLING] = { "gathering", 0, .enter = enter_calling, .landed = step_called,
                   .limit_ms = STEP_OTHERS_MS },
-    [RESTING] = { "pausing", 0 },
+    [RESTING] = { .name = "pausing" },
 };
 static const struct step_kind kind = {
     .machine = { "tool calls", states, STATES, step_entered, NULL },

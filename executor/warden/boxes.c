@@ -30,10 +30,10 @@ enum {
 enum box_state { STARTING, READY, LENT, DYING };
 
 static const struct machine_state states[] = {
-    [STARTING] = { "starting", TO(READY) | TO(DYING) },
-    [READY] = { "ready", TO(LENT) | TO(DYING) },
-    [LENT] = { "lent", TO(DYING) },
-    [DYING] = { "dying", 0 },
+    [STARTING] = { .name = "starting", .next = TO(READY) | TO(DYING) },
+    [READY] = { .name = "ready", .next = TO(LENT) | TO(DYING) },
+    [LENT] = { .name = "lent", .next = TO(DYING) },
+    [DYING] = { .name = "dying" },
 };
 static const struct machine_kind kind = {
     .name = "a box",

@@ -34,10 +34,10 @@ enum {
 enum runner_state { UNBORN, STARTING, READY, DEAD };
 
 static const struct machine_state states[] = {
-    [UNBORN] = { "unborn", TO(STARTING) | TO(DEAD) },
-    [STARTING] = { "starting", TO(READY) | TO(DEAD) },
-    [READY] = { "ready", TO(DEAD) },
-    [DEAD] = { "dead", 0 },
+    [UNBORN] = { .name = "unborn", .next = TO(STARTING) | TO(DEAD) },
+    [STARTING] = { .name = "starting", .next = TO(READY) | TO(DEAD) },
+    [READY] = { .name = "ready", .next = TO(DEAD) },
+    [DEAD] = { .name = "dead" },
 };
 static const struct machine_kind kind = {
     .name = "a runner",

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "consumer/alarm.h"
-#include "consumer/job/attempt.h"
 #include "consumer/consumer.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/lease.h"
