@@ -36,7 +36,4 @@ bool json_to_message(const struct schema *schema, const json_t *json,
 bool json_keep_unknown(const struct schema *schema, const json_t *json,
                        struct view bytes, struct buf *out, struct err *err);
 
-/* The JSON Schema (draft 2020-12) that the table says. A new reference. */
-json_t *json_schema(const struct schema *schema);
-
 #endif
