@@ -129,8 +129,6 @@ void cleanup_reply(redisReply **reply);
 struct sha256 {
     char text[65];
 };
-bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
-                 struct sha256 *hash, struct err *err);
 /* Name and size, before anything is uploaded. */
 bool blob_check_file(const struct quern_file *file, struct err *err);
 /* Whether these are the bytes that the SHA-256 stands for. */
