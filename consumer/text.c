@@ -111,13 +111,6 @@ void excerpt_finish(struct excerpt *excerpt)
     excerpt->tail = NULL;
 }
 
-void excerpt_clear(struct excerpt *excerpt)
-{
-    size_t max = excerpt->max;
-    excerpt_finish(excerpt);
-    excerpt_init(excerpt, max);
-}
-
 void excerpt_add(struct excerpt *excerpt, struct view bytes)
 {
     size_t room = excerpt->lost ? 0 : excerpt->head.max - excerpt->head.len;

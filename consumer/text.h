@@ -33,7 +33,6 @@ struct excerpt {
 
 void excerpt_init(struct excerpt *excerpt, size_t max);
 void excerpt_finish(struct excerpt *excerpt);
-void excerpt_clear(struct excerpt *excerpt);
 void excerpt_add(struct excerpt *excerpt, struct view bytes);
 /* So many did not come: what follows is the tail. */
 void excerpt_skip(struct excerpt *excerpt, size_t bytes);

@@ -12,6 +12,7 @@ enum {
     TITLE_BYTES = 1024,
     CODE_COLUMNS = 4, /* that make a line code */
     MAX_TICKS = 63,
+    MAX_DEPTH = 32, /* of brackets in a target, as in CommonMark */
 };
 
 /* ------------------------------------------------------------ the template
@@ -242,6 +243,8 @@ static bool read_target(const struct paragraph *paragraph, size_t at,
             end++;
         depth += byte == '(';
         depth -= byte == ')';
+        if (depth > MAX_DEPTH)
+            return false;
     }
     if (end > paragraph->text.len)
         end = paragraph->text.len;
@@ -263,7 +266,7 @@ static bool ends_link(const struct paragraph *paragraph, size_t at)
         close = ')';
     for (size_t i = next + 1; i - next < TITLE_BYTES; i++) {
         char byte = byte_at(paragraph, i);
-        if (byte == '\0')
+        if (byte == '\0' || (byte == '(' && open == '('))
             return false;
         if (byte == '\\')
             i++;

@@ -7,7 +7,8 @@
 
 #include "consumer/model/reply_json.h"
 
-struct view picture_mime(struct view bytes)
+/* The type that the bytes have, of those that models take; empty: none. */
+static struct view mime_of(struct view bytes)
 {
     if (view_starts(bytes, "\x89PNG\r\n\x1a\n"))
         return VIEW("image/png");
@@ -172,7 +173,7 @@ static json_t *open_behind(struct placing *placing, size_t at)
 static void place(struct placing *placing, const struct picture *picture)
 {
     struct view bytes = buf_view(&picture->bytes);
-    struct view mime = picture_mime(bytes);
+    struct view mime = mime_of(bytes);
     size_t at = position_of(placing, picture->message);
     if (mime.len == 0 || at == json_array_size(placing->messages))
         return;

@@ -25,9 +25,6 @@ struct picture {
 size_t pictures_choose(const struct conversation *conversation, uint64_t most,
                        uint64_t most_bytes, struct picture pictures[MAX_SHOWN]);
 
-/* The type that the bytes have, of those that models take; empty: none. */
-struct view picture_mime(struct view bytes);
-
 /* Into what is sent, which is in the order of the conversation. Those without
  * bytes, of another type, or whose message was left out are not placed. */
 void pictures_place(json_t *messages, const struct picture *pictures,

@@ -148,7 +148,7 @@ bool python_between(const struct python *python)
 }
 
 /* A colon wants a body, an equals sign a value. */
-bool python_ends(const struct python *python)
+static bool may_end(const struct python *python)
 {
     return !python->broken && python->quote == 0 && python->depth == 0 &&
            !python->continued && python->last != ':' && python->last != '=';
@@ -163,7 +163,7 @@ bool python_is_whole(struct view code)
     if (memchr(code.data, '\0', code.len) != NULL)
         return false;
     python_feed(&python, code);
-    return python_ends(&python);
+    return may_end(&python);
 }
 
 static bool in_word(char byte)

@@ -29,7 +29,6 @@ void python_feed(struct python *python, struct view piece);
 bool python_in_text(const struct python *python);
 /* A statement may begin here. */
 bool python_between(const struct python *python);
-bool python_ends(const struct python *python); /* it may end here */
 
 bool python_is_whole(struct view code);
 

@@ -25,8 +25,8 @@ enum {
 /* Error: bad_field, "$.properties.a.pattern: is not known; there are ...". */
 bool schema_check(const json_t *schema, struct err *err);
 
-/* Of one that was looked at. Error: bad_output, "$.items[2].price: is "x", must
- * be a number". */
+/* schema_fit.c: of one that was looked at. Error: bad_output,
+ * "$.items[2].price: is "x", must be a number". */
 bool schema_fits(const json_t *schema, const json_t *value, struct err *err);
 
 #endif

@@ -20,6 +20,7 @@ struct check {
     struct err *err;
 };
 
+/* schema.c: one place further in. */
 struct place place_inside(const struct place *outer, const char *name,
                           size_t index);
 /* Where it is wrong, and why. False, always. */
@@ -50,7 +51,7 @@ struct keyword {
     bool (*fit)(struct check *check, const struct place *place,
                 const json_t *schema, const json_t *word, const json_t *value);
 };
-/* NULL: there is none of that name. */
+/* schema_fit.c: NULL: there is none of that name. */
 const struct keyword *keyword_find(const char *name);
 
 /* What $ref means; NULL: nothing that is there. */

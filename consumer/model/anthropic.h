@@ -4,6 +4,7 @@
 
 #include "consumer/model/dialect.h"
 
+/* anthropic_reply.c: an event of a reply, and its end. */
 bool anthropic_take(struct reply *reply, struct view event, const json_t *json);
 void anthropic_end(struct reply *reply);
 

@@ -97,49 +97,60 @@ bool output_any(const struct output *output);
 void output_stream(struct output *output, struct view name, uint64_t offset,
                    struct view bytes);
 void output_display(struct output *output, const struct frame *frame);
-/* Of every display with its id, in this cell and in earlier ones of the job. An
- * earlier job's is shown anew. */
+/* output_update.c: of every display with its id, in this cell and in earlier
+ * ones of the job. An earlier job's is shown anew. */
 void output_update(struct output *output, const struct frame *frame);
 void output_clear(struct output *output, const struct frame *frame);
-/* The end of the cell; displays: as many as it had. files: of struct
+/* output.c: the end of the cell; displays: as many as it had. files: of struct
  * workspace_file. emptied: those that cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
                  uint64_t displays, const struct list *files, bool emptied);
-
-/* The next file whose bytes are wanted, as the workspace calls it; empty: none.
- * Then: its bytes, or why there are none. It is left out when they are what was
- * there under its name before. */
-struct view output_wanted(struct output *output);
-void output_file(struct output *output, struct view bytes,
-                 const struct err *why);
 
 /* The cell, images and files of the record; borrowed from the output. */
 void output_record(struct output *output, struct view code,
                    struct record *record);
 
+/* output_file.c: the next file whose bytes are wanted, as the workspace calls
+ * it; empty: none. Then: its bytes, or why there are none. It is left out when
+ * they are what was there under its name before. */
+struct view output_wanted(struct output *output);
+void output_file(struct output *output, struct view bytes,
+                 const struct err *why);
 /* A base name for a path of any bytes, with 8 bytes to spare. */
 struct view file_name_of(struct view path, struct arena *arena);
 
-/* For the files that make an output only. */
+/* For the files that make an output only.
+ *
+ * -------- output.c */
+
+void output_tell_stream(struct output *output, size_t index, struct view bytes);
+void output_clear_streams(struct output *output);
+void output_note(struct output *output, struct view name, const char *why);
+struct view output_blob(struct output *output, struct view bytes);
+/* The same where their name is known. */
+struct view output_store(struct output *output, struct view blob,
+                         struct view bytes);
+
+/* -------- output_display.c */
+
 /* False: it was seen before. */
 bool output_is_new(struct output *output, uint64_t number);
 void output_add_bundle(struct output *output, struct display *display,
                        const struct list *bundle, bool update);
-void output_tell_stream(struct output *output, size_t index, struct view bytes);
 void output_show(struct output *output, const struct frame *frame);
-void output_clear_streams(struct output *output);
 void output_tell_display(struct output *output, const struct display *display);
+
+/* -------- output_update.c */
+
 /* The cell has put out more, when so many clears had come: what they waited to
  * clear is gone. */
 void output_more(struct output *output, uint64_t clears);
 /* Followers are told what stands, if they are to be told now; if not, nothing.
  * False: they are told everything as it comes. */
 bool output_is_held(struct output *output, bool last);
-void output_note(struct output *output, struct view name, const char *why);
-struct view output_blob(struct output *output, struct view bytes);
-/* The same where their name is known. */
-struct view output_store(struct output *output, struct view blob,
-                         struct view bytes);
+
+/* -------- output_file.c */
+
 void output_list_changes(struct output *output, const struct list *files);
 /* Different ones: a file that was written again counts once. */
 size_t output_kept_files(const struct output_past *past);

@@ -16,19 +16,14 @@ enum {
     MOST_BYTES = MAX_RECORD_BYTES / 2, /* it becomes a journal's record */
 };
 
-void http_tool_finish(struct http_tool *tool)
-{
-    tool_finish(&tool->tool);
-    free(tool->url);
-    headers_finish(&tool->headers);
-    signing_finish(&tool->signing);
-    *tool = (struct http_tool){ 0 };
-}
-
 void http_tool_free(struct tool *tool)
 {
-    http_tool_finish((struct http_tool *)tool);
-    free(tool);
+    struct http_tool *http = (struct http_tool *)tool;
+    tool_finish(tool);
+    free(http->url);
+    headers_finish(&http->headers);
+    signing_finish(&http->signing);
+    free(http);
 }
 
 const struct http_tool *http_tool_of(const struct tool *tool)

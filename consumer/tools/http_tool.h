@@ -40,10 +40,9 @@ struct http_tool {
 };
 
 /* Error: bad_setting, with the member and what is wrong with it; values of
- * headers are never told. What was read so far is http_tool_finish()'s. */
+ * headers are never told. What was read so far is http_tool_free()'s. */
 bool http_tool_read(struct http_tool *tool, const char *name,
                     const json_t *entry, struct err *err);
-void http_tool_finish(struct http_tool *tool); /* accepts a zeroed one */
 
 extern const struct tool_kind http_tool_kind;
 /* Of that kind. */

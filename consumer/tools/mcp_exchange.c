@@ -167,7 +167,9 @@ static void post_notice(struct mcp_notice *notice)
     mcp_lines_finish(&lines);
 }
 
-void mcp_tell(struct mcp_server *server, json_t *message)
+/* A notification, or our answer to the server: nobody waits for what becomes of
+ * it. message: taken. */
+static void tell(struct mcp_server *server, json_t *message)
 {
     if (server->http == NULL || notices_of(server) >= MCP_MOST_NOTICES) {
         json_decref(message);
@@ -200,12 +202,11 @@ static void on_asked(void *owner, const json_t *id, const char *method)
     struct mcp_exchange *exchange = owner;
     json_t *copy = json_deep_copy(id);
     if (strcmp(method, "ping") == 0)
-        mcp_tell(exchange->server,
-                 json_pack("{s:o, s:{}}", "id", copy, "result"));
+        tell(exchange->server, json_pack("{s:o, s:{}}", "id", copy, "result"));
     else
-        mcp_tell(exchange->server,
-                 json_pack("{s:o, s:{s:i, s:s}}", "id", copy, "error", "code",
-                           METHOD_NOT_FOUND, "message", "Method not found"));
+        tell(exchange->server,
+             json_pack("{s:o, s:{s:i, s:s}}", "id", copy, "error", "code",
+                       METHOD_NOT_FOUND, "message", "Method not found"));
 }
 
 static enum http_verdict on_body(void *owner, unsigned status,
@@ -281,11 +282,11 @@ static void judge(struct mcp_exchange *exchange,
 static void tell_cancelled(struct mcp_exchange *exchange)
 {
     if (exchange->is_call && exchange->era == MCP_LEGACY)
-        mcp_tell(exchange->server,
-                 json_pack("{s:s, s:{s:I, s:s}}", "method",
-                           "notifications/cancelled", "params", "requestId",
-                           exchange->reply.id, "reason",
-                           "nobody waits for it any more"));
+        tell(exchange->server,
+             json_pack("{s:s, s:{s:I, s:s}}", "method",
+                       "notifications/cancelled", "params", "requestId",
+                       exchange->reply.id, "reason",
+                       "nobody waits for it any more"));
 }
 
 static void on_done(void *owner, const struct http_response *response)

@@ -51,10 +51,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
  * Accepts NULL. */
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
 
-/* A notification, or our answer to the server: nobody waits for what becomes of
- * it. message: taken. */
-void mcp_tell(struct mcp_server *server, json_t *message);
-/* Those that are on their way are given up. */
+/* Notifications that are on their way to the server are given up. */
 void mcp_hush(struct mcp_server *server);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "consumer/tools/entry.h"
 
-bool parameters_are_open(const json_t *parameters)
+/* Whether there may be others than those that it names. */
+static bool are_open(const json_t *parameters)
 {
     const json_t *more = json_object_get(parameters, "additionalProperties");
     return more != NULL && !json_is_false(more);
@@ -15,8 +16,8 @@ bool parameters_are_open(const json_t *parameters)
 bool parameters_have(const json_t *parameters, const char *name)
 {
     const json_t *properties = json_object_get(parameters, "properties");
-    return *name != '\0' && (parameters_are_open(parameters) ||
-                             json_object_get(properties, name) != NULL);
+    return *name != '\0' &&
+           (are_open(parameters) || json_object_get(properties, name) != NULL);
 }
 
 static bool check_properties(const json_t *parameters, struct err *err)

@@ -11,7 +11,6 @@
 /* Error: bad_setting, with the member. */
 bool parameters_check(const json_t *parameters, struct err *err);
 
-bool parameters_are_open(const json_t *parameters);
 bool parameters_have(const json_t *parameters, const char *name);
 
 #endif

@@ -16,8 +16,10 @@ static json_t *cut(const json_t *text, size_t max)
     return json_stringn(head.data != NULL ? head.data : "", head.len);
 }
 
-void search_add(json_t *results, const json_t *title, const json_t *url,
-                const json_t *text, const json_t *published)
+/* {"title", "url", "text", "published"} onto results; what is no text or too
+ * long is left out or cut. published: NULL: it is not known. */
+static void add_result(json_t *results, const json_t *title, const json_t *url,
+                       const json_t *text, const json_t *published)
 {
     if (!json_is_string(url) || json_string_length(url) > MAX_LINK ||
         strncmp(json_string_value(url), "http", 4) != 0)
@@ -74,7 +76,7 @@ static bool read_results(const json_t *reply, const char *date, json_t *results,
     if (!json_is_array(found))
         return no_list(err, "results");
     json_array_foreach(found, i, one)
-        search_add(results, json_object_get(one, "title"),
+        add_result(results, json_object_get(one, "title"),
                    json_object_get(one, "url"), json_object_get(one, "content"),
                    json_object_get(one, date));
     return true;
@@ -126,7 +128,7 @@ static bool read_bocha(const json_t *reply, json_t *results, json_t **answer,
         const json_t *text = json_object_get(one, "summary");
         if (!json_is_string(text) || json_string_length(text) == 0)
             text = json_object_get(one, "snippet");
-        search_add(results, json_object_get(one, "name"),
+        add_result(results, json_object_get(one, "name"),
                    json_object_get(one, "url"), text,
                    json_object_get(one, "datePublished"));
     }
@@ -160,7 +162,7 @@ static bool read_brave(const json_t *reply, json_t *results, json_t **answer,
         const json_t *published = json_object_get(one, "page_age");
         if (published == NULL)
             published = json_object_get(one, "age");
-        search_add(results, json_object_get(one, "title"),
+        add_result(results, json_object_get(one, "title"),
                    json_object_get(one, "url"),
                    json_object_get(one, "description"), published);
     }
@@ -212,7 +214,7 @@ static bool read_duckduckgo(const json_t *reply, json_t *results,
     if (!json_is_array(found))
         return no_list(err, "results");
     json_array_foreach(found, i, one)
-        search_add(results, json_object_get(one, "title"),
+        add_result(results, json_object_get(one, "title"),
                    json_object_get(one, "url"), json_object_get(one, "text"),
                    NULL);
     return true;

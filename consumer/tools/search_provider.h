@@ -36,9 +36,4 @@ struct search_provider {
 /* The most wanted first; NULL behind the last one. */
 const struct search_provider *search_provider(size_t number);
 
-/* {"title", "url", "text", "published"} onto results; what is no text or too
- * long is left out or cut. published: NULL: it is not known. */
-void search_add(json_t *results, const json_t *title, const json_t *url,
-                const json_t *text, const json_t *published);
-
 #endif

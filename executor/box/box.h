@@ -91,22 +91,23 @@ enum box_fd {
     BOX_FDS,
 };
 
-/* Makes the box that its caller is to be the init of, and says BOX_UP. uid,
- * gid: the user outside. */
+/* make.c: makes the box that its caller is to be the init of, and says BOX_UP.
+ * uid, gid: the user outside. */
 void box_make(const struct box_order *order, uid_t uid, gid_t gid);
 
-/* Inside, root_build() makes the file system and enters it; the working
+/* root.c: inside, root_build() makes the file system and enters it; the working
  * directory is the new root. Failing calls end in box_die(). Gives enum
  * box_host_part, or'ed. */
 unsigned int root_build(const struct box_order *order);
 
-/* Brings up the box's own loopback; gives a socket that listens there. */
+/* door.c: brings up the box's own loopback; gives a socket that listens there.
+ */
 int door_open(void);
 
-/* Serves the warden until the socket closes; reaps. Never returns. */
+/* init.c: serves the warden until the socket closes; reaps. Never returns. */
 void init_serve(void) __attribute__((noreturn));
 
-/* Tells the warden why there is no box: "what: errno's sentence". */
+/* make.c: tells the warden why there is no box: "what: errno's sentence". */
 void box_die(const char *what) __attribute__((noreturn));
 
 #endif

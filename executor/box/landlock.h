@@ -40,6 +40,10 @@ struct landlock_plan {
     size_t port_count;
 };
 
+/* The ABI of this kernel's Landlock; 0: it has none. */
+enum { LANDLOCK_SCOPES = 6 }; /* signals and abstract sockets, Linux 6.12 */
+int landlock_abi(void);
+
 /* Nothing but what the plan allows, for good; nor signals to others, nor
  * abstract sockets of others. A kernel without Landlock: true, and nothing. */
 bool landlock_enter(const struct landlock_plan *plan, struct err *err);

@@ -24,6 +24,7 @@ bool walls_enter(const struct session_limits *limits, bool online,
                  struct err *err);
 
 /* One wall each; landlock.h has its own. */
+/* rlimit.c */
 bool rlimits_set(const struct session_limits *limits, struct err *err);
 bool caps_drop(struct err *err); /* and no_new_privs */
 bool seccomp_enter(const struct policy_filter *filter, struct err *err);
@@ -36,9 +37,7 @@ bool seccomp_enter(const struct policy_filter *filter, struct err *err);
  */
 bool wall_wanted(const char *name);
 
-/* What this kernel has. The ABI of Landlock; 0: none. */
-enum { LANDLOCK_SCOPES = 6 }; /* signals and abstract sockets, Linux 6.12 */
-int landlock_abi(void);
+/* Whether this kernel has it; landlock_abi() is in landlock.h. */
 bool seccomp_available(void);
 
 #endif

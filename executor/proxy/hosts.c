@@ -138,7 +138,8 @@ static bool is_private(const char *name)
            !address_is_public((const struct sockaddr *)&six);
 }
 
-bool host_is_address(const char *name)
+/* name: as host_parse() gives it. */
+static bool is_address(const char *name)
 {
     return strchr(name, ':') || looks_like_number(name);
 }
@@ -154,7 +155,7 @@ static bool add_entry(struct hosts *hosts, struct view text, struct err *err)
     struct view rest = { text.data + suffix, text.len - suffix };
     if (!host_parse(rest, entry->name + suffix, &entry->port, err))
         return false;
-    if (suffix && host_is_address(entry->name + 1))
+    if (suffix && is_address(entry->name + 1))
         return refuse(err, text, "an address has no names below it");
     if (is_private(entry->name))
         return refuse(err, text,

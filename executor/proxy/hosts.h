@@ -47,7 +47,4 @@ void hosts_describe(const struct hosts *hosts, char *text, size_t size);
 bool host_parse(struct view text, char name[MAX_HOST_BYTES + 1], uint16_t *port,
                 struct err *err);
 
-/* name, as host_parse() gives it, is an address. */
-bool host_is_address(const char *name);
-
 #endif

@@ -20,7 +20,8 @@ void link_end(struct link *link);
 
 /* The next one of the door's links. */
 struct link *link_next(const struct link *link);
-/* Its name may be looked up, or bytes may pass, if it waits for that. */
+/* reach.c: its name may be looked up, or bytes may pass, if it waits for that.
+ */
 void link_resume(struct link *link);
 
 #endif

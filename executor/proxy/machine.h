@@ -57,6 +57,8 @@ struct link {
     unsigned int pending; /* callbacks that have not come; one until ENDED */
 };
 
+/* -------- link.c */
+
 /* The only way from state to state: checks it, sets the deadline. */
 void link_enter(struct link *link, enum link_state next);
 /* The state's time begins anew: something has happened. */
@@ -73,13 +75,17 @@ void link_refuse(struct link *link, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void link_log(const struct link *link, const char *what, const char *text);
 
-/* link.c: bytes of the head have come. */
+/* Bytes of the head have come. */
 void link_take_head(struct link *link, struct view bytes);
 
-/* reach.c: the address that is tried does not answer: the next one. */
+/* -------- reach.c */
+
+/* The address that is tried does not answer: the next one. */
 void link_give_up(struct link *link);
 
-/* pass.c: reads what is wanted now, and nothing else. */
+/* -------- pass.c */
+
+/* Reads what is wanted now, and nothing else. */
 void link_listen(struct link *link);
 /* The other side gets these bytes, which stay where they are until then. */
 void side_pass(struct side *side, struct view bytes);

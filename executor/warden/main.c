@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "executor/base/log.h"
+#include "executor/box/landlock.h"
 #include "executor/box/walls.h"
 #include "executor/warden/devices.h"
 #include "executor/warden/isolation.h"

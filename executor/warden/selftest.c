@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "executor/box/landlock.h"
 #include "executor/box/walls.h"
 
 enum { SELFTEST_MS = 60000 };

@@ -163,17 +163,20 @@ void session_free(struct session *session);
 /* What it is at. Borrows its name. */
 void session_describe(const struct session *session, struct session_info *info);
 
-/* Takes the request. */
-void session_ask(struct session *session, struct request *request);
-/* It is to end: who asks for that name means another one. */
-bool session_is_closing(const struct session *session);
-/* The peer went away: what it asked and was not begun is dropped. */
-void session_leave(struct session *session, struct peer *peer);
-/* If whoever listens to its cell lags, the cell waits. Nothing else happens, so
- * it may come at any time. */
-void session_hold(struct session *session);
 /* Lets the machine look at what was recorded. It may free the session. */
 void session_run(struct session *session);
+
+/* request.c: takes the request. */
+void session_ask(struct session *session, struct request *request);
+/* The peer went away: what it asked and was not begun is dropped. */
+void session_leave(struct session *session, struct peer *peer);
+
+/* leaving.c: it is to end: who asks for that name means another one. */
+bool session_is_closing(const struct session *session);
+
+/* cell.c: if whoever listens to its cell lags, the cell waits. Nothing else
+ * happens, so it may come at any time. */
+void session_hold(struct session *session);
 
 /* outcome.c: from what was seen to FRAME_DONE. What is set first is the
  * reason; what follows is appended to it. */

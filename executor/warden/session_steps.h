@@ -26,13 +26,11 @@ enum {
     LEAVE_MS = 5000, /* for what was registered for the session's end */
 };
 
+/* -------- session.c */
+
 /* The only way from state to state: checks it, sets the deadline. */
 void session_enter(struct session *session, enum session_state next);
 enum pace session_end(struct session *session);
-/* In good order: what its code has registered for that runs first. */
-enum pace session_close(struct session *session);
-/* It is to end, and nothing is left to run first. */
-bool session_may_go(const struct session *session);
 /* A cell runs, or has just ended: it can be seen that it was there. */
 bool session_runs_cell(const struct session *session);
 /* Without the one that runs. */
@@ -41,37 +39,47 @@ uint64_t session_cells_before(const struct session *session);
 void session_note_snapshot(struct session *session, uint64_t cells);
 /* From KeyboardInterrupt to SIGKILL. */
 uint64_t session_grace_ms(const struct session *session);
-
 /* The first request is done with; or: it failed. */
 void session_pop(struct session *session);
 void session_fail_first(struct session *session, const struct err *err);
-/* All requests fail: it is to end. */
-void session_refuse_all(struct session *session);
-/* Carries out the first request. */
-enum pace session_serve(struct session *session);
-
 /* Everything inside is gone with it. */
 void session_drop_interpreter(struct session *session);
 /* From now on, while its code runs. */
 void session_measure(struct session *session);
+
+/* -------- serve.c */
+
+/* Carries out the first request. */
+enum pace session_serve(struct session *session);
+/* Starts the cell; or again, what it did to variables being undone. */
+enum pace session_begin_cell(struct session *session);
+machine_step step_sending;
+
+/* -------- cell.c */
+
 /* While a consumer does not read, its session waits. */
 void session_slow_down(struct session *session);
-/* workspace.c: as files.h says, of this session. A listing of what cannot be
- * reached is empty. */
-void session_list(const struct session *session, struct listing *listing);
-bool session_put(const struct session *session, const struct frame *frame,
-                 struct err *err);
-bool session_open_file(const struct session *session, struct view name, int *fd,
-                       uint64_t *bytes, struct err *err);
+machine_step step_running, step_stopping, step_drawing, step_sweeping;
 
-machine_step step_sending, step_running, step_stopping, step_drawing,
-    step_sweeping, step_killing, step_parking, step_clearing, step_installing,
-    step_leaving;
+/* -------- recover.c */
 
 /* Ends what runs, or has died, and goes back to what there was. */
 enum pace session_kill(struct session *session);
-/* Starts the cell; or again, what it did to variables being undone. */
-enum pace session_begin_cell(struct session *session);
+/* The cell is over and nothing is left of it: its outcome, then a snapshot. */
+enum pace session_settle(struct session *session);
+machine_step step_killing, step_parking, step_clearing;
+
+/* -------- leaving.c */
+
+/* In good order: what its code has registered for that runs first. */
+enum pace session_close(struct session *session);
+/* It is to end, and nothing is left to run first. */
+bool session_may_go(const struct session *session);
+/* All requests fail: it is to end. */
+void session_refuse_all(struct session *session);
+machine_step step_leaving;
+
+/* -------- installing.c */
 
 /* The cell has ended, and says for want of which module; empty: of none. */
 void installing_missed(struct session *session, struct view module);
@@ -80,8 +88,15 @@ void installing_asked(struct session *session, const struct guest_frame *frame);
 /* It is to be installed, and the cell to run again. */
 bool installing_is_due(const struct session *session);
 enum pace session_install(struct session *session);
+machine_step step_installing;
 
-/* The cell is over and nothing is left of it: its outcome, then a snapshot. */
-enum pace session_settle(struct session *session);
+/* -------- workspace.c, as files.h says, of this session */
+
+/* A listing of what cannot be reached is empty. */
+void session_list(const struct session *session, struct listing *listing);
+bool session_put(const struct session *session, const struct frame *frame,
+                 struct err *err);
+bool session_open_file(const struct session *session, struct view name, int *fd,
+                       uint64_t *bytes, struct err *err);
 
 #endif

@@ -5,8 +5,8 @@
 #include "producer/cli/cli.h"
 #include "schemas/message/event.h"
 
-/* Shows the call of a job.waiting; where somebody can answer, asks what is to
- * become of it. */
+/* verb_approve.c: shows the call of a job.waiting; where somebody can answer,
+ * asks what is to become of it. */
 void approve_on_terminal(struct app *app, const char *id,
                          const struct event_data *data);
 

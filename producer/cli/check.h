@@ -125,8 +125,9 @@ void check_blobs(struct check *check, const char *key, struct view names,
                  bool kept);
 
 /* First what names jobs, then the jobs, then what names no job. */
-check_key ahead_of_places, check_places;
-check_key ahead_of_job, check_job;
+check_key ahead_of_places, check_places; /* check_places.c */
+check_key ahead_of_job, check_job;       /* check_jobs.c */
+/* check_jobs.c */
 void check_leftovers(struct check *check);
 
 #endif

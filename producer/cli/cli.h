@@ -43,33 +43,26 @@ struct verb {
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
+/* -------- verb_table.c */
+
 /* By one word, or two. NULL: there is none. */
 const struct verb *verb_find(const char *first, const char *second);
 /* In the group "session" of "session get" the "get"; NULL: not in it. */
 const char *verb_within(const struct verb *verb, const char *group);
 bool verb_is_group(const char *name);
 
+/* -------- the verbs; where no file is named, in the file of that name or of
+ * that group */
+
 int verb_run(struct app *app);
-int verb_submit(struct app *app);
 int submit_lines(struct app *app); /* --jobs */
-int verb_get(struct app *app);
-int verb_wait(struct app *app);
-int verb_watch(struct app *app);
-int verb_cancel(struct app *app);
 int verb_exec(struct app *app);
 int verb_session_ls(struct app *app);
 int verb_session_show(struct app *app);
-int verb_session_files(struct app *app);
-int verb_session_put(struct app *app);
-int verb_session_get(struct app *app);
-int verb_session_close(struct app *app);
-int verb_session_fork(struct app *app);
-int verb_retry(struct app *app);
 int verb_approve(struct app *app);
 int verb_job_ls(struct app *app);
 int verb_job_show(struct app *app);
 int verb_job_rm(struct app *app);
-int verb_queue_history(struct app *app);
 int verb_queue_ls(struct app *app);
 int verb_queue_stats(struct app *app);
 int verb_queue_pause(struct app *app);
@@ -98,19 +91,40 @@ int verb_check(struct app *app);
 int verb_completion(struct app *app);
 int verb_help(struct app *app);
 
+/* verb_ask.c */
+int verb_submit(struct app *app);
+int verb_get(struct app *app);
+int verb_wait(struct app *app);
+int verb_watch(struct app *app);
+int verb_cancel(struct app *app);
+
+/* verb_session_job.c */
+int verb_session_files(struct app *app);
+int verb_session_put(struct app *app);
+int verb_session_get(struct app *app);
+int verb_session_close(struct app *app);
+int verb_session_fork(struct app *app);
+
+int verb_retry(struct app *app);         /* verb_dead.c */
+int verb_queue_history(struct app *app); /* verb_job.c */
+
+/* verb_queue.c: a name that nobody has ever used is a slip more often than a
+ * wish. queue: NULL is none. Gives the exit code; EXIT_DONE: go on. Error:
+ * unknown_queue. */
+int app_check_queue(struct app *app, const char *queue);
+
+/* exec_members.c: lists what verb_exec() prints. */
+void exec_members(FILE *out);
+
+/* -------- app.c */
+
 /* Says what failed, as a sentence or with --json as an object, on stderr; gives
  * the exit code that it means. */
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
-/* A name that nobody has ever used is a slip more often than a wish. queue:
- * NULL is none. Gives the exit code; EXIT_DONE: go on. Error: unknown_queue. */
-int app_check_queue(struct app *app, const char *queue);
 int app_exit_of(const struct quern_error *error); /* that code alone */
 /* The same as an error of the client's; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);
-
-/* Lists what verb_exec() prints. */
-void exec_members(FILE *out);
 
 struct cells { /* of Python; more than MAX_CELLS are refused */
     const char *items[MAX_CELLS + 1];

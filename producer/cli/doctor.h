@@ -25,17 +25,19 @@ struct doctor {
     enum level worst;
 };
 
-/* One finding. remedy: what to do about it, one way a line; NULL: nothing. */
+/* verb_doctor.c: one finding. remedy: what to do about it, one way a line;
+ * NULL: nothing. */
 void find(struct doctor *doctor, enum level level, const char *check,
           const char *remedy, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 enum { DOCTOR_CALL_MS = 3000 };
 
-/* What to do about an error that Redis, or the way to it, has given. */
+/* doctor_remedy.c: what to do about an error that Redis, or the way to it, has
+ * given. */
 const char *remedy_of(const char *error);
 
-/* One command, a string a word. */
+/* doctor_server.c: one command, a string a word. */
 redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
                        const char *const *words);
 #define ASK(doctor, err, ...)                                                  \
@@ -50,16 +52,17 @@ bool check_redis(struct doctor *doctor);
 void check_server(struct doctor *doctor);
 void check_writes(struct doctor *doctor);
 void check_clock(struct doctor *doctor);
-void check_library(struct doctor *doctor);
+void check_library(struct doctor *doctor); /* doctor_redis.c */
 
 /* Checks of the fleet, over all of its partitions. */
 void check_login(struct doctor *doctor);
-void check_consumers(struct doctor *doctor);
-void check_reports(struct doctor *doctor);
-/* Makes the connection to that partition's server the one to ask. */
+void check_consumers(struct doctor *doctor); /* doctor_redis.c */
+void check_reports(struct doctor *doctor);   /* doctor_fleet.c */
+/* verb_doctor.c: makes the connection to that partition's server the one to
+ * ask. */
 void doctor_turn(struct doctor *doctor, unsigned int partition);
 
-/* Checks of this host. */
+/* doctor_host.c: checks of this host. */
 void check_executor(struct doctor *doctor);
 void check_model(struct doctor *doctor);
 

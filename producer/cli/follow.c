@@ -514,3 +514,27 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
     free(follow);
     return code;
 }
+
+/* Says which job it is: a person may want to come back to it. */
+static void say_submitted(struct app *app, const char *id, bool existed)
+{
+    if (app->term.json)
+        json_line(json_pack("{s:s, s:s, s:b}", "type", "submitted", "id", id,
+                            "existed", (int)existed));
+    else if (app->term.err.tty)
+        pane_printf(&app->term.err, DIM, "job %s%s\n", id,
+                    existed ? ", submitted before" : "");
+}
+
+int follow_new(struct app *app, const char *question, const struct cells *cells)
+{
+    struct quern_error error = { 0 };
+    struct quern_id id;
+    bool existed = false;
+
+    if (!app_submit(app, question, cells, &id, &existed, &error))
+        return app_fail(app, &error);
+    say_submitted(app, id.text, existed);
+    return follow_job(app, id.text, 0, cells != NULL,
+                      app->options.out ? app->options.out : "quern-out");
+}

@@ -185,6 +185,19 @@ bool options_check_job(const struct options *options, struct err *err)
     return true;
 }
 
+bool option_is_of(const struct option *option, const char *verb)
+{
+    size_t len = strlen(verb);
+    const char *at = option->verbs;
+
+    if (!at)
+        return true;
+    while ((at = strstr(at + 1, verb)))
+        if (at[-1] == ',' && at[len] == ',')
+            return true;
+    return false;
+}
+
 static const struct option *find_name(const char *verb, const char *name,
                                       size_t len)
 {
@@ -283,4 +296,37 @@ bool options_parse(struct options *options, const char *verb, int argc,
         }
     }
     return true;
+}
+
+void options_finish(struct options *options)
+{
+    free(options->settings);
+}
+
+void options_help(const char *verb, FILE *out)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        char left[40];
+
+        if (verb ? !option->verbs || !option_is_of(option, verb)
+                 : option->verbs != NULL)
+            continue;
+        snprintf(
+            left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
+            option->letter ? option->letter : ' ', option->letter ? "," : " ",
+            option->name, option->value ? option->value : "");
+        fprintf(out, "  %-26s %s\n", left, option->about);
+    }
+}
+
+void options_list_settings(FILE *out)
+{
+    const char *comma = "";
+
+    for (size_t i = 0; i < option_count; i++)
+        if (option_table[i].flags & OPTION_SETTING) {
+            fprintf(out, "%s%s", comma, option_table[i].name);
+            comma = ", ";
+        }
 }

@@ -134,17 +134,18 @@ bool options_parse(struct options *options, const char *verb, int argc,
  */
 bool options_check_job(const struct options *options, struct err *err);
 bool options_have(const struct options *options, const char *name);
+void options_finish(struct options *options);
 
 /* The verb's own, or with verb NULL the ones of every verb. */
 void options_help(const char *verb, FILE *out);
 void options_list_settings(FILE *out); /* "redis-url, prefix" */
 
-/* QUERN_*, then the file, for what the command line did not say. A verb takes
- * from them what it knows and passes over the rest. */
+/* settings.c: QUERN_*, then the file, for what the command line did not say. A
+ * verb takes from them what it knows and passes over the rest. */
 bool options_settle(struct options *options, const char *verb, struct err *err);
-void options_finish(struct options *options);
 
-/* For settings.c. */
+/* -------- option.c, of one option */
+
 bool option_set(struct options *options, const struct option *option,
                 const char *value, struct err *err);
 bool option_is_of(const struct option *option, const char *verb);

@@ -1,6 +1,5 @@
 /* option_table.c - every option of every verb. */
 #include <stddef.h>
-#include <string.h>
 
 #include "producer/cli/option.h"
 
@@ -455,44 +454,3 @@ const struct option option_table[] = {
 };
 
 const size_t option_count = sizeof(option_table) / sizeof(option_table[0]);
-
-bool option_is_of(const struct option *option, const char *verb)
-{
-    size_t len = strlen(verb);
-    const char *at = option->verbs;
-
-    if (!at)
-        return true;
-    while ((at = strstr(at + 1, verb)))
-        if (at[-1] == ',' && at[len] == ',')
-            return true;
-    return false;
-}
-
-void options_help(const char *verb, FILE *out)
-{
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
-        char left[40];
-
-        if (verb ? !option->verbs || !option_is_of(option, verb)
-                 : option->verbs != NULL)
-            continue;
-        snprintf(
-            left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
-            option->letter ? option->letter : ' ', option->letter ? "," : " ",
-            option->name, option->value ? option->value : "");
-        fprintf(out, "  %-26s %s\n", left, option->about);
-    }
-}
-
-void options_list_settings(FILE *out)
-{
-    const char *comma = "";
-
-    for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].flags & OPTION_SETTING) {
-            fprintf(out, "%s%s", comma, option_table[i].name);
-            comma = ", ";
-        }
-}

@@ -154,8 +154,3 @@ bool options_settle(struct options *options, const char *verb, struct err *err)
     }
     return true;
 }
-
-void options_finish(struct options *options)
-{
-    free(options->settings);
-}

@@ -16,10 +16,12 @@ void json_line(json_t *object);
 json_t *json_of_status(const char *id, const struct quern_status *status);
 json_t *json_of_result(const struct quern_status *status);
 
-/* A job of a list, and the facts of one and why it is where it is. New
- * references. */
+/* verb_job.c: a job of a list, and the facts of one and why it is where it is.
+ * New references. */
 json_t *json_of_listed(const struct quern_listed *job);
 json_t *json_of_explanation(const struct quern_explanation *job);
+
+/* -------- show.c */
 
 enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 }; /* what was not shown while it ran */
 
@@ -30,16 +32,16 @@ void show_result(struct app *app, const struct result *result,
 /* The text of something that was displayed, on stdout. */
 void show_display(struct app *app, const struct display *display);
 
-/* What is kept of a session; of it, what could not be; files of a workspace (a
- * list of struct session_file). */
+/* show_session.c: what is kept of a session; of it, what could not be; files of
+ * a workspace (a list of struct session_file). */
 void show_record(struct app *app, const struct session_record *session);
 void show_missing(struct pane *out, const struct session_record *session);
 void show_workspace(struct pane *out, const struct list *list);
 /* 3 min, since it was used. */
 const char *session_age(const struct session_record *session);
 
-/* Saves it once; path: where it is now, or where it was not saved again. What
- * could not be saved is said, and in app->unsaved. */
+/* show.c: saves it once; path: where it is now, or where it was not saved
+ * again. What could not be saved is said, and in app->unsaved. */
 bool app_save(struct app *app, struct saver *saver, struct view name,
               struct view sha256, struct buf *path);
 

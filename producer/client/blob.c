@@ -113,8 +113,9 @@ static bool check_size(uint64_t bytes, struct err *err)
                    bytes, MAX_FILE_BYTES);
 }
 
-bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
-                 struct sha256 *hash, struct err *err)
+static bool upload_bytes(struct quern *quern, struct view tenant,
+                         struct view bytes, struct sha256 *hash,
+                         struct err *err)
 {
     unsigned int partition;
     struct key key;
@@ -169,7 +170,7 @@ static bool upload_path(struct quern *quern, struct view tenant,
     if (!read_all(fd, &bytes, err))
         return false;
     ref->bytes = bytes.len;
-    return blob_upload(quern, tenant, buf_view(&bytes), hash, err);
+    return upload_bytes(quern, tenant, buf_view(&bytes), hash, err);
 }
 
 static struct view base_name(const char *path)
@@ -217,7 +218,7 @@ static bool upload(struct quern *quern, struct view tenant,
     struct view bytes = { file->data, file->size };
 
     return file->path ? upload_path(quern, tenant, file->path, ref, hash, err)
-                      : blob_upload(quern, tenant, bytes, hash, err);
+                      : upload_bytes(quern, tenant, bytes, hash, err);
 }
 
 bool blob_upload_file(struct quern *quern, struct view tenant,
@@ -241,7 +242,7 @@ bool quern_blob_put(struct quern *quern, const char *tenant, const void *data,
     struct view bytes = { data, size };
     struct sha256 hash;
 
-    if (!blob_upload(quern, view_of(tenant), bytes, &hash, &err))
+    if (!upload_bytes(quern, view_of(tenant), bytes, &hash, &err))
         return handle_fail(error, &err);
     memcpy(sha256, hash.text, sizeof(hash.text));
     return true;

@@ -88,15 +88,15 @@ struct pipeline {
     void *owner;
     size_t count;
 };
-/* As handle_write(), each answer within the handle's timeout. False: things
- * from *done on have no answer, or are not safe; err says why; what was sent of
- * them may have been done. */
+/* pipeline.c: as handle_write(), each answer within the handle's timeout.
+ * False: things from *done on have no answer, or are not safe; err says why;
+ * what was sent of them may have been done. */
 bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
                      size_t *done, struct err *err);
 
-/* Whether the server of that partition takes many jobs in a call: its library
- * may be older than that step, or its rules, or it is away. It is asked when
- * that is not known, which must not be while it owes an answer. */
+/* handle.c: whether the server of that partition takes many jobs in a call: its
+ * library may be older than that step, or its rules, or it is away. It is asked
+ * when that is not known, which must not be while it owes an answer. */
 bool handle_takes_many(struct quern *quern, unsigned int partition);
 /* Those that did not are asked again. */
 void handle_ask_many_again(struct quern *quern);
@@ -129,8 +129,6 @@ void cleanup_reply(redisReply **reply);
 struct sha256 {
     char text[65];
 };
-bool blob_upload(struct quern *quern, struct view tenant, struct view bytes,
-                 struct sha256 *hash, struct err *err);
 /* Name and size, before anything is uploaded. */
 bool blob_check_file(const struct quern_file *file, struct err *err);
 /* Whether these are the bytes that the SHA-256 stands for. */

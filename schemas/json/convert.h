@@ -9,34 +9,33 @@
 
 #include "schemas/message/field.h"
 
-/* A new reference. bin becomes text when it is UTF-8, else {"base64": "..."};
- * invalid UTF-8 in str is replaced by U+FFFD. Integers beyond 2^63-1 become
- * reals. */
+/* write.c: a new reference. bin becomes text when it is UTF-8, else {"base64":
+ * "..."}; invalid UTF-8 in str is replaced by U+FFFD. Integers beyond 2^63-1
+ * become reals. */
 json_t *json_from_value(const msgpack_object *value);
 
-/* Into the arena. Integers stay integers; depth at most CHECK_MAX_DEPTH. */
+/* read.c: into the arena. Integers stay integers; depth at most
+ * CHECK_MAX_DEPTH. */
 bool json_to_value(const json_t *json, const msgpack_object **value,
                    struct arena *arena, struct err *err);
 
-/* A message by its table: {"v": 1, ...}, bytes as above. A new reference; NULL
- * when the message is not what its table says. */
+/* write.c: a message by its table: {"v": 1, ...}, bytes as above. A new
+ * reference; NULL when the message is not what its table says. */
 json_t *json_from_message(const struct schema *schema, const void *message);
 
-/* Types and bounds as in message_decode(). v may be left out. unknown, zeroed
- * before, gets the members that are not in the table, which are left out; where
- * it is NULL they are errors. */
+/* read.c: types and bounds as in message_decode(). v may be left out. unknown,
+ * zeroed before, gets the members that are not in the table, which are left
+ * out; where it is NULL they are errors. */
 bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
                      struct unknown *unknown, struct err *err);
 
-/* Appends the bytes that a message of this JSON was encoded to once more, with
- * the members that are not in the table beside: who reads them says so, or
- * knows them. The lists of the message may have got more items at their ends.
+/* keep.c: appends the bytes that a message of this JSON was encoded to once
+ * more, with the members that are not in the table beside: who reads them says
+ * so, or knows them. The lists of the message may have got more items at their
+ * ends.
  */
 bool json_keep_unknown(const struct schema *schema, const json_t *json,
                        struct view bytes, struct buf *out, struct err *err);
-
-/* The JSON Schema (draft 2020-12) that the table says. A new reference. */
-json_t *json_schema(const struct schema *schema);
 
 #endif

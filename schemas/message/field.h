@@ -93,10 +93,10 @@ struct unknown {
     size_t count;
     char names[400]; /* of the first few: "sesion", "limits.ms" */
 };
-/* Appends a sentence, when there are any. */
+/* rule.c: appends a sentence, when there are any. */
 void unknown_describe(const struct unknown *unknown, struct buf *out);
 
-/* Fills *out (schema->size bytes; zeroed first). Errors: bad_message,
+/* decode.c: fills *out (schema->size bytes; zeroed first). Errors: bad_message,
  * unsupported_version, missing_field, bad_field, too_large, all ERR_REJECT. */
 bool message_decode(const struct schema *schema, struct view bytes, void *out,
                     struct arena *arena, struct err *err);
@@ -106,8 +106,9 @@ bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
                            struct unknown *unknown, struct err *err);
 
-/* Appends to out. Fails with too_large when a row's bound or the buffer's
- * maximum is passed, with bad_field when a value is not what its row says. */
+/* encode.c: appends to out. Fails with too_large when a row's bound or the
+ * buffer's maximum is passed, with bad_field when a value is not what its row
+ * says. */
 bool message_encode(const struct schema *schema, const void *in,
                     struct buf *out, struct err *err);
 

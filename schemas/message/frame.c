@@ -12,7 +12,7 @@ const char *const frame_type_names[] = {
     "ok",      "failed",  "update", "clear",     NULL,
 };
 
-const char *const guest_type_names[] = {
+static const char *const guest_type_names[] = {
     "cell",    "snapshot", "answer",  "ready", "display", "tool",
     "install", "figure",   "drawing", "done",  "fork",    "forked",
     "exited",  "update",   "clear",   NULL,
@@ -33,7 +33,7 @@ static const struct field workspace_file_fields[] = {
     UINT(workspace_file, bytes, 0, MAX_NUMBER, "Length in bytes"),
     ENUM(workspace_file, change, 0, file_change_names, "By the cell"),
 };
-const struct schema schema_workspace_file = {
+static const struct schema schema_workspace_file = {
     SCHEMA(workspace_file, "A file of a session."),
 };
 
@@ -45,7 +45,7 @@ static const struct field session_info_fields[] = {
     UINT(session_info, memory_bytes, 0, MAX_NUMBER, "Resident, in all"),
     BOOL(session_info, snapshot, 0, "A killed cell would be rolled back"),
 };
-const struct schema schema_session_info = {
+static const struct schema schema_session_info = {
     SCHEMA(session_info, "A session that is open."),
 };
 

@@ -70,7 +70,6 @@ struct workspace_file {
     uint64_t bytes;
     int change; /* enum file_change: by the cell, in FRAME_DONE */
 };
-extern const struct schema schema_workspace_file;
 
 /* What a run does. */
 enum task {
@@ -87,7 +86,6 @@ struct session_info {
     uint64_t memory_bytes; /* resident, of all its processes */
     bool snapshot;         /* a killed cell would be rolled back */
 };
-extern const struct schema schema_session_info;
 
 struct session_limits { /* zero: the warden's default, which also caps it */
     uint64_t memory_bytes;
@@ -161,7 +159,6 @@ enum guest_type {
     GUEST_UPDATE, /* nonce, bundle, display_id */
     GUEST_CLEAR,  /* nonce, number, wait; there is an ANSWER, without data */
 };
-extern const char *const guest_type_names[];
 
 /* What rides along with GUEST_FORK, in this order. Into a box: all but the
  * last, and the working folder is /workspace. Without one (--insecure): from

@@ -81,7 +81,8 @@ uint32_t glyph_at(struct view text, size_t *len)
     return code;
 }
 
-bool glyph_is_hidden(uint32_t code)
+/* A control character (C0, DEL, C1), or one that is hidden. */
+static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
            IS_ONE_OF(hidden, code);
@@ -100,7 +101,7 @@ bool glyph_is_blank(struct view text)
         size_t len;
         uint32_t code = glyph_at(text, &len);
 
-        if (!glyph_is_hidden(code) && !IS_ONE_OF(spaces, code))
+        if (!is_hidden(code) && !IS_ONE_OF(spaces, code))
             return false;
         text = (struct view){ text.data + len, text.len - len };
     }
@@ -135,7 +136,7 @@ static bool is_seen(uint32_t code, enum reading reading, uint32_t before)
         return false;
     if (code == '\n' || code == '\t')
         return reading != READ_NAME;
-    return !glyph_is_hidden(code) ||
+    return !is_hidden(code) ||
            (reading == READ_PROSE && is_spelling(before, code));
 }
 
@@ -203,7 +204,7 @@ void glyph_add_name(struct buf *out, struct view text)
         size_t len;
         uint32_t code = glyph_at(text, &len);
 
-        if (code == GLYPH_BAD || glyph_is_hidden(code))
+        if (code == GLYPH_BAD || is_hidden(code))
             buf_add(out, VIEW("_"));
         else
             buf_append(out, text.data, len);
@@ -220,7 +221,7 @@ void glyph_add_json(struct buf *out, struct view json)
         uint32_t code = glyph_at(json, &len);
 
         /* Between values there are line feeds; in them, none. */
-        if (code == GLYPH_BAD || code < 0x20 || !glyph_is_hidden(code))
+        if (code == GLYPH_BAD || code < 0x20 || !is_hidden(code))
             buf_append(out, json.data, len);
         else if (code < 0x10000)
             buf_printf(out, "\\u%04x", (unsigned int)code);

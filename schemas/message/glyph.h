@@ -32,9 +32,6 @@ enum { GLYPH_BYTES = 16 }; /* "<U+10FFFF>", a NUL, and what no code needs */
 #define GLYPH_BAD UINT32_MAX
 uint32_t glyph_at(struct view text, size_t *len);
 
-/* A control character (C0, DEL, C1), or one that is hidden. */
-bool glyph_is_hidden(uint32_t code);
-
 /* Whether a reader of text sees nothing at all: it is white space of any
  * script, or hidden. */
 bool glyph_is_blank(struct view text);

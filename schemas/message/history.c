@@ -12,7 +12,7 @@ static const struct field exchange_fields[] = {
          "The code that ran for it, and the names of what it left"),
     TEXT(exchange, answer, 0, MAX_HISTORY_BYTES, "Markdown"),
 };
-const struct schema schema_exchange = {
+static const struct schema schema_exchange = {
     SCHEMA(exchange, "A question and its answer."),
 };
 

@@ -16,7 +16,6 @@ struct exchange {
     struct view work;     /* the code that ran for it, what it left */
     struct view answer;
 };
-extern const struct schema schema_exchange;
 
 struct history {
     struct list exchanges; /* of struct exchange, the oldest first */

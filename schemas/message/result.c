@@ -158,7 +158,7 @@ static const struct field model_usage_fields[] = {
     UINT(model_usage, cost, 0, MAX_NUMBER, "Micro-dollars"),
     UINT(model_usage, model_calls, 0, MAX_NUMBER, "Requests that it answered"),
 };
-const struct schema schema_model_usage = {
+static const struct schema schema_model_usage = {
     SCHEMA(model_usage, "What of it was one model's."),
 };
 

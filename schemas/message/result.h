@@ -121,7 +121,6 @@ struct model_usage {
     uint64_t cost;
     uint64_t model_calls;
 };
-extern const struct schema schema_model_usage;
 
 struct usage {
     uint64_t input_tokens;

@@ -8,7 +8,7 @@
 
 #define MOST_INTEGER 2147483647.0
 
-const struct sampling sampling_table[] = {
+static const struct sampling sampling_table[] = {
     { "temperature", SAMPLING_NUMBER, 0, 2 },
     { "top_p", SAMPLING_NUMBER, 0, 1 },
     { "top_k", SAMPLING_INTEGER, 0, MOST_INTEGER },

@@ -24,7 +24,6 @@ struct sampling {
     enum sampling_kind kind;
     double least, most; /* of a number */
 };
-extern const struct sampling sampling_table[];
 
 enum { MAX_STOPS = 16, MAX_STOP_BYTES = 256, MAX_WORD_BYTES = 32 };
 

@@ -179,52 +179,14 @@ struct key names_sessions(const struct names *names, unsigned int partition)
     return key_make("%s{%03x}:sessions", names->prefix, partition);
 }
 
-struct key names_line(const struct names *names, unsigned int partition,
-                      struct view tenant, struct view session)
-{
-    struct encoded owner = names_encode(tenant), name = names_encode(session);
-
-    return key_make("%s{%03x}:line:%s/%s", names->prefix, partition, owner.text,
-                    name.text);
-}
-
-struct key names_lane(const struct names *names, unsigned int partition,
-                      struct view queue, struct view tenant, int priority)
-{
-    struct encoded owner = names_encode(tenant);
-
-    assert(queue.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:lane:%.*s/%s:%s", names->prefix, partition,
-                    VIEW_ARG(queue), owner.text, priority_names[priority]);
-}
-
-static struct key of_tenant(const struct names *names, unsigned int partition,
-                            const char *what, struct view queue,
-                            struct view tenant)
-{
-    struct encoded owner = names_encode(tenant);
-
-    assert(queue.len <= MAX_NAME_BYTES);
-    return key_make("%s{%03x}:%s:%.*s/%s", names->prefix, partition, what,
-                    VIEW_ARG(queue), owner.text);
-}
-
-struct key names_ready(const struct names *names, unsigned int partition,
-                       struct view queue, struct view tenant)
-{
-    return of_tenant(names, partition, "ready", queue, tenant);
-}
-
-struct key names_running(const struct names *names, unsigned int partition,
-                         struct view queue, struct view tenant)
-{
-    return of_tenant(names, partition, "running", queue, tenant);
-}
-
 struct key names_spent(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant)
 {
-    return of_tenant(names, partition, "spent", queue, tenant);
+    struct encoded owner = names_encode(tenant);
+
+    assert(queue.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:spent:%.*s/%s", names->prefix, partition,
+                    VIEW_ARG(queue), owner.text);
 }
 
 struct key names_of_queue(const struct names *names, unsigned int partition,

@@ -132,14 +132,6 @@ struct key names_blob(const struct names *names, unsigned int partition,
 struct key names_session(const struct names *names, unsigned int partition,
                          struct view tenant, struct view session);
 struct key names_sessions(const struct names *names, unsigned int partition);
-struct key names_line(const struct names *names, unsigned int partition,
-                      struct view tenant, struct view session);
-struct key names_lane(const struct names *names, unsigned int partition,
-                      struct view queue, struct view tenant, int priority);
-struct key names_ready(const struct names *names, unsigned int partition,
-                       struct view queue, struct view tenant);
-struct key names_running(const struct names *names, unsigned int partition,
-                         struct view queue, struct view tenant);
 struct key names_spent(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant);
 /* "lanes", "scheduled", "leases", "queue": a queue's own. */

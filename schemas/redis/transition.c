@@ -278,18 +278,6 @@ void transition_wait(struct command *command, const struct names *names,
     command_add(command, wait->fallback);
 }
 
-bool transition_moved(const redisReply *reply, int *state, struct err *err)
-{
-    if (!reply_ok(reply, err))
-        return false;
-    for (int i = 0; job_state_names[i]; i++)
-        if (view_is(step_text(reply), job_state_names[i])) {
-            *state = i;
-            return true;
-        }
-    return step_misfit(err, "release or wait");
-}
-
 void transition_approve(struct command *command, const struct names *names,
                         const struct approval *approval)
 {

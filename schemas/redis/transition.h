@@ -196,8 +196,6 @@ struct wait {
 };
 void transition_wait(struct command *command, const struct names *names,
                      const struct wait *wait);
-/* The state that release or wait have left the job in, enum job_state. */
-bool transition_moved(const redisReply *reply, int *state, struct err *err);
 
 /* Of a job that waits for approval: it goes on and is told. */
 struct approval {

@@ -1,11 +1,14 @@
 """Which way the rooms may point, and what the tree may hold.
 
-    arrows.py TREE [BIN_DIR]
+    arrows.py TREE [BUILD]
 
 prints one line a violation and exits 1 when there is any. Includes are read
-from the sources of TREE, symbols and libraries from the binaries in BIN_DIR.
+from the sources of TREE, symbols and libraries from the objects and binaries of
+BUILD.
 """
 
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -83,6 +86,24 @@ LIBRARY_RULES = [
     ("quern-proxy", r"lib(python|hiredis|curl|ssl)", "it passes bytes on"),
 ]
 
+# What quern is made of; all else is tests.
+PRODUCT = ("schemas/", "producer/", "consumer/", "executor/", "tests/fake/model/")
+# What other people's programs call: its functions are defined all over client/.
+PUBLIC = ("producer/client/quern.h", "producer/client/quern_operate.h")
+
+# (function, because): no other file of the product calls it.
+UNCALLED = {
+    "zone_read": "tests/fuzz/fuzz_cron.c hands it the bytes of a zone's file",
+    "machine_land": "consumer/attempt is to be such a machine",
+    "machine_limit_ms": "likewise",
+    "journal_is_busy": "likewise",
+    "profile_end_once": "consumer/queue is being rewritten",
+}
+
+# Folders whose headers do not say yet where their functions are: they are being
+# rewritten.
+UNSORTED = ("consumer/attempt/", "consumer/queue/", "consumer/session/")
+
 TOP_LEVEL = set(
     """CMakeLists.txt CMakePresets.json README.md LICENSE producer consumer
     executor schemas deploy tests""".split()
@@ -148,6 +169,133 @@ def output_of(*command):
     ).stdout
 
 
+def objects_of(tree, build):
+    """Yields (source, object) of the product: a path in the tree, and a file."""
+    for unit in json.loads((build / "compile_commands.json").read_text()):
+        source = os.path.relpath(unit["file"], tree.resolve())
+        if source.startswith(PRODUCT):
+            output = re.search(r" -o (\S+)", unit["command"]).group(1)
+            yield source, pathlib.Path(unit["directory"], output)
+
+
+def functions_of(tree, build):
+    """Two sets of (function, source): those that are defined, those called."""
+    source_of = {str(object): source for source, object in objects_of(tree, build)}
+    defined, called = set(), set()
+    for line in output_of("nm", "-A", *source_of).splitlines():
+        object, _, symbol = line.partition(":")
+        *_, kind, name = symbol.split()
+        if kind in "TU" and name != "main":
+            (defined if kind == "T" else called).add((name, source_of[object]))
+    return defined, called
+
+
+def may_meet(source, other):
+    """Both may be in one program, where a name means one function."""
+    rooms = {path.split("/")[0] for path in (source, other)}
+    return len(rooms) == 1 or rooms & {"schemas", "tests"}
+
+
+def without_comments(text):
+    """The same lines, with blanks for comments."""
+    return re.sub(
+        r"/\*.*?\*/",
+        lambda match: re.sub(r"[^\n]", " ", match.group()),
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def declared_in(text):
+    """Yields (function, offset): of each name in a header that may be one."""
+    code = without_comments(text)
+    for match in re.finditer(r"\b([a-z]\w*)\(", code):
+        yield match.group(1), match.start()
+    for match in re.finditer(r"^[a-z]\w* (\w+(?:,\s+\w+)*);", code, re.MULTILINE):
+        for name in re.finditer(r"\w+", match.group(1)):
+            yield name.group(), match.start(1) + name.start()
+
+
+def files_named(text):
+    """Yields (from, to, files): what a header says of where functions are.
+
+    A comment that names a file is about what follows, to the next that does;
+    behind a declaration it is about that one. The first comment is the page's.
+    """
+    comments = list(re.finditer(r"/\*.*?\*/", text, re.DOTALL))[1:]
+    begin, files = 0, set()
+    for comment in comments:
+        named = set(re.findall(r"\b\w+\.c\b", comment.group()))
+        line = text.rfind("\n", 0, comment.start()) + 1
+        if not named:
+            continue
+        if text[line : comment.start()].strip():
+            yield line, comment.start(), named
+        else:
+            yield begin, comment.start(), files
+            begin, files = comment.end(), named
+    yield begin, len(text), files
+
+
+def places_of(tree, path):
+    """Yields (function, files): where a header says that it is defined."""
+    text = (tree / path).read_text()
+    named = list(files_named(text))
+    for name, at in declared_in(text):
+        files = [files for begin, end, files in named if begin <= at < end]
+        yield name, {f"{path.stem}.c"}.union(*files)
+
+
+def is_named_after(function, source):
+    """prompt_write() is in prompt.c."""
+    stem = pathlib.PurePosixPath(source).stem
+    return function == stem or function.startswith(f"{stem}_")
+
+
+def check_calls(defined, called):
+    callers = {}
+    for name, source in called:
+        callers.setdefault(name, []).append(source)
+    for name, source in sorted(defined):
+        if name not in UNCALLED and not any(
+            may_meet(source, caller) for caller in callers.get(name, [])
+        ):
+            yield f"{source}: no other file calls {name}()"
+
+
+def check_places(defined, places):
+    """A reader of a header finds what it declares: in the file of that name, in
+    one that the function is named after, or in one that the header names."""
+    for name, source in sorted(defined):
+        folder, file = os.path.split(source)
+        headers = {
+            path: files
+            for path, files in places.get(name, [])
+            if str(path.parent) == folder
+        }
+        if not (
+            source.startswith(UNSORTED)
+            or is_named_after(name, source)
+            or any(file in files for files in headers.values())
+        ):
+            where = ", ".join(map(str, headers)) or "no header beside it"
+            yield f"{source}: defines {name}(), which {where} does not tell"
+
+
+def check_functions(tree, paths, build):
+    places, public = {}, set()
+    for path in (p for p in paths if p.suffix == ".h"):
+        if str(path).startswith(PRODUCT):
+            for name, files in places_of(tree, path):
+                places.setdefault(name, []).append((path, files))
+                if str(path) in PUBLIC:
+                    public.add(name)
+    defined, called = functions_of(tree, build)
+    defined = {(name, source) for name, source in defined if name not in public}
+    yield from check_calls(defined, called)
+    yield from check_places(defined, places)
+
+
 def symbols_of(binary):
     """Names of what the binary uses or holds, own code and linked in."""
     text = output_of("nm", "-D", binary) + output_of("nm", binary)
@@ -176,12 +324,14 @@ def check_binaries(bin_dir):
                     yield f"{binary}: {verb} {name}: {because}"
 
 
-def violations(tree, bin_dir=None):
+def violations(tree, build=None):
     tree = pathlib.Path(tree)
     paths = files_of(tree)
     found = [*check_includes(tree, paths), *check_tree(tree, paths)]
-    if bin_dir:
-        found += check_binaries(pathlib.Path(bin_dir))
+    if build:
+        build = pathlib.Path(build)
+        found += check_functions(tree, paths, build)
+        found += check_binaries(build / "bin")
     return found
 
 

@@ -1,12 +1,13 @@
 """The tree and the binaries obey the arrows, and a breach would be seen."""
 
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 
 import pytest
-from arrows import check_binaries, files_of, violations
+from arrows import check_binaries, check_functions, files_of, violations
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 
@@ -48,6 +49,11 @@ def test_tree_obeys():
     assert not "\n".join(violations(TREE))
 
 
+def test_functions_obey():
+    build = pathlib.Path(os.environ["QUERN_BUILD"])
+    assert not "\n".join(check_functions(TREE, files_of(TREE), build))
+
+
 def test_binaries_obey():
     bin_dir = pathlib.Path(os.environ["QUERN_BUILD"], "bin")
     assert not "\n".join(check_binaries(bin_dir))
@@ -75,6 +81,134 @@ def test_unknown_top_level_is_seen(copy):
     (copy / "lib").mkdir()
     (copy / "lib" / "util.c").write_text("int x;\n")
     assert seeded(copy) == ["lib: the top level does not know it"]
+
+
+CALL = "void one(void); void two(void) { one(); }"
+NOT_TOLD = "consumer/a.c: defines one(), which {} does not tell"
+
+# (what there is, files, what is said of one())
+FUNCTIONS = [
+    (
+        "nobody calls it",
+        {"consumer/one.h": "void one(void);", "consumer/one.c": "void one(void) {}"},
+        ["consumer/one.c: no other file calls one()"],
+    ),
+    (
+        "only its own file calls it",
+        {"consumer/one.c": "void one(void) {} int main(void) { one(); }"},
+        ["consumer/one.c: no other file calls one()"],
+    ),
+    (
+        "only a test calls it",
+        {"consumer/one.c": "void one(void) {}", "tests/unit/two.c": CALL},
+        ["consumer/one.c: no other file calls one()"],
+    ),
+    (
+        "only another program calls one of that name",
+        {"consumer/one.c": "void one(void) {}", "executor/two.c": CALL},
+        ["consumer/one.c: no other file calls one()"],
+    ),
+    (
+        "programs of another room call it",
+        {"schemas/one.c": "void one(void) {}", "executor/two.c": CALL},
+        [],
+    ),
+    (
+        "it is in no header",
+        {"consumer/a.c": "void one(void) {}", "consumer/two.c": CALL},
+        [NOT_TOLD.format("no header beside it")],
+    ),
+    (
+        "it is in the header of another file",
+        {
+            "consumer/b.h": "/* of a.c */\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [NOT_TOLD.format("consumer/b.h")],
+    ),
+    (
+        "it is in the header of its file",
+        {
+            "consumer/a.h": "/* a */\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [],
+    ),
+    (
+        "its header is in another folder",
+        {
+            "schemas/a.h": "/* a */\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [NOT_TOLD.format("no header beside it")],
+    ),
+    (
+        "its header names the file above it",
+        {
+            "consumer/b.h": "/* b */\n/* a.c: ... */\nint x(void);\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [],
+    ),
+    (
+        "its header names the file, and then another",
+        {
+            "consumer/b.h": "/* b */\n/* a.c */\n/* c.c */\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [NOT_TOLD.format("consumer/b.h")],
+    ),
+    (
+        "its header names the file behind it",
+        {
+            "consumer/b.h": "/* b */\ntypedef void f(void);\nf one, x; /* a.c */",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [],
+    ),
+    (
+        "its header names the file behind another one",
+        {
+            "consumer/b.h": "/* b */\nint x(void); /* a.c */\nvoid one(void);",
+            "consumer/a.c": "void one(void) {}",
+            "consumer/two.c": CALL,
+        },
+        [NOT_TOLD.format("consumer/b.h")],
+    ),
+    (
+        "clients call it",
+        {
+            "producer/client/quern.h": "void one(void);",
+            "producer/client/a.c": "void one(void) {}",
+        },
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "files, said", [row[1:] for row in FUNCTIONS], ids=[row[0] for row in FUNCTIONS]
+)
+def test_function_is_seen(tmp_path, files, said):
+    units = []
+    for path, text in files.items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        if file.suffix == ".c":
+            command = f"cc -c -o {file}.o {file}"
+            subprocess.run(command.split(), check=True)
+            units.append({"directory": "/", "file": str(file), "command": command})
+    (tmp_path / "compile_commands.json").write_text(json.dumps(units))
+    paths = [pathlib.PurePosixPath(path) for path in files]
+    found = check_functions(tmp_path, paths, tmp_path)
+    assert [line for line in found if "one()" in line] == said
 
 
 # (binary, source, flags, what is said of it)

@@ -21,6 +21,8 @@ struct writer {
     json_t *output;     /* Responses: the items that are whole */
 };
 
+/* -------- speech.c */
+
 /* Ends a piece here. */
 void wrote_piece(struct writer *writer);
 

@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "consumer/conversation/links.h"
+#include "schemas/message/limits.h"
 
 static const struct linked items[] = {
     { VIEW_INIT("figure-1.png"), { 0 }, VIEW_INIT("f1") },
@@ -44,6 +46,9 @@ static const struct {
       "![o](u/f1/figure-1.png)" },
     { "with a title", "![o](figure-1.png \"a (b)\")",
       "![o](u/f1/figure-1.png \"a (b)\")" },
+    { "with a title in brackets", "![o](figure-1.png (a))",
+      "![o](u/f1/figure-1.png (a))" },
+    { "a title with a bracket open", "![o](figure-1.png (a(b))", NULL },
     { "in angles", "![o](<my plot (1).png>)",
       "![o](<u/mp/my%20plot%20%281%29.png>)" },
     { "escaped for the web", "![o](my%20plot%20(1).png)",
@@ -105,6 +110,32 @@ static void test_links(void **state)
     }
 }
 
+/* What a model says must not stop all other conversations. */
+static void test_time(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = { "[](",    "[](b ",    "[](<b",
+                                          "[](a (", "[](a '\"", "[x]: ",
+                                          "` ``",   "![](a\\",  "[a\n" };
+    const struct links links = { .template = "u/{blob}/{name}",
+                                 .items = items,
+                                 .count = 1 };
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        CLEANUP(buf_finish) struct buf text;
+        CLEANUP(buf_finish) struct buf out;
+        buf_init(&text, MAX_ANSWER_BYTES);
+        buf_init(&out, MAX_ANSWER_BYTES);
+        while (text.len + strlen(pieces[i]) <= MAX_ANSWER_BYTES)
+            buf_add(&text, view_of(pieces[i]));
+        clock_t begin = clock();
+        links_write(&out, buf_view(&text), &links);
+        double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        assert_true(view_equal(buf_view(&out), buf_view(&text)));
+        if (seconds > 1)
+            fail_msg("\"%s\" again and again: %.1f s", pieces[i], seconds);
+    }
+}
+
 static void test_templates(void **state)
 {
     (void)state;
@@ -142,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_time),
         cmocka_unit_test(test_templates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,24 +8,12 @@
 #include "schemas/message/journal.h"
 
 static const struct schema *const all_schemas[] = {
-    &schema_job,
-    &schema_event,
-    &schema_result,
-    &schema_record,
-    &schema_frame,
-    &schema_guest_frame,
-    &schema_cell,
-    &schema_cell_error,
-    &schema_usage,
-    &schema_event_data,
-    &schema_text,
-    &schema_file_ref,
-    &schema_image_ref,
-    &schema_result_error,
-    &schema_workspace_file,
-    &schema_session_record,
-    &schema_session_file,
-    &schema_history,
+    &schema_job,          &schema_event,        &schema_result,
+    &schema_record,       &schema_frame,        &schema_guest_frame,
+    &schema_cell,         &schema_cell_error,   &schema_usage,
+    &schema_event_data,   &schema_text,         &schema_file_ref,
+    &schema_image_ref,    &schema_result_error, &schema_session_record,
+    &schema_session_file, &schema_history,
 };
 
 enum { ALL_SCHEMAS = sizeof(all_schemas) / sizeof(all_schemas[0]) };
