@@ -180,16 +180,6 @@ enum pace session_ask(struct session *session, struct frame *frame,
     return session_fail(session, &why);
 }
 
-static void tell(const struct session *session, enum frame_type type,
-                 struct view call)
-{
-    struct frame frame = { .type = (int)type,
-                           .session = view_of(session->name),
-                           .call = call };
-    if (session->alarm != NULL)
-        executor_ask(session->setup.executor, &frame, NULL, NULL);
-}
-
 /* --------------------------------------------------------- calls of code */
 
 /* The executor stops the cell's clock meanwhile, and so do we. */
@@ -307,14 +297,6 @@ static void on_opened(void *owner, const struct frame *frame)
     session_answered(session, frame);
 }
 
-static void spare_only_wanted(const struct session *session)
-{
-    bool runs = session->wish.kind == WISH_RUN;
-    struct call_name name = session_call_name(session, session->wish.call);
-    tell(session, FRAME_INTERRUPT,
-         runs ? view_of(name.text) : (struct view){ 0 });
-}
-
 static enum pace session_opening(void *owner)
 {
     struct session *session = owner;
@@ -336,9 +318,6 @@ static enum pace session_opening(void *owner)
         session_remake(session);
         return restore(session, false);
     }
-    /* An attempt that has lost the job may have left a cell there, which may
-     * wait for ever for a tool that nobody answers. */
-    spare_only_wanted(session);
     session->hold_due = false;
     if (session->wish.past.count == 0)
         return session_settle(session);
@@ -359,8 +338,13 @@ static enum pace session_checking(void *owner)
     if (!session->landed)
         return WAIT;
     bool seen = session->answer.kind == ERR_NONE;
-    if (!session->check_first && seen)
+    if (!session->check_first && seen) {
+        /* It may still run, and its code wait for a tool: who had it run again
+         * has gone. */
+        session->past_due = true;
+        session->past_at = at;
         return session_settle(session);
+    }
     if (!session->check_first) {
         session->check_first = true;
         session_enter(session, SESSION_CHECKING);
@@ -498,6 +482,16 @@ void session_abandon(struct session *session)
         state == SESSION_WRITING)
         session->claimed = session->opened = false;
     session_enter(session, SESSION_IDLE);
+}
+
+static void tell(struct session *session, enum frame_type type,
+                 struct view call)
+{
+    struct frame frame = { .type = (int)type,
+                           .session = view_of(session->name),
+                           .call = call };
+    if (session->alarm != NULL)
+        executor_ask(session->setup.executor, &frame, NULL, NULL);
 }
 
 void session_forget(struct session *session, struct view call)

@@ -56,12 +56,10 @@ static void ask_run(struct session *session, struct request *request)
 }
 
 /* The cell that runs; or those that peer wants to run, when none does yet. */
-static void interrupt(struct session *session, const struct peer *peer,
-                      struct view spared)
+static void interrupt(struct session *session, const struct peer *peer)
 {
-    const struct call *runs = session->running.call;
-    session->seen.interrupt |= runs != NULL && !view_is(spared, runs->id);
-    if (runs != NULL)
+    session->seen.interrupt |= session->running.call != NULL;
+    if (session->running.call)
         return;
     for (struct request *next = session->first; next; next = next->next)
         next->interrupted |= next->peer == peer;
@@ -114,7 +112,7 @@ void session_ask(struct session *session, struct request *request)
     case FRAME_INTERRUPT:
     case FRAME_CLOSE:
         if (frame->type == FRAME_INTERRUPT)
-            interrupt(session, request->peer, frame->call);
+            interrupt(session, request->peer);
         else
             ask_close(session);
         peer_ok(request->peer, frame->ref);

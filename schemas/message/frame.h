@@ -29,8 +29,7 @@ enum frame_type {
     FRAME_OPEN,      /* session: make it, or find it; limits */
     FRAME_RUN,       /* session, call, cell_ms; a task and what it takes; last:
                         nothing will follow it, so no snapshot is made */
-    FRAME_INTERRUPT, /* session, call: KeyboardInterrupt in the cell that runs,
-                        unless it is that call's */
+    FRAME_INTERRUPT, /* session: KeyboardInterrupt in the cell that runs */
     FRAME_PUT,       /* session, name, data at offset; last */
     FRAME_GET,       /* session, name */
     FRAME_LIST,      /* session: files of the workspace */

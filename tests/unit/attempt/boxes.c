@@ -433,7 +433,7 @@ static void hear_of(struct box *box, const struct frame *frame, uint64_t ref)
         hear_run(box, frame, ref);
         break;
     case FRAME_INTERRUPT:
-        if (box->running != NULL && !view_is(frame->call, box->running->call))
+        if (box->running != NULL)
             end_run(box->running, CELL_INTERRUPTED, CELL_KEPT);
         break;
     case FRAME_PUT:
@@ -490,8 +490,11 @@ void boxes_die(int host)
     plugs[host]++;
     for (struct box *box = boxes; box; box = next) {
         next = box->next;
-        if (box->host == host)
-            free_box(box);
+        if (box->host != host)
+            continue;
+        if (box->running != NULL)
+            judge_cell_lost(view_of(box->running->call));
+        free_box(box);
     }
 }
 

@@ -21,7 +21,7 @@ struct deed {
     char tool[32], word[32];
     char hash[65];
     char code[2048];
-    unsigned times;
+    unsigned times, losses;
 };
 
 static struct {
@@ -323,18 +323,35 @@ void judge_tool(const struct visit *visit)
     deed->times++;
 }
 
-void judge_cell(const char *holder, struct view call, struct view code)
+/* Without the job's id, which is before it. */
+static struct deed *deed_of_cell(struct view call)
 {
     const char *slash = memchr(call.data, '/', call.len);
     struct view own = { slash + 1, call.len - (size_t)(slash + 1 - call.data) };
-    struct deed *deed = find_deed(own, 0);
+    return find_deed(own, 0);
+}
+
+void judge_cell_lost(struct view call)
+{
+    struct deed *deed = deed_of_cell(call);
+    if (deed != NULL && !deed->answered)
+        deed->losses++;
+}
+
+void judge_cell(const char *holder, struct view call, struct view code)
+{
+    struct deed *deed = deed_of_cell(call);
     demand(deed != NULL && deed->intended, "intent_before_act",
-           "cell %.*s runs in %s, and the journal has no intent", VIEW_ARG(own),
-           holder);
+           "cell %.*s runs in %s, and the journal has no intent",
+           VIEW_ARG(call), holder);
+    demand(!world.strict || deed->losses < 2, "cell_given_up",
+           "cell %.*s runs again after %u executors have died of it",
+           VIEW_ARG(call), deed->losses);
     if (deed->times++ == 0)
         COPY(deed->code, code);
     demand(view_is(code, deed->code) || code.len >= sizeof(deed->code),
-           "done_once", "cell %.*s runs again, with other code", VIEW_ARG(own));
+           "done_once", "cell %.*s runs again, with other code",
+           VIEW_ARG(call));
 }
 
 /* ---------------------------------------------------------------- follower */

@@ -19,7 +19,12 @@
  *   session_saved      before the end, where the job has used one
  *   nothing_left       no request, cell, session of the job's own, timer
  *   no_hang            something is on its way, or a time is due soon
- *   cancel_bounded     a job that is cancelled ends soon */
+ *   cancel_bounded     a job that is cancelled ends soon
+ *
+ * Known not to hold, and demanded with --strict only:
+ *   cell_given_up      a cell that its executor has died of twice does not run
+ *                      a third time; who takes the job over begins to count
+ *                      anew */
 #ifndef TESTS_UNIT_ATTEMPT_JUDGE_H
 #define TESTS_UNIT_ATTEMPT_JUDGE_H
 
@@ -37,6 +42,8 @@ void judge_end(struct view result);
 void judge_request(const struct visit *visit);
 size_t judge_charge(const struct visit *visit);
 void judge_tool(const struct visit *visit);
+/* The executor dies while it runs. */
+void judge_cell_lost(struct view call);
 void judge_cell(const char *holder, struct view call, struct view code);
 /* The job is over, and all is quiet. */
 void judge_over(void);

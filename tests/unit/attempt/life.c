@@ -569,6 +569,8 @@ static void settle(int owner)
             break;
         demand(letter_next(), "nothing_left", "an attempt waits for ever");
     }
+    for (int host = 0; host < HOSTS && sown(SOWN_LATE_ANSWER); host++)
+        server_lose(host); /* it is to be found by what comes of it */
     demand(server_open() == 0, "nothing_left", "%zu requests go on",
            server_open());
     if (clean && facts.result.len > 0)

@@ -83,13 +83,14 @@ uint64_t chance_delay(void)
 void world_reset(uint64_t seed)
 {
     int sown = world.sown;
-    bool tracing = world.tracing;
+    bool tracing = world.tracing, strict = world.strict;
     world = (struct world){
         .seed = seed,
         .random = seed * UINT64_C(0x2545f4914f6cdd1d) + 1,
         .now_us = (uint64_t)BEGIN_S * 1000000,
         .sown = sown,
         .tracing = tracing,
+        .strict = strict,
     };
     demand(count == 0, "letters_left", "%zu letters of the seed before", count);
     serials = 0;

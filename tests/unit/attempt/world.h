@@ -33,7 +33,8 @@ struct world {
     unsigned trouble; /* per cent: how often a server does not do its work */
     bool calm;        /* nothing is disturbed any more */
     bool tracing;
-    int sown; /* enum sown */
+    bool strict; /* what the product is known not to keep is demanded, too */
+    int sown;    /* enum sown */
 };
 extern struct world world;
 

@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "executor/box/landlock.h"
 #include "executor/box/walls.h"
 #include "tests/unit/box/opened.h"
 

@@ -84,14 +84,14 @@ static void ask(struct frame frame)
 }
 
 /* Its code runs until its guest, or the deadline, ends it. */
-#define CALL                                                                   \
-    VIEW("as long as job, conversation and number of a call are together, "    \
-         "and longer")
-
 static void run_a_cell(void)
 {
-    ask((struct frame){
-        .type = FRAME_RUN, .ref = RUN, .call = CALL, .code = VIEW("wait") });
+    ask((struct frame){ .type = FRAME_RUN,
+                        .ref = RUN,
+                        .call =
+                            VIEW("as long as job, conversation and number of "
+                                 "a call are together, and longer"),
+                        .code = VIEW("wait") });
     world_settle();
     assert_non_null(guest_find(false));
 }
@@ -303,21 +303,6 @@ static void an_interrupt_ends_the_drawing(void **state)
     assert_int_equal(consumer.ms, 1000);
 }
 
-/* Who takes a session over does not know what runs there: whatever it is, but
- * not the call that it is to go on with. */
-static void an_interrupt_may_spare_one_call(void **state)
-{
-    (void)state;
-    run_a_cell();
-    ask((struct frame){ .type = FRAME_INTERRUPT, .ref = OTHER, .call = CALL });
-    world_advance(WAITS_MS / 2); /* long before its deadline */
-    assert_string_equal(consumer.heard, "");
-    ask((struct frame){
-        .type = FRAME_INTERRUPT, .ref = OTHER, .call = VIEW("another") });
-    world_advance(WAITS_MS / 2);
-    assert_string_equal(consumer.heard, "done(interrupted) ");
-}
-
 /* Not only one that runs can be interrupted: between its two runs, too. */
 static void a_cell_that_is_to_run_again_is_interrupted(void **state)
 {
@@ -383,7 +368,6 @@ int main(void)
         TEST(a_display_fits_into_a_frame),
         TEST(what_is_drawn_has_its_time),
         TEST(an_interrupt_ends_the_drawing),
-        TEST(an_interrupt_may_spare_one_call),
         TEST(a_cell_that_is_to_run_again_is_interrupted),
         TEST(an_interrupt_does_not_outlive_its_cell),
         TEST(all_end_though_some_end_by_others),
