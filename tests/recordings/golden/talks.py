@@ -308,7 +308,60 @@ TOOLS = [
     ),
 ]
 
+TOOLS += [
+    row(
+        "tools-files-written-and-deleted",
+        "completed",
+        [
+            acts("open('a.txt', 'w').write('a');"),
+            acts("open('a.txt', 'w').write('b');"),
+            acts("import os\nos.remove('a.txt')"),
+            text("gone"),
+        ],
+        shows=['"change":"changed"', '"change":"deleted"'],
+    ),
+    row(
+        "tools-cell-with-all-that-it-may-give",
+        "completed",
+        [
+            acts(
+                "import sys\nimport matplotlib.pyplot as plt\nimport pandas as pd\n"
+                "print('out')\nprint('err', file=sys.stderr)\n"
+                "plt.figure(figsize=(1, 1))\nplt.plot([1, 2])\nplt.show()\n"
+                "open('a.csv', 'w').write('1,2')\npd.DataFrame({'a': [1]})"
+            ),
+            text("so"),
+        ],
+    ),
+    row(
+        "tools-long-output-told-in-part",
+        "completed",
+        [acts("for n in range(9000): print(n)"), text("many")],
+        shows=['"stdout_blob"'],
+    ),
+]
+
 CODEACT = [
+    row(
+        "codeact-block-that-is-not-closed",
+        "completed",
+        [text("I do it.\n```python\n6 * 7"), text("FINAL ANSWER: 42")],
+        mode="codeact",
+        shows=['"result":"42"'],
+    ),
+    row(
+        "codeact-tag-that-is-not-closed",
+        "completed",
+        [text("<execute>\n6 * 7"), text("FINAL ANSWER: 42")],
+        mode="codeact",
+        shows=['"result":"42"'],
+    ),
+    row(
+        "codeact-final-answer-with-code-that-is-shown",
+        "completed",
+        [text("FINAL ANSWER: it is\n```\n42\n```")],
+        mode="codeact",
+    ),
     row(
         "codeact-execute-tags",
         "completed",
@@ -497,6 +550,19 @@ OUTPUT = [
 ]
 
 HISTORY = [
+    row(
+        "history-summarised-of-the-newest-alone",
+        "completed",
+        [text("Much was said."), text("done")],
+        model="forgetful",
+        messages=[
+            {"role": role, "content": f"{n} " + "word " * 300}
+            for n in range(8)
+            for role in ("user", "assistant")
+        ]
+        + [{"role": "user", "content": "so?"}],
+        shows=['"purpose":"summary"'],
+    ),
     row(
         "history-anew",
         "completed",

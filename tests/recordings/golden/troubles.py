@@ -576,6 +576,18 @@ KILLS = [
         shows=['"status":"unknown"', '"state":"lost"'],
     ),
     row(
+        "executor-killed-twice-in-a-conversation",
+        "completed",
+        [acts("x = 1"), acts(FOR_EVER), acts("'x' in globals()"), text("It hangs.")],
+        during=[
+            when("tool.output"),
+            executor_killed,
+            when("tool.output", 2),
+            executor_killed,
+        ],
+        shows=['"status":"unknown"', '"state":"lost"'],
+    ),
+    row(
         "executor-killed-between-cells",
         "completed",
         [acts("x = 41"), acts("x + 1", delay_ms=1500), text("42")],
