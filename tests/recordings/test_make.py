@@ -17,7 +17,7 @@ SOME = ["code-answer", "killed-before-a-reply", "approval-of-codeact"]
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory):
-    with Studio(tmp_path_factory.mktemp("jobs")) as studio:
+    with Studio(tmp_path_factory.mktemp("jobs"), "--profile", "bare") as studio:
         yield studio
 
 

@@ -66,8 +66,7 @@ def consumer_told_to_leave(scene):
 
 def executor_killed(scene):
     """And another one, without any of the sessions, takes its place."""
-    scene.stack.executor.kill()
-    scene.stack.start_executor()
+    scene.studio.replace_executor(*scene.studio.executor_flags)
 
 
 def executor_with(*flags):

@@ -61,19 +61,20 @@ def is_told_apart(result):
 
 
 class Studio:
-    def __init__(self, folder):
+    def __init__(self, folder, *executor_flags):
         self.folder = Path(folder)
         self.own = Path(tempfile.mkdtemp(prefix="quern-golden-", dir="/tmp"))
         self.pages, self.weather = Pages(), Server(["say", "book"])
         self.weather.answers["say"] = text("It rains.")
         self.weather.answers["book"] = {**text("all seats are taken"), "isError": True}
         self.stack = self.consumer = None
-        self.executor_flags = ()
+        self.executor_flags = self.usual_flags = executor_flags
 
     def __enter__(self):
         self.pages.__enter__()
         self.weather.__enter__()
-        self.stack = Stack()
+        self.stack = Stack(executor=False)
+        self.stack.start_executor(*self.usual_flags)
         self.quern = Command(self.stack.redis.url, self.own)
         write_models(self.own, self.stack.model.url)
         write_tools(self.own, self.pages.url, self.weather.url)
@@ -103,8 +104,8 @@ class Studio:
         self.let_go()
         self.stack.db.flushall()
         self.load_library()
-        if self.executor_flags:
-            self.replace_executor()
+        if self.executor_flags != self.usual_flags:
+            self.replace_executor(*self.usual_flags)
 
     # -- consumers
 

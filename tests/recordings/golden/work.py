@@ -33,7 +33,8 @@ CODE = [
     code(
         "figure",
         "completed",
-        "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.plot([1, 2]);",
+        "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\n"
+        "plt.plot([1, 2]);",
         shows=["image/png"],
     ),
     code(
@@ -84,7 +85,8 @@ CODE = [
     code(
         "exception-of-an-exception",
         "failed cell_failed",
-        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('so') from e",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
+        "    raise ValueError('so') from e",
     ),
     code("syntax-error", "failed cell_failed", "if:", shows=["SyntaxError"]),
     code(
