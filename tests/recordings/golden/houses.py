@@ -151,8 +151,6 @@ HOUSES = {
     "servers away": house("away", hold_ms=0),
     "no executor": house(executor="none"),
     "careful": house(approve="execute_python_code", approval_default="skip"),
-    "short of patience": house(approval_ms=1000),
-    "one try": house(max_attempts=1),
     "hands back": house(hold_ms=0, max_attempts=4),
     "one crash": house(max_crashes=1),
     "strict": house(repeats=1, output_repairs=0),
