@@ -235,7 +235,8 @@ static void run(struct replay *replay, struct arena *arena, struct err *err)
 {
     struct err why;
     bool read = decide_job(&replay->job, replay->recording->id,
-                           replay->recording->body, arena, &why);
+                           replay->recording->body, arena, &why) &&
+                !replay_says_other(replay, &why);
     if (read && !speak_for_user(replay, arena, err))
         return;
     bool known =

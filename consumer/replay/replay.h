@@ -69,9 +69,11 @@ typedef bool replay_check(struct replay *replay, const struct record *record,
                           struct err *err);
 replay_check replay_check_intent;                     /* replay_ask.c */
 replay_check replay_check_call, replay_check_outcome; /* replay_call.c */
-/* replay_end.c: what is known of it before the end; the end; and of a job that
- * could not be read, for that reason. */
+/* replay_end.c: what is known of it before the end; the end; of a job that
+ * could not be read, for that reason; and whether it was refused because what
+ * was said beside it was another than it says itself, and how. */
 void replay_read_result(struct replay *replay);
+bool replay_says_other(const struct replay *replay, struct err *why);
 bool replay_check_end(struct replay *replay, struct err *err);
 bool replay_check_unread(struct replay *replay, const struct err *why,
                          struct err *err);

@@ -161,6 +161,26 @@ bool replay_check_end(struct replay *replay, struct err *err)
     return same;
 }
 
+/* What Redis knew of the job is in no recording. */
+bool replay_says_other(const struct replay *replay, struct err *why)
+{
+    static const char *const codes[] = {
+        "tenant_mismatch",  "queue_mismatch",    "priority_mismatch",
+        "session_mismatch", "deadline_mismatch", "not_before_mismatch",
+    };
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct result recorded;
+    struct err err;
+    if (replay->recording->result.len == 0 ||
+        !read_result(replay, &recorded, &arena, &err))
+        return false;
+    why_recorded(&recorded.error, why);
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (strcmp(why->code, codes[i]) == 0)
+            return true;
+    return false;
+}
+
 bool replay_check_unread(struct replay *replay, const struct err *why,
                          struct err *err)
 {

@@ -143,22 +143,47 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
     return ok;
 }
 
+static bool is_text(const msgpack_object *value, const char *text)
+{
+    return value->type == MSGPACK_OBJECT_STR &&
+           view_is((struct view){ value->via.str.ptr, value->via.str.size },
+                   text);
+}
+
+/* Whether there was one. */
+static bool blank(const msgpack_object *env)
+{
+    if (env->type != MSGPACK_OBJECT_MAP)
+        return false;
+    for (uint32_t i = 0; i < env->via.map.size; i++) {
+        msgpack_object *value = &env->via.map.ptr[i].val;
+
+        if (value->type == MSGPACK_OBJECT_STR)
+            value->via.str.size = 0;
+        else if (value->type == MSGPACK_OBJECT_BIN)
+            value->via.bin.size = 0;
+    }
+    return env->via.map.size > 0;
+}
+
 /* The values of its environment's variables may be secrets, and no request is
- * made of them. */
+ * made of them. The rest is as it came, with what no version knows. */
 static struct view without_values(struct view body, struct arena *arena)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_JOB_BYTES };
-    struct job job;
+    const msgpack_object *job;
     struct err err;
+    bool blanked = false;
 
-    if (!message_decode(&schema_job, body, &job, arena, &err) ||
-        job.env.count == 0)
+    if (!value_decode(body, &job, arena, &err) ||
+        job->type != MSGPACK_OBJECT_MAP)
         return body;
-    struct pair *pairs = job.env.items;
-
-    for (size_t i = 0; i < job.env.count; i++)
-        pairs[i].value = VIEW("");
-    if (!message_encode(&schema_job, &job, &bytes, &err))
+    for (uint32_t i = 0; i < job->via.map.size; i++)
+        if (is_text(&job->via.map.ptr[i].key, "env"))
+            blanked |= blank(&job->via.map.ptr[i].val);
+    if (!blanked)
+        return body;
+    if (!value_encode(job, &bytes, &err))
         return VIEW("");
     return arena_copy(arena, buf_view(&bytes));
 }

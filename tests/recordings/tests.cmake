@@ -8,5 +8,6 @@ target_link_libraries(dialect_body PRIVATE
   consumer_model quern_flags quern_sanitize)
 scenario_test(recordings/replay unit)
 scenario_test(recordings/jobs unit)
+scenario_test(recordings/make scenario)
 scenario_test(recordings/dialects unit)
 scenario_test(recordings/requests unit)

@@ -3,6 +3,7 @@ journals; and where something is another than it was, that is what is shown.
 
 With QUERN_UPDATE=1 the recordings become the pack of tests/recordings/jobs."""
 
+import base64
 import json
 import os
 import pathlib
@@ -834,16 +835,53 @@ def test_a_secret_parameter(stack, quern, folder):
     assert "sk-secret" not in (folder / "signed.jsonl").read_text()
 
 
-def test_a_variable_of_the_environment(stack, quern, folder):
+@pytest.mark.parametrize("more", [{}, {"sesion": "s"}], ids=["", "unknown member"])
+def test_a_variable_of_the_environment(stack, quern, folder, more):
     stack.model.script([{"text": "so"}])
-    id = stack.submit(prompt="go", env={"API_KEY": "s3-secret", "EMPTY": ""})
+    env = {"API_KEY": "s3-secret", "EMPTY": ""}
+    id = stack.submit(prompt="go", env=env, **more)
     stack.result(id)
     [outcome] = quern.json("replay", id, "--save", folder / "env.jsonl")
     assert outcome["equal"] and outcome["requests"] == 1
-    saved = (folder / "env.jsonl").read_text()
-    assert "API_KEY" in saved and "s3-secret" not in saved
+    body = body_of(folder / "env.jsonl")
+    assert b"API_KEY" in body and b"s3-secret" not in body
     [outcome] = quern.json("replay", folder / "env.jsonl")
     assert outcome["equal"]
+
+
+def body_of(path):
+    """What the recording has of what was submitted."""
+    [line] = [line for line in lines_of(path) if {"job", "body"} & set(line)]
+    if "job" in line:
+        return json.dumps(line["job"]).encode()
+    return base64.b64decode(line["body"]["base64"])
+
+
+def test_a_variable_of_a_job_that_is_malformed(stack, quern, folder):
+    id = stack.submit(prompt=7, env={"API_KEY": "s3-secret"})
+    assert stack.result(id)["status"] == "failed"
+    [outcome] = quern.json("replay", id, "--save", folder / "malformed.jsonl")
+    assert outcome["equal"]
+    body = body_of(folder / "malformed.jsonl")
+    assert b"API_KEY" in body and b"s3-secret" not in body
+
+
+def test_a_job_that_says_other_than_what_was_submitted(stack, quern, folder):
+    """What Redis knew of it is in no recording: the error is taken as it was."""
+    path = folder / "mismatch.jsonl"
+    metadata = {"ticket": "T-7"}
+    id, pairs = job_id(), {"pairs": "all", "tenant": "other"}
+    stack.submit(id=id, prompt="x", metadata=metadata, sesion="s", pairs=pairs)
+    assert stack.result(id)["error"]["code"] == "tenant_mismatch"
+    [outcome] = quern.json("replay", id, "--save", path)
+    assert outcome["equal"] and outcome["steps"] == 1
+
+    def change(lines):
+        lines[-1]["result"]["metadata"] = {}
+        lines[-1]["result"]["timings"] = {"total": 1}  # or Redis might have made it
+
+    difference = first_difference(quern, edited(path, change))
+    assert difference["what"] == "result" and "T-7" in difference["diff"]
 
 
 def test_bytes_that_are_no_job(stack, quern, folder):
