@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "consumer/model/reply_json.h"
 
@@ -34,6 +35,24 @@ struct choice {
 static bool may_be_shown(struct view mime)
 {
     return view_starts(mime, "image/") && !view_is(mime, "image/svg+xml");
+}
+
+/* What the user has uploaded, by its name where the job does not say what it
+ * is: its bytes decide before they are sent. */
+static bool may_be_picture(const struct file_ref *file)
+{
+    static const char *const endings[] = { ".png", ".jpg", ".jpeg", ".gif",
+                                           ".webp" };
+    if (file->mime.len > 0)
+        return may_be_shown(file->mime);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        size_t len = strlen(endings[i]);
+        if (file->name.len > len &&
+            strncasecmp(file->name.data + file->name.len - len, endings[i],
+                        len) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void choose(struct choice *choice, struct view name, struct view blob,
@@ -71,7 +90,7 @@ size_t pictures_choose(const struct conversation *conversation, uint64_t most,
     const struct file_ref *files = conversation->job->files.items;
     const json_t *message = conversation_asked(conversation);
     for (size_t i = conversation->job->files.count; i-- > 0;)
-        if (may_be_shown(files[i].mime))
+        if (may_be_picture(&files[i]))
             choose(&choice, files[i].name, files[i].blob, files[i].bytes,
                    message);
     return choice.count;

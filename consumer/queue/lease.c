@@ -7,6 +7,7 @@
 #include "consumer/alarm.h"
 #include "consumer/job/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/upkeep.h"
 #include "schemas/redis/transition.h"
 
 enum { BATCH = 512 };
@@ -118,27 +119,17 @@ static void on_alarm(void *owner)
     lease_beat(owner);
 }
 
-/* [message, channel, "cancel <id>"] */
-static void on_push(void *owner, const redisReply *message)
+/* A beat for that job alone, if we have it. */
+static void beat_one(struct partition *partition, struct view id)
 {
-    const struct lease *lease = owner;
-    const struct partition *partition = lease->partition;
-    const struct consumer *consumer = lease->partition->consumer;
-    if (message->type != REDIS_REPLY_ARRAY || message->elements < 3 ||
-        message->element[2]->type != REDIS_REPLY_STRING)
-        return;
-    const redisReply *said = message->element[2];
-    struct view text = { said->str, said->len };
-    if (!view_starts(text, "cancel "))
-        return;
-    struct view id = { text.data + 7, text.len - 7 };
+    const struct consumer *consumer = partition->consumer;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
         const struct attempt *attempt = consumer->slots[slot];
         if (is_beaten(partition, attempt) && view_is(id, attempt->origin.id)) {
             struct batch *batch = calloc(1, sizeof(*batch));
             if (batch == NULL)
                 abort();
-            batch->partition = lease->partition;
+            batch->partition = partition;
             batch->count = 1;
             batch->held[0].slot = slot;
             batch->held[0].serial = attempt->serial;
@@ -146,6 +137,25 @@ static void on_push(void *owner, const redisReply *message)
             send_batch(batch, &holding);
         }
     }
+}
+
+/* [message, channel, "cancel <id>"], or "drain <consumer>": there is something
+ * to be asked for sooner. */
+static void on_push(void *owner, const redisReply *message)
+{
+    const struct lease *lease = owner;
+    struct partition *partition = lease->partition;
+    if (message->type != REDIS_REPLY_ARRAY || message->elements < 3 ||
+        message->element[2]->type != REDIS_REPLY_STRING)
+        return;
+    const redisReply *said = message->element[2];
+    struct view text = { said->str, said->len };
+    if (view_starts(text, "cancel "))
+        beat_one(partition, (struct view){ text.data + 7, text.len - 7 });
+    else if (view_starts(text, "drain ") &&
+             view_is((struct view){ text.data + 6, text.len - 6 },
+                     partition->consumer->name))
+        upkeep_report(partition->upkeep);
 }
 
 struct lease *lease_new(struct partition *partition,

@@ -3,7 +3,8 @@
  * One timer beats every lease/3 for all attempts of a partition, in batches. A
  * beat brings back what became of the job: lost to another consumer (then not
  * one write more), or to be cancelled. The control channel only makes a beat
- * come early, so a message that nobody heard costs seconds, not the truth. */
+ * come early, or the report that brings back a drain: a message that nobody
+ * heard costs seconds, not the truth. */
 #ifndef CONSUMER_LEASE_H
 #define CONSUMER_LEASE_H
 

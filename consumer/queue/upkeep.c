@@ -480,7 +480,7 @@ void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
     upkeep->changed = chore->step != NULL;
-    if (chore->step == NULL && upkeep->reported)
+    if (chore->step == NULL && upkeep->reported && !upkeep->departed)
         alarm_set(chore->alarm, 0);
 }
 

@@ -84,6 +84,34 @@ def test_keep_and_stop(quickstart):
     assert "The chart: quern-out/figure-1.png" in quickstart()  # it was there
 
 
+def shell(quickstart, script):
+    """What it prints, in a shell that has read the env."""
+    done = subprocess.run(
+        ["bash", "-c", f". quern-out/env\n{script}"],
+        cwd=quickstart.tree,
+        env=quickstart.env,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout
+
+
+ANOTHER = """
+QUERN_QUEUES=mine quern-consumer 2>consumer.log &
+quern run --queue mine "Are you there?"
+kill %1 && wait
+"""
+
+
+def test_another_consumer_finds_the_practice_model(quickstart):
+    quickstart("--keep")
+    assert shell(quickstart, ANOTHER) == "You said: Are you there?\n"
+    again = "deploy/quickstart --stop && deploy/quickstart"
+    assert "The chart: quern-out/figure-1.png" in shell(quickstart, again)
+
+
 def test_what_a_killed_one_left_is_stopped(quickstart):
     child = quickstart.start()
     wait_until(lambda: "consumer" in quickstart.running(), what="the consumer")

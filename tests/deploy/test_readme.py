@@ -14,7 +14,7 @@ BUILD = pathlib.Path(BUILD_DIR)
 TREE = pathlib.Path(__file__).resolve().parents[2]
 READMES = sorted(
     path
-    for pattern in ("README.md", "*/README.md", "*/*/README.md")
+    for pattern in ("README.md", "*/README.md", "*/*/README.md", "*/RECIPES.md")
     for path in TREE.glob(pattern)
     if "build" not in path.parts and "node_modules" not in path.parts
 )

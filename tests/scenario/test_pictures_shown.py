@@ -98,6 +98,12 @@ def test_pictures_of_the_user(stack):
     stack.run(prompt="What is it?", files=files)
     request = stack.model.request(-1)
     assert parts(request) == [(1, "user", ["What is it?", "[image: a.png]"], [1])]
+    # Nobody has said what these are, as quern does not: their names tell.
+    unsaid = [stack.file("e.PNG", PNG + b"2", ""), stack.file("f", PNG + b"3", "")]
+    say(stack, DONE)
+    stack.run(prompt="What is it?", files=unsaid)
+    request = stack.model.request(-1)
+    assert parts(request) == [(1, "user", ["What is it?", "[image: e.PNG]"], [1])]
     messages = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": "Hello."},

@@ -43,6 +43,16 @@ def test_a_drain_holds_over_restarts(stack):
     assert stack.result(job)["status"] == "completed"
 
 
+def test_a_drain_is_heard_at_once(stack):
+    """Before: by the next report, a third of the lease later."""
+    worker = stack.consumer(name="w", lease_ms=600000)
+    stack.consumer(name="ww", lease_ms=600000)
+    ask(stack, "worker", "drain", "w")
+    assert worker.wait() == DRAINED
+    listed = workers(stack)
+    assert listed["w"]["draining"] and not listed["ww"]["draining"]
+
+
 def test_resume_stops_a_drain_that_goes_on(stack):
     stack.model.script([{"text": "late", "delay_ms": 6000}, {"text": "next"}])
     worker = stack.consumer(name="w", drain_ms=60000)
