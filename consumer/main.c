@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/attempt/attempt.h"
+#include "consumer/attempts.h"
 #include "consumer/conversation/links.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
@@ -75,8 +75,7 @@ static void leave(struct consumer *consumer)
 {
     log_line("exit", "{s:s}", "name", consumer->name);
     for (size_t i = 0; i < consumer->settings.slots; i++)
-        if (consumer->slots[i] != NULL)
-            attempt_stop(consumer->slots[i], STOP_LOST);
+        consumer->jobs->on_lost(consumer, i);
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
     executor_free(consumer->executor);
@@ -258,6 +257,7 @@ int main(int argc, char **argv)
 {
     uv_loop_t loop;
     struct consumer consumer = { .loop = &loop,
+                                 .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
     enum settings_wish wish;

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
 #include "consumer/queue/profile.h"
 
@@ -127,8 +127,7 @@ static void hand_back(struct service *service)
     service->turns = HAND_BACK_TURNS;
     alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     for (size_t i = 0; i < consumer->settings.slots; i++)
-        if (consumer->slots[i] != NULL)
-            attempt_stop(consumer->slots[i], STOP_RELEASE);
+        consumer->jobs->on_release(consumer, i);
 }
 
 static void on_patience_end(void *owner)
@@ -210,15 +209,8 @@ static void dump(const struct consumer *consumer)
              (json_int_t)consumer->settings.slots, "redis",
              partitions_are_ready(consumer->partitions), "executor",
              executor_is_ready(consumer->executor));
-    for (size_t i = 0; i < consumer->settings.slots; i++) {
-        const struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL)
-            log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
-                     attempt->id, "state", attempt_state_name(attempt),
-                     "attempt", (json_int_t)attempt->number, "turn",
-                     (json_int_t)attempt->conversation.turn, "records",
-                     (json_int_t)attempt->conversation.records);
-    }
+    for (size_t i = 0; i < consumer->settings.slots; i++)
+        consumer->jobs->print(consumer, i);
 }
 
 static void quiet(struct consumer *consumer)

@@ -6,8 +6,8 @@
 #include <sys/random.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
@@ -164,7 +164,7 @@ static size_t take_jobs(struct intake *intake, const redisReply *reply,
         struct err err;
         bool told = transition_started(reply->element[i], &started, &err);
         if (told && started.run) {
-            attempt_new(intake->partition, &started);
+            intake->consumer->jobs->on_started(intake->partition, &started);
             jobs++;
         } else {
             log_line("entry.dropped", "{s:s%}", "why",

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/attempt/attempt.h"
 #include "consumer/blob.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/profile_look.h"
 #include "schemas/redis/reply.h"
 
@@ -52,12 +52,7 @@ bool profile_refuses(struct profile *profile, const redisReply *reply)
 /* Those that wait for what is read. */
 void profile_go_on(struct profile *profile)
 {
-    const struct consumer *consumer = profile->consumer;
-    for (size_t i = 0; i < consumer->settings.slots; i++) {
-        struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && attempt->state == ANSWERING && !attempt->begun)
-            attempt_run(attempt);
-    }
+    profile->consumer->jobs->on_profile(profile->consumer);
 }
 
 void profile_look(struct profile *profile)

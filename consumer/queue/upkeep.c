@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/attempt/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
 #include "consumer/service.h"
@@ -141,9 +141,9 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
     size_t count = 0;
     buf_init(ids, (size_t)MOST_JOBS * (ID_LEN + 1));
     for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
-        const struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && attempt->partition == upkeep->partition)
-            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", attempt->id);
+        struct held held;
+        if (consumer->jobs->find(upkeep->partition, i, &held))
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", held.id);
     }
 }
 
