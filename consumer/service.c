@@ -12,10 +12,8 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "consumer/queue/fleet.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
-#include "consumer/queue/profile.h"
 
 /* For the releases to be written: so many turns of the loop. A machine that
  * stood still has answers waiting, and a single alarm would ring before they
@@ -28,7 +26,7 @@ enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
 
 struct service {
     struct consumer *consumer;
-    void (*on_exit)(struct consumer *consumer);
+    struct service_events events;
     uv_signal_t signals[SIGNALS];
     size_t open;
     struct alarm *drain;    /* the end of patience */
@@ -92,7 +90,7 @@ static void leave(struct service *service)
     if (service->exited)
         return;
     service->exited = true;
-    service->on_exit(service->consumer);
+    service->events.on_exit(service->consumer);
 }
 
 static void on_departed(void *owner)
@@ -170,36 +168,6 @@ static void drain(struct service *service)
     leave_if_done(service);
 }
 
-bool service_load_models(struct consumer *consumer, struct err *err)
-{
-    const struct settings *settings = &consumer->settings;
-    struct endpoint_source source = {
-        .file = *settings->models != '\0' ? settings->models : NULL,
-        .base_url = *settings->base_url != '\0' ? settings->base_url : NULL,
-        .key = *settings->key != '\0' ? settings->key : NULL,
-        .model = *settings->model != '\0' ? settings->model : NULL,
-    };
-    bool loaded = endpoints_load(&consumer->endpoints, &source, err);
-    if (loaded && (source.base_url || source.key) && !source.model &&
-        !source.file)
-        log_line("model.unnamed", "{s:s}", "text",
-                 "OPENAI_MODEL is not set: the endpoint is asked for a model "
-                 "named \"default\", which most do not have");
-    return loaded;
-}
-
-static void reload(struct consumer *consumer)
-{
-    struct err err;
-    mcp_renew(consumer->mcp);
-    if (service_load_models(consumer, &err))
-        log_line("models.loaded", "{s:I}", "count",
-                 (json_int_t)consumer->endpoints.count);
-    else
-        log_line("models.refused", "{s:s}", "why", err.text);
-    profile_renew(fleet_profile(consumer->fleet));
-}
-
 static void dump(const struct consumer *consumer)
 {
     static const char *const modes[] = { "serving", "quiet", "draining" };
@@ -231,7 +199,7 @@ static void on_signal(uv_signal_t *handle, int number)
         log_line("quiet", "{s:I}", "running", (json_int_t)consumer->running);
         break;
     case SIGHUP:
-        reload(consumer);
+        service->events.on_reload(consumer);
         break;
     case SIGUSR1:
         dump(consumer);
@@ -290,14 +258,14 @@ static void on_ended(struct consumer *consumer)
 }
 
 struct service *service_new(struct consumer *consumer,
-                            void (*on_exit)(struct consumer *consumer))
+                            struct service_events events)
 {
     struct service *service = calloc(1, sizeof(*service));
     if (service == NULL)
         abort();
     service->consumer = consumer;
     consumer->on_ended = on_ended;
-    service->on_exit = on_exit;
+    service->events = events;
     service->drain = alarm_new(consumer->loop, on_patience_end, service);
     service->watchdog = alarm_new(consumer->loop, on_watchdog, service);
     signal(SIGPIPE, SIG_IGN);

@@ -8,7 +8,7 @@
 #include "consumer/alarm.h"
 #include "consumer/log.h"
 #include "consumer/queue/jobs.h"
-#include "consumer/queue/upkeep.h"
+#include "consumer/queue/store.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
@@ -42,7 +42,7 @@ enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 struct intake {
     struct partition *partition; /* NULL: freed, its link not yet */
     struct consumer *consumer;
-    void (*turned)(void *owner, size_t offered);
+    struct intake_events events;
     void *owner;
     struct link *link;
     struct alarm *alarm;
@@ -52,7 +52,7 @@ struct intake {
     size_t queue_count;
     bool asked;                 /* a command is on its way */
     bool empty;                 /* nothing was left in the queues: block */
-    size_t offered;             /* slots, until turned() */
+    size_t offered;             /* slots, until on_turn() */
     uint64_t client;            /* what Redis calls our connection */
     bool healing;               /* the alarm is set */
     size_t groups;              /* still to be made */
@@ -78,7 +78,7 @@ static void turn(struct intake *intake)
     intake->asked = false;
     intake->offered = 0;
     if (intake->partition != NULL)
-        intake->turned(intake->owner, offered);
+        intake->events.on_turn(intake->owner, offered);
 }
 
 static void send_take(struct intake *intake);
@@ -109,7 +109,7 @@ static void on_group(void *owner, const redisReply *reply,
     if (reply == NULL || intake->groups == 0)
         return;
     if (reply->type == REDIS_REPLY_STATUS && intake->partition != NULL)
-        upkeep_mend(intake->partition->upkeep); /* made: who has deleted it? */
+        intake->events.on_made(intake->owner);
     if (--intake->groups > 0)
         return;
     if (intake->asking.ticket != 0)
@@ -336,7 +336,6 @@ bool intake_is_hungry(const struct intake *intake)
 {
     return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
            (may_claim(intake) || intake->arrival_count > 0) &&
-           upkeep_has_reported(intake->partition->upkeep) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
 }
@@ -439,8 +438,7 @@ static void on_lost(void *owner, const struct err *why)
 
 struct intake *intake_new(struct partition *partition,
                           const struct address *address,
-                          void (*turned)(void *owner, size_t offered),
-                          void *owner)
+                          struct intake_events events, void *owner)
 {
     struct consumer *consumer = partition->consumer;
     struct intake *intake = calloc(1, sizeof(*intake));
@@ -448,7 +446,7 @@ struct intake *intake_new(struct partition *partition,
         abort();
     intake->partition = partition;
     intake->consumer = consumer;
-    intake->turned = turned;
+    intake->events = events;
     intake->owner = owner;
     intake->streams =
         consumer_streams(consumer, partition->number, &intake->count);
@@ -460,10 +458,10 @@ struct intake *intake_new(struct partition *partition,
     if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
         abort();
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);
-    struct link_events events = { .on_ready = on_ready, .on_lost = on_lost };
+    struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
     intake->link = link_new(consumer->loop, address,
                             names_slot(&consumer->names, partition->number),
-                            "consumer-claim", events, intake);
+                            "consumer-claim", heard, intake);
     return intake;
 }
 

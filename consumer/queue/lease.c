@@ -31,8 +31,8 @@ struct batch {
 static bool find(const struct batch *batch, size_t index, struct held *held)
 {
     const struct partition *partition = batch->partition;
-    return partition->consumer->jobs->find(
-               partition, batch->held[index].slot, held) &&
+    return partition->consumer->jobs->find(partition, batch->held[index].slot,
+                                           held) &&
            held->serial == batch->held[index].serial;
 }
 

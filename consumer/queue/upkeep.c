@@ -13,7 +13,6 @@
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
-#include "consumer/service.h"
 #include "schemas/message/cron.h"
 #include "schemas/message/id.h"
 #include "schemas/redis/upkeep.h"
@@ -51,6 +50,8 @@ enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
 struct upkeep {
     struct partition *partition;
     struct consumer *consumer;
+    struct upkeep_events events;
+    void *owner;
     uint64_t started_at; /* ms since 1970, of this host's clock */
     struct chore chores[CHORES];
     struct firing firings[PROMOTED_MAX_DUE];
@@ -114,7 +115,6 @@ static void refused(struct chore *chore, const struct err *err)
 static void on_reported(struct chore *chore, const redisReply *reply)
 {
     struct upkeep *upkeep = chore->upkeep;
-    struct consumer *consumer = upkeep->consumer;
     bool draining = false, first = !upkeep->reported;
     struct err err = { 0 };
     bool answered = transition_reported(reply, &draining, &err);
@@ -127,9 +127,9 @@ static void on_reported(struct chore *chore, const redisReply *reply)
         rest(chore, chore->rest_ms);
     upkeep->changed = false;
     if (answered)
-        service_wish(consumer->service, draining);
+        upkeep->events.on_wish(upkeep->owner, draining);
     if (first)
-        partitions_wake(consumer->partitions);
+        upkeep->events.on_known(upkeep->owner);
 }
 
 enum { MOST_JOBS = 100 }; /* that are named; all are counted */
@@ -443,7 +443,8 @@ static void on_alarm(void *owner)
     chore->begin(chore);
 }
 
-struct upkeep *upkeep_new(struct partition *partition)
+struct upkeep *upkeep_new(struct partition *partition,
+                          struct upkeep_events events, void *owner)
 {
     struct consumer *consumer = partition->consumer;
     uint64_t lease_ms = consumer->settings.lease_ms;
@@ -463,6 +464,8 @@ struct upkeep *upkeep_new(struct partition *partition)
     clock_gettime(CLOCK_REALTIME, &now);
     upkeep->partition = partition;
     upkeep->consumer = consumer;
+    upkeep->events = events;
+    upkeep->owner = owner;
     upkeep->started_at =
         (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     for (int i = 0; i < CHORES; i++)
