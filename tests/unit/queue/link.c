@@ -381,7 +381,7 @@ static void on_answer(void *owner)
         }
         deliver(link, line_take(&link->answered));
     }
-    if (link->state == LINK_READY && !link->freeing &&
+    if (link->state == LINK_READY && !link->freeing && !link->silent &&
         link->answered.first != NULL && link->answer.place == 0)
         due_set(&link->answer, link->answered.first->at > world_now()
                                    ? link->answered.first->at - world_now()

@@ -63,6 +63,8 @@ int main(int argc, char **argv)
     uint64_t one = number_after(argc, argv, "--seed", 0);
     uint64_t begin = clock_ms(), seeds = 0;
     size_t starts = 0, ends = 0, events = 0;
+    if (trace)
+        setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGABRT, on_abort);
     signal(SIGSEGV, on_abort);
     if (one != 0) {

@@ -660,6 +660,9 @@ static void become_calm(void)
     world.calm = true;
     world.calm_since = world_now();
     redis.fault = redis.denied = NULL;
+    redis.lagging = false;
+    if (!redis.up)
+        redis_is_back(0);
     for (size_t i = 0; i < MOST_NAMES; i++)
         redis.now.drained[i] = false;
     for (unsigned int i = 0; i < world.queue_count; i++)
@@ -713,6 +716,8 @@ static void see_jobs_end(void)
 static void end(void)
 {
     size_t left = world.host_count;
+    for (size_t i = 0; i < MOST_LATER; i++)
+        due_stop(&laters[i].due); /* nobody comes again */
     for (size_t i = 0; i < world.host_count; i++) {
         struct host *host = world.hosts[i];
         if (host == NULL)
@@ -726,8 +731,6 @@ static void end(void)
         for (size_t i = 0; i < world.host_count; i++)
             left += world.hosts[i] != NULL;
     }
-    for (size_t i = 0; i < MOST_LATER; i++)
-        due_stop(&laters[i].due);
     clock_run(world_now() + 20000);
     watch_end();
     if (clock_count() > 0)
