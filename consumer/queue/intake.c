@@ -56,7 +56,8 @@ struct intake {
     uint64_t client;            /* what Redis calls our connection */
     bool healing;               /* the alarm is set */
     size_t groups;              /* still to be made */
-    unsigned int heals;         /* in a row */
+    unsigned int take_heals;    /* takes that failed in a row */
+    unsigned int read_heals;    /* reads, which may fail where takes do not */
     uint64_t turns, turns_seen; /* by intake_is_well() */
     unsigned refused;           /* of enum wanted, until somebody changes it */
     uint64_t tickets;           /* the last one */
@@ -92,9 +93,10 @@ static void set_refused(struct intake *intake, enum wanted what, bool refused)
 
 /* --------------------------------------------------------------- healing */
 
-static void heal_later(struct intake *intake, const char *why)
+static void heal_later(struct intake *intake, unsigned int *heals,
+                       const char *why)
 {
-    uint64_t ms = backoff_ms(intake->heals++);
+    uint64_t ms = backoff_ms((*heals)++);
     log_line("claim.not_now", "{s:s, s:I}", "why", why, "again_ms",
              (json_int_t)ms);
     intake->healing = true;
@@ -190,14 +192,14 @@ static void on_taken(void *owner, const redisReply *reply,
     }
     if (!transition_taken(reply, &count, &err)) {
         set_refused(intake, WANTED_JOBS, err.kind == ERR_REJECT);
-        heal_later(intake, err.text);
+        heal_later(intake, &intake->take_heals, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
             return; /* and again when that is over */
         }
         end_asking(intake);
     } else {
-        intake->heals = 0;
+        intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
         if (count > 0) /* who gets jobs need not wait for entries */
             set_refused(intake, WANTED_ENTRIES, false);
@@ -298,9 +300,9 @@ static void on_entries(void *owner, const redisReply *reply,
     intake->empty = false;
     if (reply != NULL && !reply_ok(reply, &err)) {
         set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
-        heal_later(intake, reply->str);
+        heal_later(intake, &intake->read_heals, reply->str);
     } else if (reply != NULL) {
-        intake->heals = 0;
+        intake->read_heals = 0;
         set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
