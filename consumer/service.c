@@ -116,6 +116,18 @@ static void depart(struct service *service)
         alarm_set(service->drain, DEPART_MS);
 }
 
+/* It may leave when it has nothing any more, and is given nothing. */
+static void leave_if_done(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    if (consumer->running + consumer->coming > 0)
+        return;
+    if (partitions_are_over(consumer->partitions))
+        service_leave(service);
+    else
+        partitions_stop(consumer->partitions);
+}
+
 static void hand_back(struct service *service)
 {
     struct consumer *consumer = service->consumer;
@@ -126,6 +138,7 @@ static void hand_back(struct service *service)
     alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     for (size_t i = 0; i < consumer->settings.slots; i++)
         consumer->jobs->on_release(consumer, i);
+    leave_if_done(service); /* where nothing runs, nothing will end */
 }
 
 static void on_patience_end(void *owner)
@@ -137,18 +150,6 @@ static void on_patience_end(void *owner)
         alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     else
         depart(service);
-}
-
-/* It may leave when it has nothing any more, and is given nothing. */
-static void leave_if_done(struct service *service)
-{
-    struct consumer *consumer = service->consumer;
-    if (consumer->running + consumer->coming > 0)
-        return;
-    if (partitions_are_over(consumer->partitions))
-        service_leave(service);
-    else
-        partitions_stop(consumer->partitions);
 }
 
 static void drain(struct service *service)
