@@ -46,8 +46,8 @@ BUGS = {
     ),
     "take_not_asked_again": (
         "queue/intake.c",
-        "if (intake->asking.ticket != 0)\n        send_take(intake);",
-        "if (intake->asking.ticket != 0)\n        end_asking(intake), turn(intake);",
+        "intake->asked = false;\n        return; /* it is sent again",
+        "end_asking(intake);\n        turn(intake);\n        return; /* it is sent again",
         "what was taken is started",
     ),
     "claims_while_draining": (

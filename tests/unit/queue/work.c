@@ -206,7 +206,7 @@ static void go_on(struct work *work)
     if (work->cancelled || work->steps == 0)
         choose_end(work);
     else
-        alarm_set(work->alarm, odds(80) ? chance(1500) : chance(9000));
+        alarm_set(work->alarm, odds(85) ? chance(900) : chance(7000));
 }
 
 static void on_alarm(void *owner)
@@ -259,7 +259,7 @@ static void on_started(const struct partition *partition,
         .epoch = started->epoch,
         .serial = ++host->next_serial,
         .records = (unsigned int)started->records,
-        .steps = (unsigned int)chance(5),
+        .steps = (unsigned int)chance(4),
         .losses = redis.losses,
         .since = world_now(),
     };

@@ -643,7 +643,7 @@ static void begin(uint64_t seed, bool trace)
     world.partition_count = between(1, MOST_PARTITIONS);
     world.queue_count = between(1, MOST_QUEUES);
     world.slots = between(1, MOST_SLOTS);
-    world.job_count = between(3, MOST_JOBS);
+    world.job_count = odds(25) ? MOST_JOBS : between(3, 10);
     world.lease_ms = leases[chance(3)];
     world.drain_ms = between(500, 9000);
     world.redis_ms = between(3000, 8000);
@@ -741,8 +741,8 @@ static void end(void)
 void world_run(uint64_t seed, bool trace)
 {
     begin(seed, trace);
-    uint64_t chaos_ms = between(4000, 20000);
-    size_t faults = chance(9);
+    uint64_t chaos_ms = between(3000, 14000);
+    size_t faults = chance(8);
     redis_copy();
     for (size_t i = 0; i < world.host_count; i++)
         host_begin(i, new_name());
