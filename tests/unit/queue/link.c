@@ -544,6 +544,17 @@ static void on_switch(void *owner)
         on_timer(link);
 }
 
+void links_cut(uint64_t client)
+{
+    for (struct link *link = links; link != NULL; link = link->next)
+        if (link->client.id == client && link->state == LINK_READY &&
+            !link->freeing) {
+            link->timer.ring = on_switch;
+            due_set(&link->timer, 0);
+            return;
+        }
+}
+
 void link_switch(struct link *link, const struct node *master)
 {
     bool strange =

@@ -862,6 +862,14 @@ static redisReply *execute(struct client *client, const struct request *request)
 
 static void copy_later(void);
 
+/* An empty take is of no interest. */
+static bool is_unheard(const struct request *request, const redisReply *reply)
+{
+    return redis.unheard != NULL && view_is(request->argv[0], "FCALL") &&
+           view_is(request->argv[1], redis.unheard) &&
+           (reply->type != REDIS_REPLY_ARRAY || reply->elements > 0);
+}
+
 static void look_again(void)
 {
     if (stirred)
@@ -891,6 +899,10 @@ struct answer redis_execute(struct client *client,
         return answer;
     }
     answer.reply = execute(client, request);
+    if (is_unheard(request, answer.reply) && !client->closed) {
+        redis.unheard = NULL;
+        links_cut(client->id);
+    }
     look_again();
     return answer;
 }

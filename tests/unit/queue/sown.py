@@ -92,10 +92,10 @@ BUGS = {
         'view_of("0"));',
         "no job is lost",
     ),
-    "sweep_stays_at_begin": (
+    "sweep_gives_up": (
         "queue/sweep.c",
-        "VIEW_ARG(cursor));",
-        'VIEW_ARG(VIEW("-")));\n    (void)cursor;',
+        '"why", err.text);\n        rest(sweep);',
+        '"why", err.text);',
         "upkeep is done within its period",
     ),
     "write_not_sent_again": (
@@ -106,8 +106,8 @@ BUGS = {
     ),
     "durable_too_early": (
         "queue/ledger.c",
-        "settle(ledger, covered, NULL);",
-        "settle(ledger, UINT64_MAX, NULL);\n        (void)covered;",
+        "else if (durability_told(&ledger->durability, reply, &err)) {",
+        "else if (reply->type != REDIS_REPLY_ERROR) {",
         "what counts as durable is",
     ),
     "end_is_forgotten": (

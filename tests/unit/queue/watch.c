@@ -89,7 +89,7 @@ static bool is_kept(const struct promise *promise, const struct host *host)
 {
     const struct work *work = work_find(promise->job, promise->epoch);
     if (promise->kind == KEEP_SWITCH)
-        return links_astray(host) == 0;
+        return links_astray(host) == 0 || promise->epoch != redis.boots;
     return work == NULL || work->ending || work->leaving ||
            (promise->kind == KEEP_CANCEL && work->cancelled);
 }
@@ -109,6 +109,10 @@ static void check_promise(struct promise *promise, const struct host *host)
         broken(texts[promise->kind], "host %zu job %zu, since %llu ms",
                promise->host, promise->job,
                (unsigned long long)(world_now() - promise->since));
+    if (promise->kind == KEEP_SWITCH) {
+        promise->used = false; /* who was not told then finds it by itself */
+        return;
+    }
     promise->since = world_now();
     due_set(&promise->due, promise->within_ms);
 }
@@ -176,7 +180,7 @@ void watch_switch(void)
 {
     for (size_t i = 0; i < world.host_count; i++)
         if (world.hosts[i] != NULL)
-            promise(KEEP_SWITCH, world.hosts[i], MOST_JOBS, 0,
+            promise(KEEP_SWITCH, world.hosts[i], MOST_JOBS, redis.boots,
                     slack(world.hosts[i]));
 }
 

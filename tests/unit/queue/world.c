@@ -533,6 +533,17 @@ static void disturb_host(struct host *host)
     }
 }
 
+static void lose_answer(void)
+{
+    static const char *const words[] = {
+        "quern_v1_take",    "quern_v1_take",    "quern_v1_take",
+        "quern_v1_journal", "quern_v1_release", "quern_v1_wait",
+        "quern_v1_beat",    "quern_v1_lapse",   "quern_v1_finish_many",
+    };
+    redis.unheard = words[chance(9)];
+    TELL("the next answer of %s is lost", redis.unheard);
+}
+
 static void disturb_redis(void)
 {
     if (!redis.up)
@@ -571,7 +582,9 @@ static void disturb(uint64_t what)
     (void)what;
     if (world.calm)
         return;
-    if (odds(60) && host != NULL)
+    if (odds(25))
+        lose_answer();
+    else if (odds(60) && host != NULL)
         disturb_host(host);
     else
         disturb_redis();
@@ -659,7 +672,7 @@ static void become_calm(void)
     TELL("all is calm");
     world.calm = true;
     world.calm_since = world_now();
-    redis.fault = redis.denied = NULL;
+    redis.fault = redis.denied = redis.unheard = NULL;
     redis.lagging = false;
     if (!redis.up)
         redis_is_back(0);

@@ -112,6 +112,7 @@ struct redis {
     uint64_t fault_until;
     const char *denied; /* what is not allowed just now: a command's word */
     uint64_t denied_until;
+    const char *unheard; /* the next answer of that function is lost */
     bool lagging;        /* the copy is not brought up to date */
     unsigned int losses; /* of what was written: failovers, restarts */
     unsigned int boots;
@@ -169,6 +170,7 @@ void links_break(const struct host *host, bool silent);
 void links_break_one(const struct host *host, unsigned int which);
 void links_look_again(void); /* something came, or is durable by now */
 void links_unblock(uint64_t client);
+void links_cut(uint64_t client); /* before it hears any more */
 void links_publish(unsigned int partition, const char *text);
 void links_announce(void); /* sentinels: the master is another one */
 size_t links_count(void);
