@@ -3,6 +3,9 @@
     sown.py --write BUG SOURCE INTO    a copy of that source with the bug in it
     sown.py --names                    "BUG:FILE" for CMake, a line each
     sown.py BUILD                      builds and runs all, prints the table
+
+Each begins a little before the seed that found it last (SEEDS); where that one
+does not any more, as the world has changed, the next thousands may.
 """
 
 import pathlib
@@ -10,7 +13,8 @@ import re
 import subprocess
 import sys
 
-SEEDS = 4000
+MOST = 4000  # seeds that are tried
+BEFORE = 10
 
 # bug: (file, what stands there, what stands there instead, what must break)
 BUGS = {
@@ -137,6 +141,13 @@ BUGS = {
 }
 
 
+# Which seed found it, with sanitizers or without.
+SEEDS = {
+    "beats_too_seldom": 1,
+    "lost_is_not_told": 1,
+}
+
+
 def write(bug, source, into):
     _, old, new, _ = BUGS[bug]
     text = pathlib.Path(source).read_text()
@@ -147,8 +158,9 @@ def write(bug, source, into):
 
 def find(build, bug):
     """What its world says first, and the seed; or None."""
+    begin = max(1, SEEDS.get(bug, 1) - BEFORE)
     run = subprocess.run(
-        [build / "bin" / f"sown_{bug}", "--seeds", str(SEEDS)],
+        [build / "bin" / f"sown_{bug}", "--from", str(begin), "--seeds", str(MOST)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
