@@ -67,6 +67,8 @@ struct upkeep {
 
 /* --- chores --------------------------------------------------------------- */
 
+static void on_departed(struct chore *chore, const redisReply *reply);
+
 /* A quarter sooner or less: others rest as long. */
 static void rest(struct chore *chore, uint64_t ms)
 {
@@ -81,10 +83,11 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
     if (chore == NULL)
         return;
     chore->step = NULL;
-    if (reply == NULL)
-        rest(chore, chore->rest_ms);
-    else
+    /* Who leaves is not asked to wait for Redis, nor says that he is there. */
+    if (reply != NULL || step->done == on_departed)
         step->done(chore, reply);
+    else
+        rest(chore, chore->rest_ms);
 }
 
 static void send_step(struct chore *chore, struct command *command,
@@ -482,6 +485,8 @@ struct upkeep *upkeep_new(struct partition *partition,
 void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
+    if (upkeep->departed)
+        return;
     upkeep->changed = chore->step != NULL;
     if (chore->step == NULL && upkeep->reported)
         alarm_set(chore->alarm, 0);
