@@ -26,6 +26,7 @@
 
 struct attempt;
 struct fleet;
+struct jobs;
 struct partitions;
 struct sentinel;
 struct service;
@@ -64,7 +65,8 @@ struct consumer {
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
 
-    struct attempt **slots; /* settings.slots of them; NULL: free */
+    const struct jobs *jobs; /* who works on what the queue brings */
+    struct attempt **slots;  /* settings.slots of them; NULL: free */
     size_t running;
     size_t coming; /* slots kept for a take that has no answer yet */
     size_t stream_memory_left; /* bytes; whole streams of cells are held so */

@@ -7,11 +7,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "consumer/job/attempts.h"
 #include "consumer/conversation/links.h"
-#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
+#include "consumer/queue/profile.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
@@ -71,12 +72,42 @@ static void fit_slots(struct settings *settings)
              "(LimitNOFILE, ulimit -n), or lower --slots");
 }
 
+/* The table of models, from the settings. */
+static bool load_models(struct consumer *consumer, struct err *err)
+{
+    const struct settings *settings = &consumer->settings;
+    struct endpoint_source source = {
+        .file = *settings->models != '\0' ? settings->models : NULL,
+        .base_url = *settings->base_url != '\0' ? settings->base_url : NULL,
+        .key = *settings->key != '\0' ? settings->key : NULL,
+        .model = *settings->model != '\0' ? settings->model : NULL,
+    };
+    bool loaded = endpoints_load(&consumer->endpoints, &source, err);
+    if (loaded && (source.base_url || source.key) && !source.model &&
+        !source.file)
+        log_line("model.unnamed", "{s:s}", "text",
+                 "OPENAI_MODEL is not set: the endpoint is asked for a model "
+                 "named \"default\", which most do not have");
+    return loaded;
+}
+
+static void reload(struct consumer *consumer)
+{
+    struct err err;
+    mcp_renew(consumer->mcp);
+    if (load_models(consumer, &err))
+        log_line("models.loaded", "{s:I}", "count",
+                 (json_int_t)consumer->endpoints.count);
+    else
+        log_line("models.refused", "{s:s}", "why", err.text);
+    profile_renew(fleet_profile(consumer->fleet));
+}
+
 static void leave(struct consumer *consumer)
 {
     log_line("exit", "{s:s}", "name", consumer->name);
     for (size_t i = 0; i < consumer->settings.slots; i++)
-        if (consumer->slots[i] != NULL)
-            attempt_stop(consumer->slots[i], STOP_LOST);
+        consumer->jobs->on_lost(consumer, i);
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
     executor_free(consumer->executor);
@@ -109,11 +140,18 @@ static void on_redis_refused(void *owner, const struct err *why)
     service_leave(consumer->service);
 }
 
+static void on_wish(void *owner, bool draining)
+{
+    const struct consumer *consumer = owner;
+    service_wish(consumer->service, draining);
+}
+
 static void on_fleet_known(void *owner, size_t partitions)
 {
     struct consumer *consumer = owner;
     struct partitions_events events = { .on_ready = on_redis_ready,
-                                        .on_refused = on_redis_refused };
+                                        .on_refused = on_redis_refused,
+                                        .on_wish = on_wish };
     consumer->partitions = partitions_new(consumer, partitions,
                                           &consumer->redis, events, consumer);
 }
@@ -177,7 +215,8 @@ static void open_parts(struct consumer *consumer)
                                        .settled = on_tools_settled };
     struct fleet_events events = { .on_known = on_fleet_known,
                                    .on_refused = on_redis_refused };
-    consumer->service = service_new(consumer, leave);
+    struct service_events outside = { .on_exit = leave, .on_reload = reload };
+    consumer->service = service_new(consumer, outside);
     consumer->fleet = fleet_new(consumer, &consumer->redis, events, consumer);
     consumer->executor =
         executor_new(consumer->loop, consumer->settings.executor);
@@ -210,7 +249,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
     if (!names_init(&consumer->names, settings->prefix, err) ||
         !durability_parse(&consumer->durability, view_of(settings->durability),
                           err) ||
-        !consumer_check(consumer, err) || !service_load_models(consumer, err) ||
+        !consumer_check(consumer, err) || !load_models(consumer, err) ||
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
         !links_check(settings->blob_url, err) ||
         !builtin_load(&consumer->catalog, settings,
@@ -258,6 +297,7 @@ int main(int argc, char **argv)
 {
     uv_loop_t loop;
     struct consumer consumer = { .loop = &loop,
+                                 .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
     enum settings_wish wish;

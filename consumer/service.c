@@ -11,11 +11,9 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/job/attempt.h"
 #include "consumer/log.h"
-#include "consumer/queue/fleet.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
-#include "consumer/queue/profile.h"
 
 /* For the releases to be written: so many turns of the loop. A machine that
  * stood still has answers waiting, and a single alarm would ring before they
@@ -28,7 +26,7 @@ enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
 
 struct service {
     struct consumer *consumer;
-    void (*on_exit)(struct consumer *consumer);
+    struct service_events events;
     uv_signal_t signals[SIGNALS];
     size_t open;
     struct alarm *drain;    /* the end of patience */
@@ -92,7 +90,7 @@ static void leave(struct service *service)
     if (service->exited)
         return;
     service->exited = true;
-    service->on_exit(service->consumer);
+    service->events.on_exit(service->consumer);
 }
 
 static void on_departed(void *owner)
@@ -118,6 +116,18 @@ static void depart(struct service *service)
         alarm_set(service->drain, DEPART_MS);
 }
 
+/* It may leave when it has nothing any more, and is given nothing. */
+static void leave_if_done(struct service *service)
+{
+    struct consumer *consumer = service->consumer;
+    if (consumer->running + consumer->coming > 0)
+        return;
+    if (partitions_are_over(consumer->partitions))
+        service_leave(service);
+    else
+        partitions_stop(consumer->partitions);
+}
+
 static void hand_back(struct service *service)
 {
     struct consumer *consumer = service->consumer;
@@ -127,8 +137,8 @@ static void hand_back(struct service *service)
     service->turns = HAND_BACK_TURNS;
     alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     for (size_t i = 0; i < consumer->settings.slots; i++)
-        if (consumer->slots[i] != NULL)
-            attempt_stop(consumer->slots[i], STOP_RELEASE);
+        consumer->jobs->on_release(consumer, i);
+    leave_if_done(service); /* where nothing runs, nothing will end */
 }
 
 static void on_patience_end(void *owner)
@@ -140,18 +150,6 @@ static void on_patience_end(void *owner)
         alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     else
         depart(service);
-}
-
-/* It may leave when it has nothing any more, and is given nothing. */
-static void leave_if_done(struct service *service)
-{
-    struct consumer *consumer = service->consumer;
-    if (consumer->running + consumer->coming > 0)
-        return;
-    if (partitions_are_over(consumer->partitions))
-        service_leave(service);
-    else
-        partitions_stop(consumer->partitions);
 }
 
 static void drain(struct service *service)
@@ -171,36 +169,6 @@ static void drain(struct service *service)
     leave_if_done(service);
 }
 
-bool service_load_models(struct consumer *consumer, struct err *err)
-{
-    const struct settings *settings = &consumer->settings;
-    struct endpoint_source source = {
-        .file = *settings->models != '\0' ? settings->models : NULL,
-        .base_url = *settings->base_url != '\0' ? settings->base_url : NULL,
-        .key = *settings->key != '\0' ? settings->key : NULL,
-        .model = *settings->model != '\0' ? settings->model : NULL,
-    };
-    bool loaded = endpoints_load(&consumer->endpoints, &source, err);
-    if (loaded && (source.base_url || source.key) && !source.model &&
-        !source.file)
-        log_line("model.unnamed", "{s:s}", "text",
-                 "OPENAI_MODEL is not set: the endpoint is asked for a model "
-                 "named \"default\", which most do not have");
-    return loaded;
-}
-
-static void reload(struct consumer *consumer)
-{
-    struct err err;
-    mcp_renew(consumer->mcp);
-    if (service_load_models(consumer, &err))
-        log_line("models.loaded", "{s:I}", "count",
-                 (json_int_t)consumer->endpoints.count);
-    else
-        log_line("models.refused", "{s:s}", "why", err.text);
-    profile_renew(fleet_profile(consumer->fleet));
-}
-
 static void dump(const struct consumer *consumer)
 {
     static const char *const modes[] = { "serving", "quiet", "draining" };
@@ -210,15 +178,8 @@ static void dump(const struct consumer *consumer)
              (json_int_t)consumer->settings.slots, "redis",
              partitions_are_ready(consumer->partitions), "executor",
              executor_is_ready(consumer->executor));
-    for (size_t i = 0; i < consumer->settings.slots; i++) {
-        const struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL)
-            log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
-                     attempt->origin.id, "state", attempt_state_name(attempt),
-                     "attempt", (json_int_t)attempt->origin.number, "turn",
-                     (json_int_t)attempt->conversation.turn, "records",
-                     (json_int_t)attempt->conversation.records);
-    }
+    for (size_t i = 0; i < consumer->settings.slots; i++)
+        consumer->jobs->print(consumer, i);
 }
 
 static void quiet(struct consumer *consumer)
@@ -239,7 +200,7 @@ static void on_signal(uv_signal_t *handle, int number)
         log_line("quiet", "{s:I}", "running", (json_int_t)consumer->running);
         break;
     case SIGHUP:
-        reload(consumer);
+        service->events.on_reload(consumer);
         break;
     case SIGUSR1:
         dump(consumer);
@@ -298,14 +259,14 @@ static void on_ended(struct consumer *consumer)
 }
 
 struct service *service_new(struct consumer *consumer,
-                            void (*on_exit)(struct consumer *consumer))
+                            struct service_events events)
 {
     struct service *service = calloc(1, sizeof(*service));
     if (service == NULL)
         abort();
     service->consumer = consumer;
     consumer->on_ended = on_ended;
-    service->on_exit = on_exit;
+    service->events = events;
     service->drain = alarm_new(consumer->loop, on_patience_end, service);
     service->watchdog = alarm_new(consumer->loop, on_watchdog, service);
     signal(SIGPIPE, SIG_IGN);

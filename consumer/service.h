@@ -13,9 +13,14 @@
 
 struct service;
 
-/* on_exit: nothing runs any more, or nothing may: close everything. */
+struct service_events {
+    /* Nothing runs any more, or nothing may: close everything. */
+    void (*on_exit)(struct consumer *consumer);
+    void (*on_reload)(struct consumer *consumer); /* HUP */
+};
+
 struct service *service_new(struct consumer *consumer,
-                            void (*on_exit)(struct consumer *consumer));
+                            struct service_events events);
 void service_ready(struct service *service);
 /* What operators wish, by quern worker drain and resume: as TERM, with an exit
  * status of its own, so that nothing starts it again; until it has left it may
@@ -25,8 +30,5 @@ void service_wish(struct service *service, bool draining);
 /* From the loop, soon: on_exit. */
 void service_leave(struct service *service);
 void service_free(struct service *service);
-
-/* The table of models, from the settings. */
-bool service_load_models(struct consumer *consumer, struct err *err);
 
 #endif

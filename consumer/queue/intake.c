@@ -6,9 +6,9 @@
 #include <sys/random.h>
 
 #include "consumer/alarm.h"
-#include "consumer/job/attempt.h"
 #include "consumer/log.h"
-#include "consumer/queue/upkeep.h"
+#include "consumer/queue/jobs.h"
+#include "consumer/queue/store.h"
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
@@ -42,7 +42,7 @@ enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 struct intake {
     struct partition *partition; /* NULL: freed, its link not yet */
     struct consumer *consumer;
-    void (*turned)(void *owner, size_t offered);
+    struct intake_events events;
     void *owner;
     struct link *link;
     struct alarm *alarm;
@@ -52,11 +52,12 @@ struct intake {
     size_t queue_count;
     bool asked;                 /* a command is on its way */
     bool empty;                 /* nothing was left in the queues: block */
-    size_t offered;             /* slots, until turned() */
+    size_t offered;             /* slots, until on_turn() */
     uint64_t client;            /* what Redis calls our connection */
     bool healing;               /* the alarm is set */
     size_t groups;              /* still to be made */
-    unsigned int heals;         /* in a row */
+    unsigned int take_heals;    /* takes that failed in a row */
+    unsigned int read_heals;    /* reads, which may fail where takes do not */
     uint64_t turns, turns_seen; /* by intake_is_well() */
     unsigned refused;           /* of enum wanted, until somebody changes it */
     uint64_t tickets;           /* the last one */
@@ -78,7 +79,7 @@ static void turn(struct intake *intake)
     intake->asked = false;
     intake->offered = 0;
     if (intake->partition != NULL)
-        intake->turned(intake->owner, offered);
+        intake->events.on_turn(intake->owner, offered);
 }
 
 static void send_take(struct intake *intake);
@@ -92,9 +93,10 @@ static void set_refused(struct intake *intake, enum wanted what, bool refused)
 
 /* --------------------------------------------------------------- healing */
 
-static void heal_later(struct intake *intake, const char *why)
+static void heal_later(struct intake *intake, unsigned int *heals,
+                       const char *why)
 {
-    uint64_t ms = backoff_ms(intake->heals++);
+    uint64_t ms = backoff_ms((*heals)++);
     log_line("claim.not_now", "{s:s, s:I}", "why", why, "again_ms",
              (json_int_t)ms);
     intake->healing = true;
@@ -109,7 +111,7 @@ static void on_group(void *owner, const redisReply *reply,
     if (reply == NULL || intake->groups == 0)
         return;
     if (reply->type == REDIS_REPLY_STATUS && intake->partition != NULL)
-        upkeep_mend(intake->partition->upkeep); /* made: who has deleted it? */
+        intake->events.on_made(intake->owner);
     if (--intake->groups > 0)
         return;
     if (intake->asking.ticket != 0)
@@ -164,7 +166,7 @@ static size_t take_jobs(struct intake *intake, const redisReply *reply,
         struct err err;
         bool told = transition_started(reply->element[i], &started, &err);
         if (told && started.run) {
-            attempt_new(intake->partition, &started);
+            intake->consumer->jobs->on_started(intake->partition, &started);
             jobs++;
         } else {
             log_line("entry.dropped", "{s:s%}", "why",
@@ -190,14 +192,14 @@ static void on_taken(void *owner, const redisReply *reply,
     }
     if (!transition_taken(reply, &count, &err)) {
         set_refused(intake, WANTED_JOBS, err.kind == ERR_REJECT);
-        heal_later(intake, err.text);
+        heal_later(intake, &intake->take_heals, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
             return; /* and again when that is over */
         }
         end_asking(intake);
     } else {
-        intake->heals = 0;
+        intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
         if (count > 0) /* who gets jobs need not wait for entries */
             set_refused(intake, WANTED_ENTRIES, false);
@@ -298,9 +300,9 @@ static void on_entries(void *owner, const redisReply *reply,
     intake->empty = false;
     if (reply != NULL && !reply_ok(reply, &err)) {
         set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
-        heal_later(intake, reply->str);
+        heal_later(intake, &intake->read_heals, reply->str);
     } else if (reply != NULL) {
-        intake->heals = 0;
+        intake->read_heals = 0;
         set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
@@ -336,7 +338,6 @@ bool intake_is_hungry(const struct intake *intake)
 {
     return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
            (may_claim(intake) || intake->arrival_count > 0) &&
-           upkeep_has_reported(intake->partition->upkeep) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
 }
@@ -439,8 +440,7 @@ static void on_lost(void *owner, const struct err *why)
 
 struct intake *intake_new(struct partition *partition,
                           const struct address *address,
-                          void (*turned)(void *owner, size_t offered),
-                          void *owner)
+                          struct intake_events events, void *owner)
 {
     struct consumer *consumer = partition->consumer;
     struct intake *intake = calloc(1, sizeof(*intake));
@@ -448,7 +448,7 @@ struct intake *intake_new(struct partition *partition,
         abort();
     intake->partition = partition;
     intake->consumer = consumer;
-    intake->turned = turned;
+    intake->events = events;
     intake->owner = owner;
     intake->streams =
         consumer_streams(consumer, partition->number, &intake->count);
@@ -460,10 +460,10 @@ struct intake *intake_new(struct partition *partition,
     if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
         abort();
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);
-    struct link_events events = { .on_ready = on_ready, .on_lost = on_lost };
+    struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
     intake->link = link_new(consumer->loop, address,
                             names_slot(&consumer->names, partition->number),
-                            "consumer-claim", events, intake);
+                            "consumer-claim", heard, intake);
     return intake;
 }
 

@@ -17,19 +17,24 @@
 
 #include "consumer/queue/partition.h"
 
-/* turned: a read has ended that had been offered so many slots; what came of it
- * runs by now. */
+struct intake_events {
+    /* A read has ended that had been offered so many slots; what came of it
+     * runs by now. */
+    void (*on_turn)(void *owner, size_t offered);
+    /* A consumer group was not there and has been made: who has deleted it? */
+    void (*on_made)(void *owner);
+};
+
 struct intake *intake_new(struct partition *partition,
                           const struct address *address,
-                          void (*turned)(void *owner, size_t offered),
-                          void *owner);
+                          struct intake_events events, void *owner);
 void intake_open(struct intake *intake);
 void intake_switch(struct intake *intake, const struct node *master);
 void intake_free(struct intake *intake);
 
 /* It could read, had it room for what comes. */
 bool intake_is_hungry(const struct intake *intake);
-/* Room for so many. Answers how many of them are taken up until turned().
+/* Room for so many. Answers how many of them are taken up until on_turn().
  * scarce: others want them too, so it must not wait for long. */
 size_t intake_offer(struct intake *intake, size_t slots, bool scarce);
 /* The mode does not let it take any more: a read that waits is ended. A read

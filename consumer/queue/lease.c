@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "consumer/alarm.h"
-#include "consumer/job/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/transition.h"
 
@@ -28,12 +28,30 @@ struct batch {
     } held[BATCH];
 };
 
-static struct attempt *find(const struct batch *batch, size_t index)
+/* False: whom the beat was for is gone. */
+static bool find(const struct batch *batch, size_t index, struct held *held)
 {
-    const struct consumer *consumer = batch->partition->consumer;
-    struct attempt *attempt = consumer->slots[batch->held[index].slot];
-    bool same = attempt != NULL && attempt->serial == batch->held[index].serial;
-    return same ? attempt : NULL;
+    const struct partition *partition = batch->partition;
+    return partition->consumer->jobs->find(partition, batch->held[index].slot,
+                                           held) &&
+           held->serial == batch->held[index].serial;
+}
+
+static void heed(const struct batch *batch, size_t index,
+                 const struct beaten *beaten)
+{
+    struct consumer *consumer = batch->partition->consumer;
+    size_t slot = batch->held[index].slot;
+    struct held held;
+    if (!find(batch, index, &held) || (!beaten->held && held.ends))
+        return;
+    if (!beaten->held) {
+        log_line("job.lost", "{s:s, s:I}", "job", held.id, "epoch",
+                 (json_int_t)held.epoch);
+        consumer->jobs->on_lost(consumer, slot);
+    } else if (beaten->cancel) {
+        consumer->jobs->on_cancel(consumer, slot);
+    }
 }
 
 static void on_beaten(void *owner, const redisReply *reply,
@@ -49,28 +67,25 @@ static void on_beaten(void *owner, const redisReply *reply,
         log_line("beat.refused", "{s:s}", "why", err.text);
         return;
     }
-    for (size_t i = 0; i < batch->count; i++) {
-        struct attempt *attempt = find(batch, i);
-        if (attempt == NULL)
-            continue;
-        if (!beaten[i].held && attempt->machine.state >= FINISHING) {
-            continue; /* it has ended, or its own write will tell */
-        } else if (!beaten[i].held) {
-            log_line("job.lost", "{s:s, s:I}", "job", attempt->origin.id,
-                     "epoch", (json_int_t)attempt->origin.epoch);
-            attempt_stop(attempt, STOP_LOST);
-        } else if (beaten[i].cancel) {
-            attempt_stop(attempt, STOP_CANCEL);
-        }
-    }
+    for (size_t i = 0; i < batch->count; i++)
+        heed(batch, i, &beaten[i]);
 }
 
-/* Also while its end is being written: Redis may be full for long. */
-static bool is_beaten(const struct partition *partition,
-                      const struct attempt *attempt)
+static struct batch *batch_new(struct partition *partition)
 {
-    return attempt != NULL && attempt->partition == partition &&
-           attempt->machine.state != ENDED;
+    struct batch *batch = calloc(1, sizeof(*batch));
+    if (batch == NULL)
+        abort();
+    batch->partition = partition;
+    return batch;
+}
+
+static struct holding batch_add(struct batch *batch, size_t slot,
+                                const struct held *held)
+{
+    batch->held[batch->count].slot = slot;
+    batch->held[batch->count++].serial = held->serial;
+    return (struct holding){ view_of(held->id), held->epoch };
 }
 
 static void send_batch(struct batch *batch, const struct holding *holdings)
@@ -85,20 +100,19 @@ static void send_batch(struct batch *batch, const struct holding *holdings)
     command_finish(&command);
 }
 
+/* Also while their ends are being written: Redis may be full for long. */
 static void beat_all(struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
     struct holding holdings[BATCH];
     struct batch *batch = NULL;
+    struct held held;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
-        const struct attempt *attempt = consumer->slots[slot];
-        if (is_beaten(partition, attempt)) {
-            if (batch == NULL && (batch = calloc(1, sizeof(*batch))) == NULL)
-                abort();
-            batch->partition = partition;
-            batch->held[batch->count].slot = slot;
-            batch->held[batch->count].serial = attempt->serial;
-            holdings[batch->count++] = attempt_holding(attempt);
+        if (consumer->jobs->find(partition, slot, &held)) {
+            if (batch == NULL)
+                batch = batch_new(partition);
+            size_t at = batch->count;
+            holdings[at] = batch_add(batch, slot, &held);
         }
         bool last = slot + 1 == consumer->settings.slots;
         if (batch != NULL && (batch->count == BATCH || last)) {
@@ -123,19 +137,14 @@ static void on_alarm(void *owner)
 static void beat_one(struct partition *partition, struct view id)
 {
     const struct consumer *consumer = partition->consumer;
+    struct held held;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
-        const struct attempt *attempt = consumer->slots[slot];
-        if (is_beaten(partition, attempt) && view_is(id, attempt->origin.id)) {
-            struct batch *batch = calloc(1, sizeof(*batch));
-            if (batch == NULL)
-                abort();
-            batch->partition = partition;
-            batch->count = 1;
-            batch->held[0].slot = slot;
-            batch->held[0].serial = attempt->serial;
-            struct holding holding = attempt_holding(attempt);
-            send_batch(batch, &holding);
-        }
+        if (!consumer->jobs->find(partition, slot, &held) ||
+            !view_is(id, held.id))
+            continue;
+        struct batch *batch = batch_new(partition);
+        struct holding holding = batch_add(batch, slot, &held);
+        send_batch(batch, &holding);
     }
 }
 
@@ -148,8 +157,8 @@ static void on_push(void *owner, const redisReply *message)
     if (message->type != REDIS_REPLY_ARRAY || message->elements < 3 ||
         message->element[2]->type != REDIS_REPLY_STRING)
         return;
-    const redisReply *said = message->element[2];
-    struct view text = { said->str, said->len };
+    const redisReply *notice = message->element[2];
+    struct view text = { notice->str, notice->len };
     if (view_starts(text, "cancel "))
         beat_one(partition, (struct view){ text.data + 7, text.len - 7 });
     else if (view_starts(text, "drain ") &&

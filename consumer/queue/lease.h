@@ -1,6 +1,6 @@
 /* lease.h - keeps what we hold.
  *
- * One timer beats every lease/3 for all attempts of a partition, in batches. A
+ * One timer beats every lease/3 for all jobs of a partition, in batches. A
  * beat brings back what became of the job: lost to another consumer (then not
  * one write more), or to be cancelled. The control channel only makes a beat
  * come early, or the report that brings back a drain: a message that nobody

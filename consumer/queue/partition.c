@@ -28,11 +28,18 @@ static size_t free_slots(const struct partitions *partitions)
                                             : 0;
 }
 
+/* Operators' wishes come first: the consumer may have to drain. */
+static bool is_hungry(const struct partition *partition)
+{
+    return upkeep_has_reported(partition->upkeep) &&
+           intake_is_hungry(partition->intake);
+}
+
 static size_t count_hungry(const struct partitions *partitions)
 {
     size_t hungry = 0;
     for (size_t i = 0; i < partitions->count; i++)
-        hungry += intake_is_hungry(partitions->list[i].intake);
+        hungry += is_hungry(&partitions->list[i]);
     return hungry;
 }
 
@@ -46,14 +53,14 @@ void partitions_wake(struct partitions *partitions)
     size_t hungry = count_hungry(partitions);
     for (size_t i = 0; i < partitions->count && hungry > 0; i++) {
         size_t left = free_slots(partitions);
-        struct intake *intake = partitions->list[partitions->next].intake;
+        struct partition *partition = &partitions->list[partitions->next];
         if (left == 0)
             return;
         partitions->next = (partitions->next + 1) % partitions->count;
-        if (!intake_is_hungry(intake))
+        if (!is_hungry(partition))
             continue;
-        partitions->offered +=
-            intake_offer(intake, (left + hungry - 1) / hungry, scarce);
+        partitions->offered += intake_offer(
+            partition->intake, (left + hungry - 1) / hungry, scarce);
         hungry--;
     }
 }
@@ -61,12 +68,32 @@ void partitions_wake(struct partitions *partitions)
 /* A read has ended: what came of it runs by now. */
 static void on_turn(void *owner, size_t offered)
 {
-    struct partitions *partitions = owner;
+    const struct partition *partition = owner;
+    struct partitions *partitions = partition->all;
     struct consumer *consumer = partitions->consumer;
     partitions->offered -= offered;
     partitions_wake(partitions);
     if (consumer->mode != MODE_SERVING)
         consumer->on_ended(consumer); /* there may be nothing to wait for */
+}
+
+static void on_made(void *owner)
+{
+    const struct partition *partition = owner;
+    upkeep_mend(partition->upkeep);
+}
+
+static void on_wish(void *owner, bool draining)
+{
+    const struct partition *partition = owner;
+    const struct partitions *partitions = partition->all;
+    partitions->events.on_wish(partitions->owner, draining);
+}
+
+static void on_known(void *owner)
+{
+    const struct partition *partition = owner;
+    partitions_wake(partition->all);
 }
 
 /* ------------------------------------------------------------------- life */
@@ -115,6 +142,8 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct consumer *consumer = partitions->consumer;
     struct partition *partition = &partitions->list[number];
     struct control_events events = { on_ready, on_refused };
+    struct intake_events reading = { on_turn, on_made };
+    struct upkeep_events reporting = { on_wish, on_known };
     *partition = (struct partition){ .all = partitions,
                                      .consumer = consumer,
                                      .number = number };
@@ -128,10 +157,10 @@ static void open_partition(struct partitions *partitions, unsigned int number,
         .looks = number == 0 || address->kind == ADDRESS_CLUSTER,
     };
     partition->control = control_new(consumer->loop, &setup, events, partition);
-    partition->intake = intake_new(partition, address, on_turn, partitions);
+    partition->intake = intake_new(partition, address, reading, partition);
     partition->lease = lease_new(partition, address);
     partition->sweep = sweep_new(partition);
-    partition->upkeep = upkeep_new(partition);
+    partition->upkeep = upkeep_new(partition, reporting, partition);
     control_open(partition->control);
     intake_open(partition->intake);
     lease_open(partition->lease);

@@ -27,6 +27,8 @@ struct partition {
 struct partitions_events {
     void (*on_ready)(void *owner); /* all of them, each time */
     void (*on_refused)(void *owner, const struct err *why);
+    /* Whether operators wish the consumer to drain; with each report. */
+    void (*on_wish)(void *owner, bool draining);
 };
 
 struct partitions *partitions_new(struct consumer *consumer, size_t count,

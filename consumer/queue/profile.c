@@ -6,8 +6,8 @@
 
 #include "consumer/blob.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/profile_look.h"
-#include "consumer/step/model_turn.h"
 #include "schemas/redis/reply.h"
 
 enum { LOOK_MS = 100, AGAIN_MS = 5000 };
@@ -52,12 +52,7 @@ bool profile_refuses(struct profile *profile, const redisReply *reply)
 /* Those that wait for what is read. */
 void profile_go_on(struct profile *profile)
 {
-    const struct consumer *consumer = profile->consumer;
-    for (size_t i = 0; i < consumer->settings.slots; i++) {
-        struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && model_turn_is_held(attempt))
-            attempt_run(attempt);
-    }
+    profile->consumer->jobs->on_profile(profile->consumer);
 }
 
 void profile_look(struct profile *profile)

@@ -364,6 +364,28 @@ static struct write *write_end(const struct finish *finish)
     return write;
 }
 
+static void pop(struct store *store)
+{
+    store->sent = false;
+    store->first = store->first->next;
+    if (store->first == NULL)
+        store->last = NULL;
+}
+
+/* What comes behind it waits until its sender has heard of it: who has lost his
+ * job writes nothing more, and may be gone then, the store with him. */
+static void refuse(struct write *write, const struct err *err)
+{
+    if (write->done != NULL)
+        write->done(write->owner, NULL, err);
+    struct store *store = write->store;
+    if (store != NULL) {
+        pop(store);
+        store_push(store);
+    }
+    free(write);
+}
+
 /* Neither reply nor err: nobody knows. */
 static void settle(void *sender, const redisReply *reply, const struct err *err)
 {
@@ -373,18 +395,20 @@ static void settle(void *sender, const redisReply *reply, const struct err *err)
         free(write);
         return;
     }
-    store->sent = false;
-    if (reply == NULL && err == NULL)
-        return; /* it is sent again once the control is ready */
-    if (reply == NULL && err->kind == ERR_RETRY) {
+    if (reply == NULL && err != NULL && err->kind != ERR_RETRY) {
+        refuse(write, err);
+        return;
+    }
+    if (reply == NULL) {
+        store->sent = false;
+        if (err == NULL)
+            return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else others have said it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
         retry_later(write->control);
         return;
     }
-    store->first = write->next;
-    if (store->first == NULL)
-        store->last = NULL;
+    pop(store);
     store_push(store);
     /* From here on the store may be gone: done may end its attempt. */
     if (write->done != NULL)

@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include "consumer/alarm.h"
-#include "consumer/job/attempt.h"
 #include "consumer/log.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
-#include "consumer/service.h"
 #include "schemas/message/cron.h"
 #include "schemas/message/id.h"
 #include "schemas/redis/upkeep.h"
@@ -51,6 +50,8 @@ enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
 struct upkeep {
     struct partition *partition;
     struct consumer *consumer;
+    struct upkeep_events events;
+    void *owner;
     uint64_t started_at; /* ms since 1970, of this host's clock */
     struct chore chores[CHORES];
     struct firing firings[PROMOTED_MAX_DUE];
@@ -66,6 +67,8 @@ struct upkeep {
 
 /* --- chores --------------------------------------------------------------- */
 
+static void on_departed(struct chore *chore, const redisReply *reply);
+
 /* A quarter sooner or less: others rest as long. */
 static void rest(struct chore *chore, uint64_t ms)
 {
@@ -80,10 +83,11 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
     if (chore == NULL)
         return;
     chore->step = NULL;
-    if (reply == NULL)
-        rest(chore, chore->rest_ms);
-    else
+    /* Who leaves is not asked to wait for Redis, nor says that he is there. */
+    if (reply != NULL || step->done == on_departed)
         step->done(chore, reply);
+    else
+        rest(chore, chore->rest_ms);
 }
 
 static void send_step(struct chore *chore, struct command *command,
@@ -114,7 +118,6 @@ static void refused(struct chore *chore, const struct err *err)
 static void on_reported(struct chore *chore, const redisReply *reply)
 {
     struct upkeep *upkeep = chore->upkeep;
-    struct consumer *consumer = upkeep->consumer;
     bool draining = false, first = !upkeep->reported;
     struct err err = { 0 };
     bool answered = transition_reported(reply, &draining, &err);
@@ -127,9 +130,9 @@ static void on_reported(struct chore *chore, const redisReply *reply)
         rest(chore, chore->rest_ms);
     upkeep->changed = false;
     if (answered)
-        service_wish(consumer->service, draining);
+        upkeep->events.on_wish(upkeep->owner, draining);
     if (first)
-        partitions_wake(consumer->partitions);
+        upkeep->events.on_known(upkeep->owner);
 }
 
 enum { MOST_JOBS = 100 }; /* that are named; all are counted */
@@ -141,9 +144,9 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
     size_t count = 0;
     buf_init(ids, (size_t)MOST_JOBS * (ID_LEN + 1));
     for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
-        const struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && attempt->partition == upkeep->partition)
-            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", attempt->origin.id);
+        struct held held;
+        if (consumer->jobs->find(upkeep->partition, i, &held))
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", held.id);
     }
 }
 
@@ -443,7 +446,8 @@ static void on_alarm(void *owner)
     chore->begin(chore);
 }
 
-struct upkeep *upkeep_new(struct partition *partition)
+struct upkeep *upkeep_new(struct partition *partition,
+                          struct upkeep_events events, void *owner)
 {
     struct consumer *consumer = partition->consumer;
     uint64_t lease_ms = consumer->settings.lease_ms;
@@ -463,6 +467,8 @@ struct upkeep *upkeep_new(struct partition *partition)
     clock_gettime(CLOCK_REALTIME, &now);
     upkeep->partition = partition;
     upkeep->consumer = consumer;
+    upkeep->events = events;
+    upkeep->owner = owner;
     upkeep->started_at =
         (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     for (int i = 0; i < CHORES; i++)
@@ -479,6 +485,8 @@ struct upkeep *upkeep_new(struct partition *partition)
 void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
+    if (upkeep->departed)
+        return;
     upkeep->changed = chore->step != NULL;
     if (chore->step == NULL && upkeep->reported && !upkeep->departed)
         alarm_set(chore->alarm, 0);

@@ -17,8 +17,16 @@
 
 #include "consumer/queue/partition.h"
 
+struct upkeep_events {
+    /* Whether operators wish the consumer to drain; with each report. */
+    void (*on_wish)(void *owner, bool draining);
+    /* The first report was answered: upkeep_has_reported() from here on. */
+    void (*on_known)(void *owner);
+};
+
 /* Of one partition, through its control; borrows it. */
-struct upkeep *upkeep_new(struct partition *partition);
+struct upkeep *upkeep_new(struct partition *partition,
+                          struct upkeep_events events, void *owner);
 /* Redis is there, for the first time or again. */
 void upkeep_wake(struct upkeep *upkeep);
 /* Operators' wishes are known: before that nothing is claimed, for the consumer

@@ -36,6 +36,8 @@ INCLUDE_RULES = [
     ("executor/proxy/", r"executor/warden/", "they meet in base/"),
     ("executor/guest/", r"<(netdb|arpa/|netinet/)", "the proxy has, for it"),
     ("consumer/tools/", r"<(gumbo|muParser)", "quern-reader parses"),
+    ("consumer/queue/", r"consumer/(job|step)/", "it knows jobs by queue/jobs.h"),
+    ("consumer/queue/", r"consumer/service\.h", "it tells by callbacks"),
     ("consumer/", r"<Python\.h>", "cells run in the executor only"),
     ("producer/", r"<Python\.h>", "cells run in the executor only"),
     ("schemas/", r"<Python\.h>", "cells run in the executor only"),

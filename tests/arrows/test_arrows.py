@@ -26,6 +26,8 @@ BREACHES = [
     ("the executor uses our Redis", "executor/x.c", '"schemas/redis/link.h"'),
     ("the guest speaks HTTP", "executor/guest/x.c", "<curl/curl.h>"),
     ("the warden speaks to the network", "executor/warden/x.c", "<netdb.h>"),
+    ("the queue knows attempts", "consumer/queue/x.c", '"consumer/job/attempt.h"'),
+    ("the queue drains", "consumer/queue/x.c", '"consumer/service.h"'),
     ("an include is indented", "executor/box/x.c", "   <curl/curl.h>"),
 ]
 

@@ -1,0 +1,74 @@
+/* attempts.c - attempts, as the queue sees those who work on its jobs. */
+#include "consumer/job/attempts.h"
+
+#include "consumer/job/attempt.h"
+#include "consumer/log.h"
+#include "consumer/step/model_turn.h"
+
+static bool find(const struct partition *partition, size_t slot,
+                 struct held *held)
+{
+    const struct attempt *attempt = partition->consumer->slots[slot];
+    if (attempt == NULL || attempt->partition != partition ||
+        attempt->machine.state == ENDED)
+        return false;
+    *held = (struct held){
+        .id = attempt->origin.id,
+        .epoch = attempt->origin.epoch,
+        .serial = attempt->serial,
+        .ends = attempt->machine.state >= FINISHING,
+    };
+    return true;
+}
+
+static void stop(struct consumer *consumer, size_t slot, enum stop why)
+{
+    if (consumer->slots[slot] != NULL)
+        attempt_stop(consumer->slots[slot], why);
+}
+
+static void on_lost(struct consumer *consumer, size_t slot)
+{
+    stop(consumer, slot, STOP_LOST);
+}
+
+static void on_cancel(struct consumer *consumer, size_t slot)
+{
+    stop(consumer, slot, STOP_CANCEL);
+}
+
+static void on_release(struct consumer *consumer, size_t slot)
+{
+    stop(consumer, slot, STOP_RELEASE);
+}
+
+static void print(const struct consumer *consumer, size_t slot)
+{
+    const struct attempt *attempt = consumer->slots[slot];
+    if (attempt == NULL)
+        return;
+    log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
+             attempt->origin.id, "state", attempt_state_name(attempt),
+             "attempt", (json_int_t)attempt->origin.number, "turn",
+             (json_int_t)attempt->conversation.turn, "records",
+             (json_int_t)attempt->conversation.records);
+}
+
+static void on_profile(struct consumer *consumer)
+{
+    for (size_t i = 0; i < consumer->settings.slots; i++) {
+        struct attempt *attempt = consumer->slots[i];
+        if (attempt != NULL && model_turn_is_held(attempt))
+            attempt_run(attempt);
+    }
+}
+
+const struct jobs attempts = {
+    .on_started = attempt_new,
+    .find = find,
+    .on_lost = on_lost,
+    .on_cancel = on_cancel,
+    .on_release = on_release,
+    .print = print,
+    .on_profile = on_profile,
+};

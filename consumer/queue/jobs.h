@@ -1,0 +1,48 @@
+/* jobs.h - what the queue tells those who work on the consumer's jobs, and asks
+ * them.
+ *
+ * The queue takes jobs and keeps their leases. How a job is worked on it does
+ * not know: each has one of the consumer's slots, by its number. */
+#ifndef CONSUMER_QUEUE_JOBS_H
+#define CONSUMER_QUEUE_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct consumer;
+struct partition;
+struct started;
+
+struct held { /* the job of one slot */
+    const char *id;
+    uint64_t epoch;
+    uint64_t serial; /* of the work, never used twice: the slot may have another
+                        job when an answer comes */
+    bool ends; /* its end is being written, and the answer to that tells whether
+                  the lease was lost */
+};
+
+struct jobs {
+    /* Takes a free slot, of which there must be one. Copies. */
+    void (*on_started)(const struct partition *partition,
+                       const struct started *started);
+    /* False: the slot is free, or has a job of another partition. */
+    bool (*find)(const struct partition *partition, size_t slot,
+                 struct held *held);
+
+    /* Of a slot; when it is free nothing happens. Somebody else has the job:
+     * not one write more. */
+    void (*on_lost)(struct consumer *consumer, size_t slot);
+    void (*on_cancel)(struct consumer *consumer, size_t slot);
+    /* The consumer leaves: the job goes back into its queue. */
+    void (*on_release)(struct consumer *consumer, size_t slot);
+    /* For operators: one line about it. */
+    void (*print)(const struct consumer *consumer, size_t slot);
+
+    /* What the fleet knows of endpoints has been read: those who waited for it
+     * go on. */
+    void (*on_profile)(struct consumer *consumer);
+};
+
+#endif

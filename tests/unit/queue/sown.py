@@ -1,0 +1,195 @@
+"""Bugs that are sown into consumer/queue, one by one: the world finds each.
+
+    sown.py --write BUG SOURCE INTO    a copy of that source with the bug in it
+    sown.py --names                    "BUG:FILE" for CMake, a line each
+    sown.py BUILD                      builds and runs all, prints the table
+
+Each begins a little before the seed that found it last (SEEDS); where that one
+does not any more, as the world has changed, the next thousands may.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+MOST = 4000  # seeds that are tried
+BEFORE = 10
+
+# bug: (file, what stands there, what stands there instead, what must break)
+BUGS = {
+    "beats_too_seldom": (
+        "queue/lease.c",
+        "consumer->settings.lease_ms / 3);\n    beat_all",
+        "consumer->settings.lease_ms * 4 / 3);\n    beat_all",
+        "leases are renewed in time",
+    ),
+    "lost_is_not_told": (
+        "queue/lease.c",
+        "consumer->jobs->on_lost(consumer, slot);",
+        "(void)slot;",
+        "a lost lease ends the attempt",
+    ),
+    "cancel_is_not_told": (
+        "queue/lease.c",
+        "consumer->jobs->on_cancel(consumer, slot);",
+        "(void)slot;",
+        "a cancel reaches the attempt in time",
+    ),
+    "answer_for_another": (
+        "queue/lease.c",
+        "held->serial == batch->held[index].serial",
+        "held->serial != 0",
+        "only who has lost a job gives it up",
+    ),
+    "deaf_to_cancel": (
+        "queue/lease.c",
+        'if (!view_starts(text, "cancel "))',
+        'if (view_starts(text, "cancel "))',
+        "a cancel reaches the attempt in time",
+    ),
+    "take_not_asked_again": (
+        "queue/intake.c",
+        "intake->asked = false;\n        return; /* it is sent again",
+        "end_asking(intake);\n        turn(intake);\n        return; /* it is sent again",
+        "what was taken is started",
+    ),
+    "claims_while_draining": (
+        "queue/intake.c",
+        "(may_claim(intake) || intake->arrival_count > 0) &&",
+        "",
+        "who drains takes nothing new",
+    ),
+    "keeps_slots_for_ever": (
+        "queue/intake.c",
+        "intake->consumer->coming -= intake->asking.count;",
+        "",
+        "who has nothing leaves at once",
+    ),
+    "offers_slots_twice": (
+        "queue/partition.c",
+        "consumer->running + partitions->offered;",
+        "consumer->running;",
+        "never more than the slots",
+    ),
+    "offered_for_ever": (
+        "queue/partition.c",
+        "partitions->offered -= offered;",
+        "(void)offered;",
+        "it consumes again in time",
+    ),
+    "chore_gives_up": (
+        "queue/upkeep.c",
+        '"why", err->text);\n    rest(chore, chore->rest_ms);',
+        '"why", err->text);\n    (void)chore;',
+        "upkeep is done within its period",
+    ),
+    "lapses_after_outage": (
+        "queue/upkeep.c",
+        "[LAPSE] = lease_ms\n",
+        "[LAPSE] = 0\n",
+        "nothing lapses within a lease after an outage",
+    ),
+    "never_mends": (
+        "queue/upkeep.c",
+        'view_of("0"));\n    alarm_set(chore->alarm, 0);',
+        'view_of("0"));',
+        "no job is lost",
+    ),
+    "sweep_gives_up": (
+        "queue/sweep.c",
+        '"why", err.text);\n        rest(sweep);',
+        '"why", err.text);',
+        "upkeep is done within its period",
+    ),
+    "write_not_sent_again": (
+        "queue/store.c",
+        "control->welcome = true;\n    push_all(control);",
+        "control->welcome = true;",
+        "no job is lost",
+    ),
+    "durable_too_early": (
+        "queue/ledger.c",
+        "else if (durability_told(&ledger->durability, reply, &err)) {",
+        "else if (reply->type != REDIS_REPLY_ERROR) {",
+        "what counts as durable is",
+    ),
+    "end_is_forgotten": (
+        "queue/ends.c",
+        "if (ends->first == NULL)\n        ends->end = &ends->first;",
+        "",
+        "",
+    ),
+    "old_master": (
+        "queue/sentinel.c",
+        "node_set(master, words[3], strtoull(words[4].data",
+        "node_set(master, words[1], strtoull(words[2].data",
+        "links go where the sentinel says",
+    ),
+    "drain_keeps_jobs": (
+        "service.c",
+        "consumer->jobs->on_release(consumer, i);",
+        "(void)consumer;",
+        "who leaves hands back what it holds",
+    ),
+    "resume_wakes_nobody": (
+        "service.c",
+        "partitions_wake(consumer->partitions);\n    partitions_report",
+        "partitions_report",
+        "it consumes again in time",
+    ),
+}
+
+
+# Which seed found it, with sanitizers or without.
+SEEDS = {
+    "beats_too_seldom": 1,
+    "lost_is_not_told": 1,
+}
+
+
+def write(bug, source, into):
+    _, old, new, _ = BUGS[bug]
+    text = pathlib.Path(source).read_text()
+    if text.count(old) != 1:
+        sys.exit(f"{bug}: stands {text.count(old)} times in {source}: {old!r}")
+    pathlib.Path(into).write_text(text.replace(old, new))
+
+
+def find(build, bug):
+    """What its world says first, and the seed; or None."""
+    begin = max(1, SEEDS.get(bug, 1) - BEFORE)
+    run = subprocess.run(
+        [build / "bin" / f"sown_{bug}", "--from", str(begin), "--seeds", str(MOST)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    found = re.search(r'seed (\d+) (?:broke "(.*?)"|ends)', run.stdout)
+    return run.returncode != 0 and found and (found[2] or "it ends", int(found[1]))
+
+
+def run_all(build):
+    subprocess.run(
+        ["cmake", "--build", build, "--target", "queue_sown", "-j1"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    missed = 0
+    for bug, (file, _, _, invariant) in BUGS.items():
+        found = find(build, bug)
+        good = bool(found) and (not invariant or found[0] == invariant)
+        missed += not good
+        told = f"{found[0]}, seed {found[1]}" if found else "nothing"
+        print(f"{'ok ' if good else 'NOT'} {bug:24} {file:18} {told}", flush=True)
+    print(f"{len(BUGS)} bugs, {missed} not found as they should be")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--names":
+        print("\n".join(f"{bug}:{row[0]}" for bug, row in BUGS.items()))
+    elif sys.argv[1] == "--write":
+        write(*sys.argv[2:5])
+    else:
+        sys.exit(run_all(pathlib.Path(sys.argv[1])))
