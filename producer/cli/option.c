@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/cli/spell.h"
+#include "schemas/settings/spell.h"
 
 static bool bad(struct err *err, const struct option *option, const char *value,
                 const char *what)
