@@ -98,11 +98,11 @@ class Stack:
         return self.executor
 
     def consumer(self, **settings):
-        """One more consumer; settings as in QUERN_..., lower case; env: other
-        variables."""
+        """One more consumer; settings as in QUERN_..., lower case, with their
+        units; env: other variables."""
         given = {
-            "lease_ms": 3000,
-            "backoff_ms": 50,
+            "lease": "3s",
+            "backoff": "50ms",
             **self.settings,
             **settings,
         }
