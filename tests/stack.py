@@ -92,7 +92,7 @@ class Stack:
             self.executor.stop()
         if os.path.exists(self.socket):
             os.unlink(self.socket)
-        args = [binary("quern-executor"), "--socket", self.socket, *flags]
+        args = [binary("quern-executor"), "--executor", self.socket, *flags]
         self.executor = Process(args).start()
         self.executor.wait_for('"executor.ready"')
         return self.executor

@@ -255,7 +255,7 @@ def main(*packages):
         Stack(executor=False) as stack,
         tempfile.TemporaryDirectory() as folder,
     ):
-        stack.start_executor("--idle-ms", "30000")  # sessions of modules that are done
+        stack.start_executor("--idle", "30s")  # sessions of modules that are done
         stack.consumer()
         quern = Command(stack.redis.url, folder)
         found = {p: compare(quern, p) for p in packages or PACKAGES}

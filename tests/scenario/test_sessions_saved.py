@@ -175,7 +175,7 @@ def test_a_blob_that_somebody_deleted_is_saved_again(pair, name):
 
 
 def test_one_that_was_idle_for_too_long_is_made_again():
-    with hosts("a", flags=("--idle-ms", "1000")) as (a,):
+    with hosts("a", flags=("--idle", "1s")) as (a,):
         a.cell("x = 1\ng = (1 for _ in [1])")
         link = a.executor.connection
         wait_until(lambda: not link.ask(type="sessions").get("sessions"))
