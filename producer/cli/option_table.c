@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "producer/cli/option.h"
+#include "schemas/settings/document.h"
 
 #define AT(member) offsetof(struct options, member)
+
+enum { OPTION_INDENT = 29 }; /* of what help says of an option */
 
 static const char *const histories[] = { "shown", "anew", "off", NULL };
 static const char *const modes[] = { "tools", "codeact", NULL };
@@ -189,13 +192,6 @@ const struct option option_table[] = {
       .value = "TIME",
       .verbs = JOBS SCHEDULED,
       .about = "longest run of one piece of code",
-      .max = MAX_CELL_MS },
-    { .name = "deadline-ms",
-      .type = OPTION_COUNT,
-      .offset = AT(cell_ms),
-      .value = "N",
-      .verbs = ",exec,",
-      .about = "the same in milliseconds: --cell-time of N ms",
       .max = MAX_CELL_MS },
     { .name = "memory",
       .type = OPTION_BYTES,
@@ -482,17 +478,7 @@ void options_help(const char *verb, FILE *out)
             left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
             option->letter ? option->letter : ' ', option->letter ? "," : " ",
             option->name, option->value ? option->value : "");
-        fprintf(out, "  %-26s %s\n", left, option->about);
+        document_wrap(out, option->about, (size_t)fprintf(out, "  %-26s", left),
+                      OPTION_INDENT, document_width());
     }
-}
-
-void options_list_settings(FILE *out)
-{
-    const char *comma = "";
-
-    for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].flags & OPTION_SETTING) {
-            fprintf(out, "%s%s", comma, option_table[i].name);
-            comma = ", ";
-        }
 }

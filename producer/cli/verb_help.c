@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
+#include "schemas/settings/document.h"
 
 static void list_verb(const struct verb *verb, FILE *out)
 {
@@ -12,6 +13,23 @@ static void list_verb(const struct verb *verb, FILE *out)
     fprintf(out, "  %-32s %s\n", left, verb->about);
 }
 
+/* Those that may stand in the environment and the settings file as well. */
+static void list_settings(FILE *out)
+{
+    char text[1024] = "The options";
+    size_t len = strlen(text);
+
+    for (size_t i = 0; i < preferences_table.count; i++)
+        len +=
+            (size_t)snprintf(text + len, sizeof(text) - len, "%s --%s",
+                             i > 0 ? "," : "", preferences_table.rows[i].name);
+    snprintf(text + len, sizeof(text) - len,
+             " are settings too, which the environment and a file may have: "
+             "quern help settings.");
+    fputc('\n', out);
+    document_wrap(out, text, 0, 0, document_width());
+}
+
 static int overview(FILE *out)
 {
     fprintf(out, "quern - ask a model that may run Python, through a queue\n\n"
@@ -20,15 +38,12 @@ static int overview(FILE *out)
         list_verb(&verbs[i], out);
     fprintf(out, "\nOptions of every verb (quern help VERB for its own):\n");
     options_help(NULL, out);
-    fprintf(out, "\nThe options ");
-    options_list_settings(out);
-    fprintf(out,
-            "\nare settings too: QUERN_<OPTION> in the environment, then lines "
-            "\"name = value\"\nin the settings file, say what the command line "
-            "does not.\n\n"
-            "Exit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
-            "65 bad input,\n69 Redis unavailable, 74 done, but what came of "
-            "it could not be written,\n75 try again.\n");
+    list_settings(out);
+    fprintf(
+        out,
+        "\nExit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
+        "65 bad input,\n69 Redis unavailable, 74 done, but what came of "
+        "it could not be written,\n75 try again.\n");
     return EXIT_DONE;
 }
 
@@ -53,6 +68,31 @@ static int page(const struct verb *verb, FILE *out)
     return EXIT_DONE;
 }
 
+/* form: sample, markdown; or NULL for people. */
+static int settings_page(const char *form, FILE *out)
+{
+    if (form && strcmp(form, "sample") == 0) {
+        document_sample(&preferences_table, out);
+    } else if (form && strcmp(form, "markdown") == 0) {
+        document_markdown(&preferences_table, out);
+    } else if (!form) {
+        document_wrap(out,
+                      "Options that may stand in the environment as well, or "
+                      "as lines VARIABLE=value in ~/.config/quern/quern.conf "
+                      "(--config or QUERN_CONFIG names another file). An "
+                      "option wins over its variable, and that over the file.",
+                      0, 0, document_width());
+        document_rows(&preferences_table, true, document_width(), out);
+    } else {
+        fprintf(stderr,
+                "quern help settings: \"%.64s\" is neither sample nor "
+                "markdown\n",
+                form);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
 int verb_help(struct app *app)
 {
     const char *first = app->options.words[0], *second = app->options.words[1];
@@ -60,6 +100,8 @@ int verb_help(struct app *app)
 
     if (!first)
         return overview(stdout);
+    if (strcmp(first, "settings") == 0)
+        return settings_page(second, stdout);
     verb = verb_find(first, second);
     if (verb)
         return page(verb, stdout);

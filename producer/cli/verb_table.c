@@ -34,7 +34,7 @@ const struct verb verbs[] = {
           "  echo 'sum(range(10))' | quern exec -\n"
           "  quern exec --session lab load.py && quern exec --session lab "
           "plot.py\n"
-          "  quern exec --json --deadline-ms 5000 --out here plot.py | jq "
+          "  quern exec --json --cell-time 5s --out here plot.py | jq "
           ".displays\n",
       .more = exec_members,
       .run = verb_exec },

@@ -155,7 +155,7 @@ class Cells:
         return rows
 
     def run(self, sources, deadline_ms=CELL_MS):
-        given = (*self.arguments, "--deadline-ms", str(deadline_ms), "-")
+        given = (*self.arguments, "--cell-time", f"{deadline_ms}ms", "-")
         code = "# %%\n" + "\n# %%\n".join(sources)
         child = self.quern.start(*given, stdin=code)
         out, err = child.communicate(timeout=MODULE_S)
