@@ -2,7 +2,56 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
+#include "producer/cli/help.h"
 #include "schemas/settings/document.h"
+
+const char *help_find(const char *verb)
+{
+    char file[64];
+
+    snprintf(file, sizeof(file), "%s", verb);
+    if (strchr(file, ' '))
+        *strchr(file, ' ') = '-';
+    for (const struct help_text *at = help_texts; at->file; at++)
+        if (strcmp(at->file, file) == 0)
+            return at->text;
+    return NULL;
+}
+
+static bool stays(struct view line)
+{
+    return line.len == 0 || line.data[0] == ' ' ||
+           memmem(line.data, line.len, "  ", 2);
+}
+
+static void print_paragraph(struct buf *paragraph, size_t width, FILE *out)
+{
+    if (paragraph->len == 0)
+        return;
+    buf_append(paragraph, "", 1);
+    document_wrap(out, paragraph->data, 0, 0, width);
+    buf_clear(paragraph);
+}
+
+void help_print(const char *text, size_t width, FILE *out)
+{
+    CLEANUP(buf_finish) struct buf paragraph;
+
+    buf_init(&paragraph, 64 << 10);
+    while (*text) {
+        struct view line = { text, strcspn(text, "\n") };
+
+        text += line.len + (text[line.len] == '\n');
+        if (stays(line)) {
+            print_paragraph(&paragraph, width, out);
+            fprintf(out, "%.*s\n", VIEW_ARG(line));
+        } else {
+            buf_printf(&paragraph, "%s%.*s", paragraph.len > 0 ? " " : "",
+                       VIEW_ARG(line));
+        }
+    }
+    print_paragraph(&paragraph, width, out);
+}
 
 static void list_verb(const struct verb *verb, FILE *out)
 {
@@ -59,9 +108,15 @@ static int group_page(const char *group, FILE *out)
 
 static int page(const struct verb *verb, FILE *out)
 {
-    fprintf(out, "quern %s %s%s- %s\n\n%s%s", verb->name,
-            verb->words ? verb->words : "", verb->words ? " " : "", verb->about,
-            verb->details, *verb->details ? "\n" : "");
+    const char *text = help_find(verb->name);
+
+    fprintf(out, "quern %s %s%s- %s\n\n", verb->name,
+            verb->words ? verb->words : "", verb->words ? " " : "",
+            verb->about);
+    if (text) {
+        help_print(text, document_width(), out);
+        fputc('\n', out);
+    }
     options_help(verb->name, out);
     if (verb->more)
         verb->more(out);
