@@ -20,26 +20,27 @@ bool consumer_claims(const struct consumer *consumer)
             executor_is_ready(consumer->executor));
 }
 
-bool consumer_check(const struct consumer *consumer, struct err *err)
+bool consumer_check_queues(const char *queues, struct err *err)
 {
-    const char *rest = consumer->settings.queues;
     struct view queue;
     size_t count = 0;
-    for (; next_queue(&rest, &queue); count++)
+    for (; next_queue(&queues, &queue); count++)
         if (!name_is_valid(queue))
             return err_set(err, ERR_REJECT, "bad_setting",
-                           "QUERN_QUEUES holds \"%.*s\", a name is 1 to %d of "
-                           "A-Z a-z 0-9 . _ -",
+                           "\"%.*s\" is no name of a queue: 1 to %d of A-Z a-z "
+                           "0-9 . _ -",
                            VIEW_ARG(view_head(queue, 40)), MAX_NAME_BYTES);
-    if (count == 0 || count > CONSUMER_MAX_QUEUES)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "QUERN_QUEUES names %zu queues, must be 1 to %d", count,
-                       CONSUMER_MAX_QUEUES);
-    return name_is_valid(view_of(consumer->name)) ||
+    return count <= CONSUMER_MAX_QUEUES ||
            err_set(err, ERR_REJECT, "bad_setting",
-                   "QUERN_NAME is \"%.40s\", a name is 1 to %d of A-Z a-z 0-9 "
-                   ". _ -",
-                   consumer->name, MAX_NAME_BYTES);
+                   "must name 1 to %d queues, not %zu", CONSUMER_MAX_QUEUES,
+                   count);
+}
+
+bool consumer_check_name(const char *name, struct err *err)
+{
+    return name_is_valid(view_of(name)) ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "must be 1 to %d of A-Z a-z 0-9 . _ -", MAX_NAME_BYTES);
 }
 
 struct view *consumer_queues(const struct consumer *consumer, size_t *count)

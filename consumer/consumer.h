@@ -79,8 +79,9 @@ struct consumer {
  * Every job may need one; what it takes without one it could only hold. */
 bool consumer_claims(const struct consumer *consumer);
 
-/* Queues and name may be part of a key. Error: bad_setting. */
-bool consumer_check(const struct consumer *consumer, struct err *err);
+/* Both are parts of keys. Error: bad_setting, as setting.h has a check's. */
+bool consumer_check_queues(const char *queues, struct err *err);
+bool consumer_check_name(const char *name, struct err *err);
 
 /* Their names, which the settings hold; count in *count. free() it. */
 struct view *consumer_queues(const struct consumer *consumer, size_t *count);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "consumer/job/attempts.h"
-#include "consumer/conversation/links.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/partition.h"
@@ -227,15 +226,6 @@ static void open_parts(struct consumer *consumer)
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
-static bool check_approval(const struct settings *settings, struct err *err)
-{
-    const char *word = settings->approval_default;
-    return strcmp(word, "abort") == 0 || strcmp(word, "skip") == 0 ||
-           err_set(err, ERR_REJECT, "bad_setting",
-                   "QUERN_APPROVAL_DEFAULT is \"%.40s\", must be abort or skip",
-                   word);
-}
-
 static bool prepare(struct consumer *consumer, struct err *err)
 {
     const struct settings *settings = &consumer->settings;
@@ -249,14 +239,13 @@ static bool prepare(struct consumer *consumer, struct err *err)
     if (!names_init(&consumer->names, settings->prefix, err) ||
         !durability_parse(&consumer->durability, view_of(settings->durability),
                           err) ||
-        !consumer_check(consumer, err) || !load_models(consumer, err) ||
+        !consumer_check_name(consumer->name, err) ||
+        !load_models(consumer, err) ||
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
-        !links_check(settings->blob_url, err) ||
         !builtin_load(&consumer->catalog, settings,
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools, err) ||
-        !mcp_load(consumer->mcp, settings->tools, err) ||
-        !equip(consumer, err) || !check_approval(settings, err))
+        !mcp_load(consumer->mcp, settings->tools, err) || !equip(consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
@@ -300,15 +289,14 @@ int main(int argc, char **argv)
                                  .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
-    enum settings_wish wish;
+    enum setting_wish wish;
     struct err err;
-    if (!settings_load(&consumer.settings, argc, argv, &wish, &err)) {
+    (void)argc;
+    if (!setting_load(&settings_table, &consumer.settings, argv, &wish, &err)) {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer.exit_code = EX_USAGE;
-    } else if (wish == SETTINGS_HELP) {
-        settings_help();
-    } else if (wish == SETTINGS_VERSION) {
-        printf("quern-consumer %s\n", QUERN_VERSION);
+    } else if (wish != SETTING_RUN) {
+        setting_print(&settings_table, wish, QUERN_VERSION, stdout);
     } else {
         raise_file_limit();
         fit_slots(&consumer.settings);
@@ -316,6 +304,6 @@ int main(int argc, char **argv)
         serve(&consumer);
         uv_loop_close(&loop);
     }
-    settings_finish(&consumer.settings);
+    setting_finish(&settings_table, &consumer.settings);
     return consumer.exit_code;
 }

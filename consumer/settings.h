@@ -1,16 +1,14 @@
-/* settings.h - what an operator may set, and where from.
+/* settings.h - what an operator may set in quern-consumer.
  *
- * flags > environment > file (KEY=value lines, named by --config). A row of the
- * table in settings.c names the flag, the variable (also the file's key), the
- * bounds and the default, and its sentence is what --help prints. A secret may
- * come from a file of its own: VARIABLE_FILE. */
+ * The table in settings.c says how each is called, what it may be and what it
+ * does; schemas/settings/setting.h reads flags, environment and file by it. */
 #ifndef CONSUMER_SETTINGS_H
 #define CONSUMER_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schemas/message/err.h"
+#include "schemas/settings/setting.h"
 
 struct settings {
     char *redis_url;
@@ -71,12 +69,6 @@ struct settings {
     uint64_t history_bytes; /* of what was said in a session; 0: none */
 };
 
-enum settings_wish { SETTINGS_RUN, SETTINGS_HELP, SETTINGS_VERSION };
-
-/* Error: bad_setting, a sentence that names the value and the limit. */
-bool settings_load(struct settings *settings, int argc, char **argv,
-                   enum settings_wish *wish, struct err *err);
-void settings_finish(struct settings *settings);
-void settings_help(void); /* to stdout */
+extern const struct setting_table settings_table;
 
 #endif

@@ -226,7 +226,7 @@ class Executor:
         self.folder = tempfile.mkdtemp(prefix="quern-executor-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.path = os.path.join(self.folder, "socket")
-        args = [*within, binary("quern-executor"), "--socket", self.path, *flags]
+        args = [*within, binary("quern-executor"), "--executor", self.path, *flags]
         self.process = Process(args, env=env).start()
         try:
             self.process.wait_for("executor.ready", timeout=60)

@@ -92,17 +92,17 @@ class Stack:
             self.executor.stop()
         if os.path.exists(self.socket):
             os.unlink(self.socket)
-        args = [binary("quern-executor"), "--socket", self.socket, *flags]
+        args = [binary("quern-executor"), "--executor", self.socket, *flags]
         self.executor = Process(args).start()
         self.executor.wait_for('"executor.ready"')
         return self.executor
 
     def consumer(self, **settings):
-        """One more consumer; settings as in QUERN_..., lower case; env: other
-        variables."""
+        """One more consumer; settings as in QUERN_..., lower case, with their
+        units; env: other variables."""
         given = {
-            "lease_ms": 3000,
-            "backoff_ms": 50,
+            "lease": "3s",
+            "backoff": "50ms",
             **self.settings,
             **settings,
         }

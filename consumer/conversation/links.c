@@ -25,13 +25,10 @@ bool links_check(const char *template, struct err *err)
     for (const char *at = template; *at != '\0'; at++)
         if (*at <= ' ' || *at >= 0x7f || strchr("<>()\\\"`", *at) != NULL)
             return err_set(err, ERR_REJECT, "bad_setting",
-                           "QUERN_BLOB_URL holds \"%c\" (%d), which may not "
-                           "stand in a link",
+                           "\"%c\" (%d) may not stand in a link",
                            *at > ' ' && *at < 0x7f ? *at : '?', (int)*at);
     return strstr(template, "{blob}") != NULL ||
-           err_set(err, ERR_REJECT, "bad_setting",
-                   "QUERN_BLOB_URL is \"%.80s\", must have {blob} in it",
-                   template);
+           err_set(err, ERR_REJECT, "bad_setting", "must have {blob} in it");
 }
 
 static void add_escaped(struct buf *out, struct view text)

@@ -488,7 +488,7 @@ void upkeep_report(struct upkeep *upkeep)
     if (upkeep->departed)
         return;
     upkeep->changed = chore->step != NULL;
-    if (chore->step == NULL && upkeep->reported && !upkeep->departed)
+    if (chore->step == NULL && upkeep->reported)
         alarm_set(chore->alarm, 0);
 }
 

@@ -281,7 +281,8 @@ int main(int argc, char **argv)
     struct warden warden = { .listener = -1 };
     struct err err;
     int status = EX_OK;
-    if (!settings_read(&warden.settings, argc, argv, &status)) {
+    (void)argc;
+    if (!settings_read(&warden.settings, argv, &status)) {
         settings_finish(&warden.settings);
         return status;
     }

@@ -1,10 +1,14 @@
-/* settings.h - what the operator decides: flags. */
+/* settings.h - what the operator may set in quern-executor.
+ *
+ * The table in settings.c says how each is called, what it may be and what it
+ * does; schemas/settings/setting.h reads flags, environment and file by it. */
 #ifndef EXECUTOR_WARDEN_SETTINGS_H
 #define EXECUTOR_WARDEN_SETTINGS_H
 
 #include <sys/types.h>
 
 #include "schemas/message/frame.h"
+#include "schemas/settings/setting.h"
 
 enum level {
     LEVEL_BOXED,   /* namespaces and seccomp: never less */
@@ -24,9 +28,9 @@ struct uid_range {
 enum { MAX_BOX_UID = 2147483647 }; /* some programs read more as negative */
 
 struct settings {
-    const char *socket_path;
-    const char *user;     /* NULL: quern, or a number without a name */
-    const char *group;    /* of the socket; NULL: the user's */
+    char *socket_path;
+    char *user;           /* NULL: quern, or a number without a name */
+    char *group;          /* of the socket; NULL: the user's */
     unsigned int mode;    /* of the socket */
     enum profile profile; /* of a session that does not say */
     char *box_path;       /* quern-box, quern-guest */
@@ -36,9 +40,9 @@ struct settings {
     struct session_limits limits; /* default, and most, of a session */
     uint64_t sessions;            /* at once */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
-    const char *packages;         /* index, a folder of wheels; NULL: none */
-    const char *packages_allow;   /* names, or a file of them, or "*" */
-    const char *packages_store;   /* a folder; NULL: chosen */
+    char *packages;               /* index, a folder of wheels; NULL: none */
+    char *packages_allow;         /* names, or a file of them, or "*" */
+    char *packages_store;         /* a folder; NULL: chosen */
     uint64_t packages_bytes;      /* of a session, unpacked */
     uint64_t traffic_bytes;       /* of a session over the proxy, in all */
     uint64_t cell_ms;             /* default, and most */
@@ -55,9 +59,11 @@ struct settings {
     bool check;    /* test the walls, print what there is, end */
 };
 
-/* Reads the command line. False: *status is what the process ends with. */
-bool settings_read(struct settings *settings, int argc, char **argv,
-                   int *status);
+extern const struct setting_table settings_table;
+
+/* Reads the command line, the environment and the file that --config names.
+ * False: *status is what the process ends with. */
+bool settings_read(struct settings *settings, char *const *argv, int *status);
 void settings_finish(struct settings *settings);
 
 #endif

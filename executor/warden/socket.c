@@ -56,7 +56,7 @@ static bool address_of(const char *path, struct sockaddr_un *address,
     *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
     if (strlen(path) >= sizeof(address->sun_path))
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "--socket %s: longer than %zu bytes", path,
+                       "--executor %s: longer than %zu bytes", path,
                        sizeof(address->sun_path) - 1);
     memcpy(address->sun_path, path, strlen(path) + 1);
     return true;
@@ -86,7 +86,7 @@ static bool make_way(const char *path, struct err *err)
     struct stat status;
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "--socket %s: is there already and no socket", path);
+                       "--executor %s: is there already and no socket", path);
     return unlink(path) == 0 || errno == ENOENT || fail(err, path);
 }
 
@@ -118,7 +118,7 @@ int socket_bind(const struct settings *settings, struct ids ids,
     CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (!make_folder(path, ids) || fd < 0) {
         err_set(err, ERR_REJECT, "bad_setting",
-                "--socket %s: its folder cannot be made: %s", path,
+                "--executor %s: its folder cannot be made: %s", path,
                 strerror(errno));
         return -1;
     }

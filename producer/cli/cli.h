@@ -35,7 +35,6 @@ struct verb {
     int min_words, max_words;
     bool offline; /* needs no handle */
     const char *about;
-    const char *details;     /* of its own help page */
     const char *hint;        /* follows a fault of its words, or NULL */
     void (*more)(FILE *out); /* follows its options there, or NULL */
     int (*run)(struct app *app);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
-#include "producer/cli/spell.h"
 #include "schemas/message/buf.h"
+#include "schemas/settings/spell.h"
 
 /* Of "NAME FILE..." the one at that place, with its length. */
 static struct view word_name(const char *words, int place)

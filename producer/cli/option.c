@@ -1,106 +1,51 @@
 /* option.c - reads the command line by the table. */
 #include "producer/cli/option.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/cli/spell.h"
+#include "schemas/settings/document.h"
+#include "schemas/settings/setting.h"
+#include "schemas/settings/spell.h"
 
-static bool bad(struct err *err, const struct option *option, const char *value,
-                const char *what)
+enum { OPTION_INDENT = 29 }; /* of what help says of an option */
+
+/* A value is wrong, and why says what it must be. */
+static bool bad(struct err *err, const char *name, const char *value,
+                const struct err *why)
 {
-    return err_set(err, ERR_REJECT, "bad_setting", "--%s: \"%.64s\" is not %s",
-                   option->name, value, what);
+    return err_set(err, ERR_REJECT, "bad_setting", "%s is \"%.64s\", %s", name,
+                   value, why->text);
 }
 
-struct unit {
-    const char *suffix;
-    uint64_t factor;
-};
-static const struct unit times[] = {
-    { "", 1000 },     { "ms", 1 },       { "s", 1000 }, { "m", 60000 },
-    { "h", 3600000 }, { "d", 86400000 }, { NULL, 0 },
-};
-static const struct unit sizes[] = {
-    { "", 1 },        { "k", 1 << 10 }, { "K", 1 << 10 }, { "m", 1 << 20 },
-    { "M", 1 << 20 }, { "g", 1 << 30 }, { "G", 1 << 30 }, { NULL, 0 },
-};
-static const struct unit counts[] = { { "", 1 }, { NULL, 0 } };
-
-/* Digits, then a unit; within uint64_t. */
-static bool read_number(const char *text, const struct unit *units,
-                        uint64_t *number)
+static bool set_amount(uint64_t *number, const struct option *option,
+                       const char *name, const char *value, struct err *err)
 {
-    char *end;
-    unsigned long long value;
+    static const enum amount_kind kinds[] = {
+        [OPTION_COUNT] = AMOUNT_COUNT,
+        [OPTION_TIME] = AMOUNT_TIME,
+        [OPTION_BYTES] = AMOUNT_SIZE,
+        [OPTION_COST] = AMOUNT_DOLLARS,
+    };
+    /* A limit of no money at all is no limit anybody means. */
+    const struct amount_range range = {
+        .kind = kinds[option->type],
+        .min = option->type == OPTION_COST,
+        .max = option->max,
+    };
+    struct err why = { 0 };
 
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    while (units->suffix && strcmp(units->suffix, end) != 0)
-        units++;
-    if (errno || !units->suffix || value > UINT64_MAX / units->factor)
-        return false;
-    *number = value * units->factor;
-    return true;
-}
-
-static bool set_number(uint64_t *number, const struct option *option,
-                       const char *value, const struct unit *units,
-                       const char *what, struct err *err)
-{
-    if (!read_number(value, units, number))
-        return bad(err, option, value, what);
-    if (option->max && *number > option->max)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "--%s: %s is more than the limit, %" PRIu64 "%s",
-                       option->name, value, option->max,
-                       option->type == OPTION_TIME ? " ms" : "");
-    return true;
-}
-
-/* Dollars, with up to six places, in micro-dollars. */
-static bool read_cost(const char *text, uint64_t *cost)
-{
-    size_t whole = strspn(text, "0123456789");
-    size_t places = 0;
-    uint64_t micro = 0;
-
-    if (whole == 0 || whole > 9)
-        return false;
-    for (size_t i = 0; i < whole; i++)
-        micro = micro * 10 + (uint64_t)(text[i] - '0');
-    if (text[whole] == '.')
-        places = strspn(text + whole + 1, "0123456789");
-    if (places > 6 || text[whole + (text[whole] == '.') + places] != '\0')
-        return false;
-    for (size_t i = 0; i < 6; i++)
-        micro = micro * 10 +
-                (i < places ? (uint64_t)(text[whole + 1 + i] - '0') : 0);
-    *cost = micro;
-    return micro > 0;
+    return amount_read(number, &range, value, &why) ||
+           bad(err, name, value, &why);
 }
 
 static bool set_choice(int *choice, const struct option *option,
-                       const char *value, struct err *err)
+                       const char *name, const char *value, struct err *err)
 {
-    for (int i = 0; option->choices[i]; i++)
-        if (strcmp(option->choices[i], value) == 0) {
-            *choice = i;
-            return true;
-        }
-    err_set(err, ERR_REJECT, "bad_setting",
-            "--%s: \"%.64s\" is not one of:", option->name, value);
-    for (int i = 0; option->choices[i]; i++) {
-        size_t len = strlen(err->text);
+    struct err why = { 0 };
 
-        snprintf(err->text + len, sizeof(err->text) - len, "%s %s",
-                 i > 0 ? "," : "", option->choices[i]);
-    }
-    return false;
+    return setting_read_word(option->choices, value, choice, &why) ||
+           bad(err, name, value, &why);
 }
 
 static bool add_text(struct texts *texts, const struct option *option,
@@ -124,7 +69,7 @@ bool option_is_given(const struct options *options, const struct option *option)
 }
 
 bool option_set(struct options *options, const struct option *option,
-                const char *value, struct err *err)
+                const char *name, const char *value, struct err *err)
 {
     void *place = (char *)options + option->offset;
 
@@ -139,19 +84,12 @@ bool option_set(struct options *options, const struct option *option,
     case OPTION_TEXTS:
         return add_text(place, option, value, err);
     case OPTION_COUNT:
-        return set_number(place, option, value, counts, "a number", err);
     case OPTION_TIME:
-        return set_number(place, option, value, times,
-                          "a time, such as 500ms, 30s, 5m, 2h", err);
     case OPTION_BYTES:
-        return set_number(place, option, value, sizes,
-                          "a size, such as 64k, 512M, 2G", err);
     case OPTION_COST:
-        return read_cost(value, place) ||
-               bad(err, option, value,
-                   "an amount of dollars, such as 2 or 0.05");
+        return set_amount(place, option, name, value, err);
     case OPTION_CHOICE:
-        return set_choice(place, option, value, err);
+        return set_choice(place, option, name, value, err);
     }
     return false;
 }
@@ -249,6 +187,7 @@ static bool parse_option(struct options *options, const char *verb, int argc,
     const char *word = argv[(*at)++];
     const char *value = NULL;
     const struct option *option;
+    char name[SETTING_NAME_BYTES];
 
     if (word[1] == '-') {
         size_t len = strcspn(word + 2, "=");
@@ -271,7 +210,8 @@ static bool parse_option(struct options *options, const char *verb, int argc,
                        option->name, option->value);
     if (option->type != OPTION_FLAG && !value)
         value = argv[(*at)++];
-    return option_set(options, option, value, err);
+    snprintf(name, sizeof(name), "--%s", option->name);
+    return option_set(options, option, name, value, err);
 }
 
 bool options_parse(struct options *options, const char *verb, int argc,
@@ -300,7 +240,10 @@ bool options_parse(struct options *options, const char *verb, int argc,
 
 void options_finish(struct options *options)
 {
-    free(options->settings);
+    if (options->preferences)
+        setting_finish(&preferences_table, options->preferences);
+    free(options->preferences);
+    options->preferences = NULL;
 }
 
 void options_help(const char *verb, FILE *out)
@@ -316,17 +259,7 @@ void options_help(const char *verb, FILE *out)
             left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
             option->letter ? option->letter : ' ', option->letter ? "," : " ",
             option->name, option->value ? option->value : "");
-        fprintf(out, "  %-26s %s\n", left, option->about);
+        document_wrap(out, option->about, (size_t)fprintf(out, "  %-26s", left),
+                      OPTION_INDENT, document_width());
     }
-}
-
-void options_list_settings(FILE *out)
-{
-    const char *comma = "";
-
-    for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].flags & OPTION_SETTING) {
-            fprintf(out, "%s%s", comma, option_table[i].name);
-            comma = ", ";
-        }
 }

@@ -1,8 +1,8 @@
 /* option.h - the options of every verb, as one table.
  *
- * From the table come the parser, the help pages, the QUERN_* variables and the
- * names in the settings file. What stands on the command line wins over the
- * environment, and that over the file. */
+ * From the table come the parser and the help pages. Some options are settings
+ * as well (settings.c): what stands on the command line wins over the
+ * environment, and that over the settings file. */
 #ifndef PRODUCER_CLI_OPTION_H
 #define PRODUCER_CLI_OPTION_H
 
@@ -11,6 +11,9 @@
 
 #include "schemas/message/err.h"
 #include "schemas/message/limits.h"
+#include "schemas/settings/setting.h"
+
+struct preferences;
 
 enum { MAX_TEXTS = 64, MAX_WORDS = MAX_TEXTS + 2 };
 
@@ -89,8 +92,8 @@ struct options {
     const char *words[MAX_WORDS];
     int word_count; /* of all that were given */
 
-    uint64_t given; /* bit n: option_table[n] has been said */
-    char *settings; /* the file's text, which values borrow from */
+    uint64_t given;                  /* bit n: option_table[n] has been said */
+    struct preferences *preferences; /* which values borrow from */
 };
 
 enum option_type {
@@ -98,14 +101,14 @@ enum option_type {
     OPTION_TEXT,   /* const char * */
     OPTION_TEXTS,  /* struct texts */
     OPTION_COUNT,  /* uint64_t */
-    OPTION_TIME,   /* uint64_t, ms; 500ms, 30s, 5m, 2h, 1d; plain: seconds */
-    OPTION_BYTES,  /* uint64_t; 64k, 512M, 2G */
+    OPTION_TIME,   /* uint64_t, ms; 500ms, 30s, 5m, 2h, 1d */
+    OPTION_BYTES,  /* uint64_t; 64K, 512M, 2G */
     OPTION_COST,   /* uint64_t, micro-dollars; 2, 0.05: dollars */
     OPTION_CHOICE, /* int: index into choices */
 };
 
 enum {
-    OPTION_SETTING = 1, /* may stand in QUERN_<NAME> and the settings file */
+    OPTION_SETTING = 1, /* also in the environment and the settings file */
     OPTION_OF_JOB = 2,  /* a setting: not of a job that is JSON */
     OPTION_OF_ONE = 4,  /* not of the many of --jobs */
 };
@@ -138,16 +141,17 @@ void options_finish(struct options *options);
 
 /* The verb's own, or with verb NULL the ones of every verb. */
 void options_help(const char *verb, FILE *out);
-void options_list_settings(FILE *out); /* "redis-url, prefix" */
+extern const struct setting_table preferences_table;
 
-/* settings.c: QUERN_*, then the file, for what the command line did not say. A
- * verb takes from them what it knows and passes over the rest. */
+/* settings.c: the environment, then the file, for what the command line did not
+ * say. A verb takes from them what it knows and passes over the rest. */
 bool options_settle(struct options *options, const char *verb, struct err *err);
 
-/* -------- option.c, of one option */
+/* -------- option.c, of one option; name is how the value was given: --out,
+ * QUERN_OUT. */
 
 bool option_set(struct options *options, const struct option *option,
-                const char *value, struct err *err);
+                const char *name, const char *value, struct err *err);
 bool option_is_of(const struct option *option, const char *verb);
 bool option_is_given(const struct options *options,
                      const struct option *option);

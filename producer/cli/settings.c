@@ -1,16 +1,115 @@
-/* settings.c - what the environment and the settings file say.
- *
- * The file has lines "name = value", where name is an option's; "#" begins a
- * comment line. */
-#include <ctype.h>
+/* settings.c - options that may stand in the environment and the settings file
+ * as well. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "producer/cli/option.h"
 #include "schemas/message/buf.h"
 
-enum { MAX_SETTINGS_BYTES = 64 << 10 };
+/* Texts, as options are; NULL: nothing is said. */
+struct preferences {
+    char *redis_url, *prefix, *durability;
+    char *out, *queue, *priority, *tenant, *zone;
+};
+
+#define AT(member) offsetof(struct preferences, member)
+
+static const char *const priorities[] = { "normal", "high", "low", NULL };
+
+/* Of the same names as the options. */
+static const struct setting rows[] = {
+    { .name = "redis-url",
+      .variable = "REDIS_URL",
+      .group = "Redis",
+      .type = SETTING_SECRET,
+      .offset = AT(redis_url),
+      .normally = "redis://127.0.0.1:6379",
+      .value = "URL",
+      .about = "Where Redis is." },
+    { .name = "prefix",
+      .type = SETTING_TEXT,
+      .offset = AT(prefix),
+      .normally = "quern:",
+      .about = "What every key of the fleet begins with." },
+    { .name = "durability",
+      .type = SETTING_TEXT,
+      .offset = AT(durability),
+      .normally = "async",
+      .value = "WORD",
+      .about = "When a write counts as written: async, replica:N or fsync." },
+    { .name = "queue",
+      .group = "Jobs",
+      .type = SETTING_TEXT,
+      .offset = AT(queue),
+      .normally = "default",
+      .value = "NAME",
+      .about = "The queue of a job." },
+    { .name = "priority",
+      .type = SETTING_TEXT,
+      .offset = AT(priority),
+      .choices = priorities,
+      .normally = "normal",
+      .value = "WORD",
+      .about = "The priority of a job." },
+    { .name = "tenant",
+      .type = SETTING_TEXT,
+      .offset = AT(tenant),
+      .normally = "default",
+      .value = "NAME",
+      .about = "For whom a job is." },
+    { .name = "out",
+      .type = SETTING_TEXT,
+      .offset = AT(out),
+      .normally = "quern-out, of run, exec and session get",
+      .value = "FOLDER",
+      .about = "Where images and files of a result are saved." },
+    { .name = "zone",
+      .type = SETTING_TEXT,
+      .offset = AT(zone),
+      .normally = "UTC",
+      .value = "NAME",
+      .about = "The time zone of a schedule." },
+};
+const struct setting_table preferences_table = {
+    .program = "quern",
+    .about = "Asks a model that may run Python, through a queue.",
+    .rows = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* The path of the settings file; NULL: there is none at its usual place. free()
+ * it. */
+static char *find_file(const char *given)
+{
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    CLEANUP(buf_finish) struct buf path = { .max = 4096 };
+
+    if (given)
+        return view_dup(view_of(given));
+    if (config && *config)
+        buf_printf(&path, "%s/quern/quern.conf", config);
+    else
+        buf_printf(&path, "%s/.config/quern/quern.conf", home ? home : "");
+    buf_append(&path, "", 1);
+    return buf_ok(&path) && access(path.data, R_OK) == 0
+               ? view_dup(view_of(path.data))
+               : NULL;
+}
+
+static bool load(struct preferences *preferences, const char *given,
+                 struct err *err)
+{
+    CLEANUP(cleanup_free) char *path = find_file(given);
+    char program[] = "quern", config[] = "--config";
+    char *argv[] = { program, path ? config : NULL, path, NULL };
+    enum setting_wish wish;
+
+    return setting_load(&preferences_table, preferences, argv, &wish, err);
+}
 
 static bool wanted(const struct options *options, const struct option *option,
                    const char *verb)
@@ -22,135 +121,36 @@ static bool wanted(const struct options *options, const struct option *option,
            !told && !option_is_given(options, option);
 }
 
-/* redis-url: QUERN_REDIS_URL */
-static const char *variable(const struct option *option)
+/* NULL: nothing is said of that option. */
+static const char *value_of(const struct preferences *preferences,
+                            const struct option *option)
 {
-    char name[64];
-    int len = snprintf(name, sizeof(name), "QUERN_%s", option->name);
+    const struct setting *row =
+        setting_find(&preferences_table, view_of(option->name));
 
-    for (int i = 0; i < len; i++)
-        if (name[i] == '-')
-            name[i] = '_';
-        else if (name[i] >= 'a' && name[i] <= 'z')
-            name[i] ^= 'a' ^ 'A';
-    return getenv(name);
-}
-
-static bool read_environment(struct options *options, const char *verb,
-                             struct err *err)
-{
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
-        const char *value =
-            wanted(options, option, verb) ? variable(option) : NULL;
-
-        if (value && *value && !option_set(options, option, value, err))
-            return err_prefix(err, "from the environment");
-    }
-    return true;
-}
-
-static void cleanup_file(FILE **file)
-{
-    if (*file)
-        fclose(*file);
-}
-
-/* The text of the settings file; NULL with ERR_NONE when there is none at its
- * usual place. */
-static char *read_file(const char *given, struct err *err)
-{
-    const char *home = getenv("HOME");
-    const char *config = getenv("XDG_CONFIG_HOME");
-    CLEANUP(cleanup_file) FILE *file = NULL;
-    char path[4096];
-    char *text;
-    size_t len;
-
-    if (given)
-        snprintf(path, sizeof(path), "%s", given);
-    else if (config && *config)
-        snprintf(path, sizeof(path), "%s/quern/quern.conf", config);
-    else
-        snprintf(path, sizeof(path), "%s/.config/quern/quern.conf",
-                 home ? home : "");
-    file = fopen(path, "re");
-    if (!file) {
-        if (given)
-            err_set(err, ERR_REJECT, "bad_setting", "--config: %s: %s", path,
-                    strerror(errno));
-        return NULL;
-    }
-    text = calloc(1, MAX_SETTINGS_BYTES + 1);
-    if (!text)
-        abort();
-    len = fread(text, 1, MAX_SETTINGS_BYTES + 1, file);
-    if (len <= MAX_SETTINGS_BYTES)
-        return text;
-    err_set(err, ERR_REJECT, "bad_setting", "%s has more than %d bytes", path,
-            MAX_SETTINGS_BYTES);
-    free(text);
-    return NULL;
-}
-
-static char *trim(char *text)
-{
-    char *end = text + strlen(text);
-
-    while (end > text && isspace((unsigned char)end[-1]))
-        *--end = '\0';
-    while (isspace((unsigned char)*text))
-        text++;
-    return text;
-}
-
-static bool read_line(struct options *options, const char *verb, char *line,
-                      struct err *err)
-{
-    char *equals = strchr(line, '=');
-    const char *name;
-
-    if (*line == '\0' || *line == '#')
-        return true;
-    if (!equals)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "\"%.64s\" is not name = value", line);
-    *equals = '\0';
-    name = trim(line);
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
-
-        if (!(option->flags & OPTION_SETTING) ||
-            strcmp(option->name, name) != 0)
-            continue;
-        return !wanted(options, option, verb) ||
-               option_set(options, option, trim(equals + 1), err);
-    }
-    return err_set(err, ERR_REJECT, "bad_setting",
-                   "there is no setting \"%.64s\"", name);
+    return row ? *(char *const *)(const void *)((const char *)preferences +
+                                                row->offset)
+               : NULL;
 }
 
 bool options_settle(struct options *options, const char *verb, struct err *err)
 {
     const char *path =
         options->config ? options->config : getenv("QUERN_CONFIG");
-    struct err fault = { 0 };
-    char *next, *line;
-    int number = 0;
 
-    if (!read_environment(options, verb, err))
+    options->preferences = calloc(1, sizeof(*options->preferences));
+    if (!options->preferences)
+        abort();
+    if (!load(options->preferences, path, err))
         return false;
-    options->settings = read_file(path, &fault);
-    if (!options->settings && fault.kind != ERR_NONE) {
-        *err = fault;
-        return false;
-    }
-    next = options->settings;
-    while (next && *next) {
-        line = strsep(&next, "\n");
-        number++;
-        if (!read_line(options, verb, trim(line), err))
-            return err_prefix(err, "settings, line %d", number);
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        const char *value = wanted(options, option, verb)
+                                ? value_of(options->preferences, option)
+                                : NULL;
+
+        if (value && !option_set(options, option, option->name, value, err))
+            return false;
     }
     return true;
 }

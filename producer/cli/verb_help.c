@@ -2,6 +2,56 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
+#include "producer/cli/help.h"
+#include "schemas/settings/document.h"
+
+const char *help_find(const char *verb)
+{
+    char file[64];
+
+    snprintf(file, sizeof(file), "%s", verb);
+    if (strchr(file, ' '))
+        *strchr(file, ' ') = '-';
+    for (const struct help_text *at = help_texts; at->file; at++)
+        if (strcmp(at->file, file) == 0)
+            return at->text;
+    return NULL;
+}
+
+static bool stays(struct view line)
+{
+    return line.len == 0 || line.data[0] == ' ' ||
+           memmem(line.data, line.len, "  ", 2);
+}
+
+static void print_paragraph(struct buf *paragraph, size_t width, FILE *out)
+{
+    if (paragraph->len == 0)
+        return;
+    buf_append(paragraph, "", 1);
+    document_wrap(out, paragraph->data, 0, 0, width);
+    buf_clear(paragraph);
+}
+
+void help_print(const char *text, size_t width, FILE *out)
+{
+    CLEANUP(buf_finish) struct buf paragraph;
+
+    buf_init(&paragraph, 64 << 10);
+    while (*text) {
+        struct view line = { text, strcspn(text, "\n") };
+
+        text += line.len + (text[line.len] == '\n');
+        if (stays(line)) {
+            print_paragraph(&paragraph, width, out);
+            fprintf(out, "%.*s\n", VIEW_ARG(line));
+        } else {
+            buf_printf(&paragraph, "%s%.*s", paragraph.len > 0 ? " " : "",
+                       VIEW_ARG(line));
+        }
+    }
+    print_paragraph(&paragraph, width, out);
+}
 
 static void list_verb(const struct verb *verb, FILE *out)
 {
@@ -12,6 +62,23 @@ static void list_verb(const struct verb *verb, FILE *out)
     fprintf(out, "  %-32s %s\n", left, verb->about);
 }
 
+/* Those that may stand in the environment and the settings file as well. */
+static void list_settings(FILE *out)
+{
+    char text[1024] = "The options";
+    size_t len = strlen(text);
+
+    for (size_t i = 0; i < preferences_table.count; i++)
+        len +=
+            (size_t)snprintf(text + len, sizeof(text) - len, "%s --%s",
+                             i > 0 ? "," : "", preferences_table.rows[i].name);
+    snprintf(text + len, sizeof(text) - len,
+             " are settings too, which the environment and a file may have: "
+             "quern help settings.");
+    fputc('\n', out);
+    document_wrap(out, text, 0, 0, document_width());
+}
+
 static int overview(FILE *out)
 {
     fprintf(out, "quern - ask a model that may run Python, through a queue\n\n"
@@ -20,15 +87,12 @@ static int overview(FILE *out)
         list_verb(&verbs[i], out);
     fprintf(out, "\nOptions of every verb (quern help VERB for its own):\n");
     options_help(NULL, out);
-    fprintf(out, "\nThe options ");
-    options_list_settings(out);
-    fprintf(out,
-            "\nare settings too: QUERN_<OPTION> in the environment, then lines "
-            "\"name = value\"\nin the settings file, say what the command line "
-            "does not.\n\n"
-            "Exit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
-            "65 bad input,\n69 Redis unavailable, 74 done, but what came of "
-            "it could not be written,\n75 try again.\n");
+    list_settings(out);
+    fprintf(
+        out,
+        "\nExit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
+        "65 bad input,\n69 Redis unavailable, 74 done, but what came of "
+        "it could not be written,\n75 try again.\n");
     return EXIT_DONE;
 }
 
@@ -44,12 +108,43 @@ static int group_page(const char *group, FILE *out)
 
 static int page(const struct verb *verb, FILE *out)
 {
-    fprintf(out, "quern %s %s%s- %s\n\n%s%s", verb->name,
-            verb->words ? verb->words : "", verb->words ? " " : "", verb->about,
-            verb->details, *verb->details ? "\n" : "");
+    const char *text = help_find(verb->name);
+
+    fprintf(out, "quern %s %s%s- %s\n\n", verb->name,
+            verb->words ? verb->words : "", verb->words ? " " : "",
+            verb->about);
+    if (text) {
+        help_print(text, document_width(), out);
+        fputc('\n', out);
+    }
     options_help(verb->name, out);
     if (verb->more)
         verb->more(out);
+    return EXIT_DONE;
+}
+
+/* form: sample, markdown; or NULL for people. */
+static int settings_page(const char *form, FILE *out)
+{
+    if (form && strcmp(form, "sample") == 0) {
+        document_sample(&preferences_table, out);
+    } else if (form && strcmp(form, "markdown") == 0) {
+        document_markdown(&preferences_table, out);
+    } else if (!form) {
+        document_wrap(out,
+                      "Options that may stand in the environment as well, or "
+                      "as lines VARIABLE=value in ~/.config/quern/quern.conf "
+                      "(--config or QUERN_CONFIG names another file). An "
+                      "option wins over its variable, and that over the file.",
+                      0, 0, document_width());
+        document_rows(&preferences_table, true, document_width(), out);
+    } else {
+        fprintf(stderr,
+                "quern help settings: \"%.64s\" is neither sample nor "
+                "markdown\n",
+                form);
+        return EXIT_USAGE;
+    }
     return EXIT_DONE;
 }
 
@@ -60,6 +155,8 @@ int verb_help(struct app *app)
 
     if (!first)
         return overview(stdout);
+    if (strcmp(first, "settings") == 0)
+        return settings_page(second, stdout);
     verb = verb_find(first, second);
     if (verb)
         return page(verb, stdout);

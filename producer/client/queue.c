@@ -155,7 +155,7 @@ static bool is_setting(struct view name)
     return false;
 }
 
-static bool check_settings(const struct setting *settings, size_t count,
+static bool check_settings(const struct queue_setting *settings, size_t count,
                            struct err *err)
 {
     for (size_t i = 0; i < count; i++)
@@ -170,7 +170,7 @@ static bool check_settings(const struct setting *settings, size_t count,
 }
 
 static bool set_settings(struct quern *quern, struct view queue,
-                         const struct setting *settings, size_t count,
+                         const struct queue_setting *settings, size_t count,
                          struct err *err)
 {
     unsigned int partitions;
@@ -198,14 +198,14 @@ bool quern_queue_set(struct quern *quern, const char *queue,
                      struct quern_error *error)
 {
     CLEANUP(cleanup_free)
-    struct setting *settings = calloc(count + 1, sizeof(*settings));
+    struct queue_setting *settings = calloc(count + 1, sizeof(*settings));
     struct err err = { 0 };
 
     if (!settings)
         abort();
     for (size_t i = 0; i < count; i++)
-        settings[i] =
-            (struct setting){ view_of(pairs[i].key), view_of(pairs[i].value) };
+        settings[i] = (struct queue_setting){ view_of(pairs[i].key),
+                                              view_of(pairs[i].value) };
     return set_settings(quern, view_of(queue), settings, count, &err) ||
            handle_fail(error, &err);
 }

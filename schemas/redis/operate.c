@@ -71,7 +71,7 @@ bool transition_purged(const redisReply *reply, uint64_t *jobs, bool *more,
 
 void transition_queue_set(struct command *command, const struct names *names,
                           unsigned int partition, struct view queue,
-                          const struct setting *settings, size_t count)
+                          const struct queue_setting *settings, size_t count)
 {
     step_begin(command, "quern_v1_queue_set", names, partition);
     command_add(command, queue);

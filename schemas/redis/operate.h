@@ -39,12 +39,12 @@ bool transition_purged(const redisReply *reply, uint64_t *jobs, bool *more,
  * once, then evenly. Of one tenant alone: "tenant_depth:<tenant>" and so on. An
  * empty value removes the setting. A lower limit holds for starts from then on.
  * Control is told "pause <queue>" or "resume <queue>". */
-struct setting {
+struct queue_setting {
     struct view name, value;
 };
 void transition_queue_set(struct command *command, const struct names *names,
                           unsigned int partition, struct view queue,
-                          const struct setting *settings, size_t count);
+                          const struct queue_setting *settings, size_t count);
 
 struct queue_stats {
     bool paused;

@@ -137,7 +137,7 @@ class Quern(Asker):
     def open(self):
         slots = HELD + self.spare
         consumer = self.stack.consumer(
-            slots=slots, lease_ms=30000, delta_ms=self.delta_ms
+            slots=slots, lease="30s", delta=f"{self.delta_ms}ms"
         )
         self.consumer, self.pid = consumer, consumer.pid
         redis = {"REDIS_URL": self.stack.redis.url}
@@ -180,7 +180,7 @@ class Quern(Asker):
 
 
 class Uncoalesced(Quern):
-    name, delta_ms = "quern --delta-ms 0", 0
+    name, delta_ms = "quern --delta 0", 0
 
 
 class OpenAI(Asker):
@@ -353,7 +353,7 @@ def bars(found, delays):
             ratio = found[name]["turn"] / quern["turn"]
             rows.append((f"P5 of {name}", round(ratio, 1), ">= 10", ratio >= 10))
     plain = delays[Uncoalesced.name]["1 at once p99"]
-    at_most("P12 ms, p99, --delta-ms 0", plain, 5)
+    at_most("P12 ms, p99, --delta 0", plain, 5)
     return rows
 
 

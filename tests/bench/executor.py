@@ -259,7 +259,7 @@ def compare(pool, cold, kernel, drivers):
 
 def throughput():
     """One-shot code jobs a second: submit, new session, cell, result."""
-    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease_ms=30000) as stack:
+    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease="30s") as stack:
         stack.consumer()
         env = {"REDIS_URL": stack.redis.url}
         drivers = [Lines(binary("bench-submit"), "code", **env) for _ in range(DRIVERS)]

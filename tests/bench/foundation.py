@@ -70,7 +70,7 @@ def versions():
 
 
 def main(as_json):
-    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease_ms=30000) as stack:
+    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease="30s") as stack:
         stack.consumer()
         env = {"REDIS_URL": stack.redis.url}
         submit, bullmq = binary("bench-submit"), f"{BUILD}/bullmq.mjs"

@@ -155,7 +155,7 @@ class Cells:
         return rows
 
     def run(self, sources, deadline_ms=CELL_MS):
-        given = (*self.arguments, "--deadline-ms", str(deadline_ms), "-")
+        given = (*self.arguments, "--cell-time", f"{deadline_ms}ms", "-")
         code = "# %%\n" + "\n# %%\n".join(sources)
         child = self.quern.start(*given, stdin=code)
         out, err = child.communicate(timeout=MODULE_S)
@@ -255,7 +255,7 @@ def main(*packages):
         Stack(executor=False) as stack,
         tempfile.TemporaryDirectory() as folder,
     ):
-        stack.start_executor("--idle-ms", "30000")  # sessions of modules that are done
+        stack.start_executor("--idle", "30s")  # sessions of modules that are done
         stack.consumer()
         quern = Command(stack.redis.url, folder)
         found = {p: compare(quern, p) for p in packages or PACKAGES}

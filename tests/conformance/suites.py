@@ -108,7 +108,7 @@ def outcomes(report):
 
 
 def inside(arguments):
-    limits = ("--memory", MEMORY_MIB, "--cell-ms", SUITE_S * 1000)
+    limits = ("--memory", f"{MEMORY_MIB}M", "--cell-time", f"{SUITE_S}s")
     with Executor(*limits) as executor:
         executor.connection.socket.settimeout(2 * SUITE_S)
         session = executor.open("suite")

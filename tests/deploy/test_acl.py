@@ -525,7 +525,7 @@ def test_another_prefix_is_one_word_of_sed():
 
 def test_the_real_consumer_is_denied_nothing():
     """Files in and out, a failure, a session, a cancel, a sweep, a drain."""
-    with Stack(lease_ms=300) as stack:
+    with Stack(lease="300ms") as stack:
         add_users(stack.db)
         url = stack.redis.url.replace("unix://", "unix://consumer:secret@")
         consumer = stack.consumer(redis_url=url)

@@ -61,7 +61,7 @@ def test_a_renewed_zygote_has_another_hash_seed():
 
 
 def test_a_zygote_is_renewed_by_age():
-    with Executor("--profile", "bare", "--renew-ms", "1000") as executor:
+    with Executor("--profile", "bare", "--renew", "1s") as executor:
         seeds = set()
 
         def twice_renewed():

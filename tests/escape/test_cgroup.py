@@ -9,7 +9,7 @@ from executor_client import Executor
 from servers import Process, binary, wait_until
 
 OFF = ["--cgroup", "off"]
-SMALL = ["--profile", "bare", "--memory", "128", "--ready", "0"]
+SMALL = ["--profile", "bare", "--memory", "128M", "--ready", "0"]
 
 
 def check(*flags, by=()):

@@ -148,7 +148,7 @@ def users(session):
 
 # Made before the executor becomes an ordinary user.
 BY_ROOT = {"devices", "users"}
-NO_CGROUPS = ["--cgroup", "off", "--memory", "128"]
+NO_CGROUPS = ["--cgroup", "off", "--memory", "128M"]
 
 # what is left out, an attack: whether it held; flags
 DEFENCES = [

@@ -65,7 +65,7 @@ time.sleep(60)
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_memory_of_many_processes_is_counted_together(cgroup):
-    flags = ["--profile", "bare", "--memory", "128", "--cgroup", cgroup]
+    flags = ["--profile", "bare", "--memory", "128M", "--cgroup", cgroup]
     with Executor(*flags) as executor:
         session = executor.open("a")
         session.run("kept = 7")

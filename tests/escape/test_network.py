@@ -389,7 +389,7 @@ def test_bytes_a_second_are_limited(session):
 
 
 def test_bytes_in_all_are_limited(internet, policy):
-    flags = ["--network", policy, "--traffic", "4"]
+    flags = ["--network", policy, "--traffic", "4M"]
     with Executor("--profile", "bare", *flags) as executor:
         session, other = executor.open("a"), executor.open("b")
         for each in (session, other):

@@ -274,7 +274,7 @@ def test_there_are_no_more_sessions_than_descriptors():
 
 
 def test_an_idle_session_ends():
-    with Executor("--profile", "bare", "--idle-ms", "1000") as executor:
+    with Executor("--profile", "bare", "--idle", "1s") as executor:
         session = executor.open("a")
         session.run("x = 1")
 
@@ -296,7 +296,7 @@ def test_two_executors_do_not_share_a_socket():
 
 def test_a_file_that_is_no_socket_stays(tmp_path):
     (tmp_path / "file").write_text("dear")
-    args = [binary("quern-executor"), "--socket", tmp_path / "file"]
+    args = [binary("quern-executor"), "--executor", tmp_path / "file"]
     ended = subprocess.run(args, capture_output=True, text=True, timeout=30)
     assert ended.returncode == 69
     assert "no socket" in ended.stderr

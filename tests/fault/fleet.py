@@ -48,7 +48,8 @@ class Fleet(Stack):
         os.environ["OPENAI_API_KEY"] = SECRET
         self.tell, self.history, self.faults = tell, history, 0
         self.numbers = itertools.count(1)
-        settings.setdefault("lease_ms", LEASE_MS)
+        self.lease_ms = settings.pop("lease_ms", LEASE_MS)
+        settings["lease"] = f"{self.lease_ms}ms"
         server = settings.pop("server", None) or RedisServer()
         super().__init__(executor=False, server=server, **settings)
         if library is not None:
@@ -174,7 +175,7 @@ class Fleet(Stack):
     def settle(self, stuck_s=STUCK_S):
         """Quiet, and two more rounds of everything that sweeps."""
         self.wait_done(stuck_s)
-        time.sleep(2 * self.settings["lease_ms"] / 1000)
+        time.sleep(2 * self.lease_ms / 1000)
         self.follower.stop()
         self.check()
         for token, times in self.called().items():

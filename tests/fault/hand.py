@@ -120,7 +120,7 @@ class Hands(threading.Thread):
         self.hand = None
 
     def hire(self):
-        lease_ms = self.fleet.settings["lease_ms"]
+        lease_ms = self.fleet.lease_ms
         self.hand = Hand(self.connect, self.fleet.new_name(), lease_ms)
 
     def stop(self):

@@ -34,7 +34,7 @@ def run(asked, history, tell):
         "library": upgrade.library(),
         "script": [FLAKY],
         "max_crashes": 1000,
-        "away_ms": 30000,
+        "away_time": "30s",
     }
     with Fleet(history, tell, **settings) as fleet:
         fleet.allowed = PER_STRIKE

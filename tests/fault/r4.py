@@ -63,7 +63,7 @@ def round_of(fleet, number, after_the_end):
             )
             zombie.signal(signal.SIGCONT)
             wait_until(lambda: fleet.follower.ended.issuperset(jobs), SLOW_S, "it ends")
-            time.sleep(fleet.settings["lease_ms"] / 1000)  # for what comes late
+            time.sleep(fleet.lease_ms / 1000)  # for what comes late
             for worker in (zombie, other):
                 fleet.sample(worker.name, worker)
                 fleet.let_go(worker)

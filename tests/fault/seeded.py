@@ -154,7 +154,7 @@ def a_death(fleet):
 
 def a_death_behind_long_leases(fleet):
     """One is healthy, and silent for long; who has died stands behind it."""
-    fleet.hire(slots=MANY, lease_ms=LONG_MS)
+    fleet.hire(slots=MANY, lease=f"{LONG_MS}ms")
     long = [
         fleet.client.submit(Made(f"l{n}", {"prompt": f"never {n}"}, ("cancelled",)))[0]
         for n in range(MANY)
@@ -183,7 +183,7 @@ def a_group_that_is_gone(fleet):
 
 
 def a_death_after_the_end(fleet):
-    worker = fleet.hire(lease_ms=LONG_MS)
+    worker = fleet.hire(lease=f"{LONG_MS}ms")
     (job,) = fleet.client.submit(Made("t", {"prompt": "say t"}))
     wait_until(lambda: fleet.state(job) == "completed", SLOW_S, "it ends")
     fleet.kill(worker)

@@ -17,7 +17,7 @@ SLOW_COUNT = (
 
 @pytest.fixture
 def stack():
-    with Stack(lease_ms=600, redis={"aof": True}) as stack:
+    with Stack(lease="600ms", redis={"aof": True}) as stack:
         yield stack
 
 
@@ -140,7 +140,7 @@ CELLS = ["x = 41\nprint('unseen')", "import time; time.sleep(5)\nx + 1"]
 
 
 def test_the_executor_in_a_cell(stack):
-    stack.consumer(lease_ms=5000)
+    stack.consumer(lease="5s")
     file = stack.file("a.csv", b"a,b\n")
     cells = [CELLS[0], CELLS[1] + ", open('a.csv').read()"]
     job = stack.submit(kind="code", cells=cells, files=[file])
@@ -159,7 +159,7 @@ def test_the_executor_in_a_cell(stack):
 
 
 def test_the_executor_twice_in_the_same_cell(stack):
-    stack.consumer(lease_ms=5000)
+    stack.consumer(lease="5s")
     job = stack.submit(kind="code", cells=["import time; print('on'); time.sleep(60)"])
     for count in (1, 2):
         fetch(stack, job, "tool.output", count)
@@ -180,7 +180,7 @@ def test_the_executor_between_cells(stack):
             {"text": "done"},
         ]
     )
-    stack.consumer(lease_ms=5000)
+    stack.consumer(lease="5s")
     job = stack.submit(prompt="go")
     fetch(stack, job, "tool.completed")
     stack.executor.kill()
@@ -207,7 +207,7 @@ def test_a_killed_cell_does_not_run_again(stack):
             {"text": "done"},
         ]
     )
-    stack.consumer(lease_ms=5000)
+    stack.consumer(lease="5s")
     job = stack.submit(prompt="go", limits={"cell_ms": 5000})
     fetch(stack, job, "tool.completed", 3)
     stack.executor.kill()
@@ -252,7 +252,7 @@ def test_an_executor_that_comes_late(stack):
 
 def test_an_executor_that_never_comes(stack):
     stack.executor.kill()
-    consumer = stack.consumer(away_ms=300, max_attempts=2)
+    consumer = stack.consumer(away_time="300ms", max_attempts=2)
     job = stack.submit(kind="code", cells=["6 * 7"], limits={"deadline_ms": 4000})
     result = stack.result(job)
     assert result["status"] == "failed"
@@ -261,7 +261,7 @@ def test_an_executor_that_never_comes(stack):
 
 
 def test_redis_while_a_cell_runs(stack):
-    consumer = stack.consumer(lease_ms=10000)
+    consumer = stack.consumer(lease="10s")
     job = stack.submit(
         kind="code",
         cells=[
@@ -284,7 +284,7 @@ def test_redis_while_a_cell_runs(stack):
 
 def test_redis_is_full_for_a_while(stack):
     """Blobs are refused, leases are kept, nothing is given up."""
-    consumer = stack.consumer(lease_ms=5000)
+    consumer = stack.consumer(lease="5s")
     job = stack.submit(
         kind="code",
         cells=["import time; time.sleep(5)\nopen('out', 'w').write('x' * 1000)"],

@@ -15,7 +15,7 @@ def test_every_job_ends_once_and_right():
     dice = random.Random(11)
     turns = [{"tool_calls": [call_of(ADD)], "delay_ms": 60} for _ in range(3)]
     with Stack(
-        lease_ms=800, max_crashes=100, away_ms=30000, redis={"aof": True}
+        lease="800ms", max_crashes=100, away_time="30s", redis={"aof": True}
     ) as stack:
         stack.model.script([*turns, {"text": "done"}])
         alive = [stack.consumer(), stack.consumer()]

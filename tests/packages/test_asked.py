@@ -14,7 +14,7 @@ def executor(scratch):
         text = f"version = '{version}'\n"
         wheel(folder, "quern_pure", {"quern_pure.py": text}, version=version)
     wheel(folder, "quern_other", {"quern_other.py": "n = 2\n"})
-    with installing(scratch, folder, "--cell-ms", "2000") as executor:
+    with installing(scratch, folder, "--cell-time", "2s") as executor:
         yield executor
 
 

@@ -220,7 +220,7 @@ def test_more_than_a_session_may_have(scratch):
     wheel(folder, "quern_large", {"quern_large.py": "#" * (2 << 20)})
     wheel(folder, "quern_half", {"quern_half.py": "#" * (700 << 10)})
     wheel(folder, "quern_rest", {"quern_rest.py": "#" * (700 << 10)})
-    with installing(scratch, folder, "--packages-mib", "1") as executor:
+    with installing(scratch, folder, "--packages-size", "1M") as executor:
         session = executor.open("s")
         for module, works in (("large", 0), ("half", 1), ("rest", 0)):
             done = session.run(f"import quern_{module}")

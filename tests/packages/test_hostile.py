@@ -76,7 +76,7 @@ def executor(scratch, traces):
     data = bytearray(path.read_bytes())
     data[60:70] = bytes(10)
     path.write_bytes(data)
-    with installing(scratch, folder, "--packages-mib", "32") as executor:
+    with installing(scratch, folder, "--packages-size", "32M") as executor:
         yield executor
 
 

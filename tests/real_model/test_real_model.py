@@ -23,7 +23,7 @@ def stack(model, tap):
     builtin = "calculate_math_expression, fetch_url, search_web"
     with Stack(tools_builtin=builtin) as stack:
         env = {"OPENAI_BASE_URL": f"{tap.url}/v1", "OPENAI_MODEL": "smollm2"}
-        stack.consumer(env=env, backoff_ms=1000)  # the server may have to load
+        stack.consumer(env=env, backoff="1s")  # the server may have to load
         yield stack
 
 

@@ -34,7 +34,7 @@ def stack(web):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(tools, file)
         file.flush()
-        with Stack(executor=False, tools=file.name, lease_ms=600) as stack:
+        with Stack(executor=False, tools=file.name, lease="600ms") as stack:
             yield stack
 
 
@@ -367,7 +367,7 @@ def test_nobody_says_anything(stack, web):
     "settings, job",
     [
         ({}, {"approval_ms": 300, "approval_default": "skip"}),
-        ({"approval_ms": 1000, "approval_default": "skip"}, {"approval_ms": 9000}),
+        ({"approval_time": "1s", "approval_default": "skip"}, {"approval_ms": 9000}),
     ],
     ids=["job", "operator"],
 )

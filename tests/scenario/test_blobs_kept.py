@@ -16,7 +16,7 @@ def left_ms(stack, result):
 
 
 def test_a_job_may_take_longer_than_its_blobs_live():
-    with Stack(result_ttl_ms=4000) as stack:
+    with Stack(result_ttl="4s") as stack:
         stack.start_executor("--profile", "bare")
         stack.consumer()
         job = stack.submit(kind="code", cells=[SHOW, *[SLEEP] * 5])
@@ -27,7 +27,7 @@ def test_a_job_may_take_longer_than_its_blobs_live():
 
 
 def test_those_of_a_failed_job_live_as_long_as_it_is_kept():
-    with Stack(result_ttl_ms=10_000, dead_ttl_ms=600_000) as stack:
+    with Stack(result_ttl="10s", dead_ttl="10m") as stack:
         stack.start_executor("--profile", "bare")
         stack.consumer()
         job = stack.submit(kind="code", cells=[SHOW, "1 / 0"])

@@ -238,7 +238,7 @@ def test_the_operators_bounds_hold_for_all(stack, tmp_path):
     entry = {"url": stack.model.url, "model": "b", "price": PRICE}
     path.write_text(json.dumps({"default": entry}))
     with Stack(executor=False, models=path) as bounded:
-        bounded.consumer(max_total_tokens=200, max_cost=400_000)
+        bounded.consumer(max_total_tokens=200, max_cost=0.4)
         answers(stack, 20, usage(3000, 50))
         for limits in ({}, {"max_total_tokens": 10**9}):
             result = bounded.run(prompt="go " * 1000, limits=limits)
@@ -275,11 +275,11 @@ def test_what_was_on_its_way_when_its_consumer_died_counts(stack):
     quick = {"text": "done", "usage": usage(500, 5)}
     with Stack(executor=False) as own:
         own.model.script([{"match": "", "in_order": True, "replies": [slow, quick]}])
-        first = own.consumer(lease_ms=500)
+        first = own.consumer(lease="500ms")
         job = own.submit(prompt="go", limits={"max_total_tokens": 50_000})
         wait_until(lambda: own.model.counts()["total"] == 1, what="it has asked")
         first.kill()
-        own.consumer(lease_ms=500)
+        own.consumer(lease="500ms")
         result = own.result(job)
     assert result["answer"] == "done" and result["usage"]["repeated_calls"] == 1
     # The request, and a reply without a bound.
@@ -313,11 +313,11 @@ def test_a_crash_gives_no_money_back(stack):
     slow = {"text": "too late", "delay_ms": 60000}
     with Stack(executor=False) as own:
         own.model.script([{"match": "", "in_order": True, "replies": [slow] * 2}])
-        first = own.consumer(lease_ms=500)
+        first = own.consumer(lease="500ms")
         job = own.submit(prompt="x" * 4000, limits={"max_total_tokens": 3000})
         wait_until(lambda: own.model.counts()["total"] == 1, what="it has asked")
         first.kill()
-        own.consumer(lease_ms=500)
+        own.consumer(lease="500ms")
         result = own.result(job)
         assert own.model.counts()["total"] == 1
     assert result["status"] == "incomplete"

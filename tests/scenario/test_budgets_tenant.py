@@ -24,7 +24,7 @@ def stack(tmp_path):
         }
         path = tmp_path / "models.json"
         path.write_text(json.dumps(models))
-        stack.settings.update(models=path, lease_ms=600)
+        stack.settings.update(models=path, lease="600ms")
         yield stack
 
 
@@ -69,7 +69,7 @@ def test_who_is_over_it_waits_for_the_next_period(stack):
     """Out of the consumer's hands, and it is no try of the job."""
     budget(stack, tenant_tokens=1600, tenant_budget_ms=10000)
     script(stack, REPLY)
-    stack.consumer(hold_ms=0, slots=1, max_attempts=1)
+    stack.consumer(hold=0, slots=1, max_attempts=1)
     begin_of_period(10000)
     limits = {"max_tokens": 600}
     first = stack.run(prompt="go", tenant="acme", limits=limits)
@@ -167,7 +167,7 @@ def test_nothing_is_held_while_a_job_waits(stack):
     budget(stack, tenant_tokens=6000)
     busy = {"status": 429, "headers": {"Retry-After": "60"}, "error": "busy"}
     script(stack, busy)
-    stack.consumer(hold_ms=0)
+    stack.consumer(hold=0)
     job = stack.submit(prompt="go", tenant="acme")
     stack.wait_event(job, "job.waiting")
     assert spent(stack) == (0, 0, 0, 0)
@@ -263,7 +263,7 @@ def steps_of(stack, **job):
 def test_it_costs_no_round_trip(stack):
     """A budget or none: the same steps, one with the intent, one with the reply."""
     script(stack, REPLY)
-    stack.consumer(delta_ms=0, lease_ms=60000)
+    stack.consumer(delta=0, lease="1m")
     without = steps_of(stack, prompt="go", tenant="acme")
     budget(stack, tenant_tokens=100_000)
     within = steps_of(stack, prompt="go", tenant="acme")

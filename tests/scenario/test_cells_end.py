@@ -90,7 +90,7 @@ def test_a_session_goes_back_with_its_functions():
 
 
 def test_functions_run_when_a_session_was_idle_for_too_long():
-    with Executor("--idle-ms", "1000") as executor:
+    with Executor("--idle", "1s") as executor:
         executor.open("idle").run(WRITES)
         wait_until(lambda: sessions(executor) == [])
         assert ["wrote 4 bytes" in line for line in told(executor, "idle")] == [True]

@@ -443,11 +443,11 @@ USAGE = [
     ("get -z", "there is no option -z"),
     ("get x --json=1", "--json takes no value"),
     ("wait x --timeout", "--timeout needs a value: TIME"),
-    ("wait x --timeout 5x", '"5x" is not a time'),
-    ("run q --deadline 8d", "8d is more than the limit, 604800000 ms"),
-    ("run q --max-turns -1", '"-1" is not a number'),
-    ("run q --memory lots", '"lots" is not a size'),
-    ("run q --priority top", '"top" is not one of: normal, high, low'),
+    ("wait x --timeout 5x", '"5x", must be a time'),
+    ("run q --deadline 8d", '"8d", must be a time from 0 to 7d'),
+    ("run q --max-turns -1", '"-1", must be a number'),
+    ("run q --memory lots", '"lots", must be a size'),
+    ("run q --priority top", '"top", must be normal, high or low'),
     ("session get lab", "FILE is missing"),
     ("session fork lab", "NEW is missing"),
     ("session show", "NAME is missing"),
@@ -564,14 +564,15 @@ def test_a_login_that_may_not_load_the_library_is_told_what_to_do(quern, redis, 
 def test_flags_win_over_the_environment_and_that_over_the_file(quern, consumer):
     folder = quern.cwd / ".config/quern"
     folder.mkdir(parents=True)
-    (folder / "quern.conf").write_text("# mine\ntenant = file\nqueue=default")
+    lines = "# mine\nQUERN_TENANT = file\nQUERN_QUEUE=default"
+    (folder / "quern.conf").write_text(lines)
     quern("submit", "q", "--tenant", "flag", QUERN_TENANT="env")
     quern("submit", "q", QUERN_TENANT="env")
     quern("submit", "q")
     tenants = [consumer.take().job["tenant"] for _ in range(3)]
     assert tenants == ["flag", "env", "file"]
-    (folder / "quern.conf").write_text("tenent = x\n")
-    assert 'line 1: there is no setting "tenent"' in quern("submit", "q", code=64)
+    (folder / "quern.conf").write_text("QUERN_TENENT = x\n")
+    assert ':1: there is no setting "QUERN_TENENT"' in quern("submit", "q", code=64)
 
 
 def test_help_comes_with_every_verb(quern):

@@ -772,7 +772,7 @@ USAGE = [
     ("queue set default paused", '"paused" is not SETTING=VALUE'),
     ("schedule add n", "SCHEDULE is missing"),
     ("schedule add n @daily", "QUESTION is missing (or --job FILE)"),
-    ("dead ls --limit x", '"x" is not a number'),
+    ("dead ls --limit x", '"x", must be a number'),
     ("retry" + " x" * 65, '"x" is one too many: at most 64 at once'),
     ("dead rm" + " x" * 65, '"x" is one too many: at most 64 at once'),
     ("queue list", 'quern queue: there is no verb "list"'),

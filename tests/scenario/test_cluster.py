@@ -100,7 +100,7 @@ def test_one_node_is_enough_to_find_the_others(cluster, stack, tmp_path):
 def test_a_slot_moves_while_jobs_run(cluster, stack, quern):
     """ASK is waited out, MOVED followed; no job is lost or ends twice."""
     stack.model.script([{"text": "slow", "delay_ms": 300}])
-    stack.consumer(lease_ms=60000)
+    stack.consumer(lease="1m")
     jobs = [submit(quern, "default") for _ in range(20)]
     source = cluster.master(key_of("default"))
     to = next(

@@ -42,7 +42,7 @@ def doctor(url, *by, code=None, **env):
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, lease_ms=900) as stack:
+    with Stack(executor=False, lease="900ms") as stack:
         yield stack
 
 

@@ -207,7 +207,7 @@ def test_no_step_is_taken_before_the_last_one_is_safe(pair, stack):
     """The model is not asked while the replica lacks what says that it will
     be; leases are kept meanwhile."""
     master, replica = pair
-    consumer = stack.consumer(lease_ms=1500)
+    consumer = stack.consumer(lease="1500ms")
     run_one(stack, consumer)
     assert sorted(jobs(master)) == sorted(jobs(replica))
     follow(replica, 1)

@@ -20,14 +20,14 @@ single = pytest.mark.skipif(KIND != "single", reason="of one server")
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, hold_ms=0) as stack:
+    with Stack(executor=False, hold=0) as stack:
         yield stack
 
 
 @pytest.fixture
 def lasting():
     """What Redis has said outlives it."""
-    with Stack(executor=False, redis={"aof": True}, hold_ms=0) as stack:
+    with Stack(executor=False, redis={"aof": True}, hold=0) as stack:
         yield stack
 
 
@@ -154,7 +154,7 @@ def test_models_that_are_loaded_anew_are_known(stack, tmp_path):
     path = tmp_path / "models.json"
     entry = {"url": stack.model.url, "model": "other"}
     path.write_text(json.dumps({"default": entry}))
-    later = stack.consumer(queues="b", models=path, lease_ms=60000)
+    later = stack.consumer(queues="b", models=path, lease="1m")
     path.write_text(json.dumps({"default": {**entry, "model": "practice"}}))
     later.signal(1)  # HUP
     later.wait_for('"model.heard"')
@@ -191,7 +191,7 @@ def test_what_redis_has_lost_is_told_again(stack):
 @single
 def test_what_one_has_heard_of_itself_is_its_own(stack):
     script(stack, PICKY)
-    stack.consumer(queues="a", lease_ms=300)
+    stack.consumer(queues="a", lease="300ms")
     run_at(stack, "a")
     run_at(stack, "a")
     time.sleep(0.5)
@@ -224,7 +224,7 @@ def test_what_redis_has_refused_is_told_again(stack):
     path = stack.redis.url.split("://")[1]
     script(stack, PICKY)
     consumer = stack.consumer(
-        queues="a", redis_url=f"unix://me:secret@{path}", lease_ms=600
+        queues="a", redis_url=f"unix://me:secret@{path}", lease="600ms"
     )
     run_at(stack, "a")
     consumer.wait_for('"profile.refused"')

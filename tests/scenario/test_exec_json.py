@@ -125,7 +125,7 @@ ENDS = [
     ("a value, displays, files", GOES_WELL, [], "ok", "kept"),
     ("the same, saved", GOES_WELL, ["--out", "here"], "ok", "kept"),
     ("an error", "1 / 0", [], "error", "kept"),
-    ("a deadline", "while True: pass", ["--deadline-ms", "300"], "timeout", "kept"),
+    ("a deadline", "while True: pass", ["--cell-time", "300ms"], "timeout", "kept"),
     ("a crash", "x = 1\n# %%\nimport os; os._exit(1)", [], "crashed", "rolled_back"),
 ]
 
@@ -222,7 +222,7 @@ def test_a_session_remembers(one):
 
 def test_a_deadline_in_milliseconds(one):
     code = "print('a', flush=True)\nsum(range(10**11))"
-    cell = one(code, "--deadline-ms", "400", exit=1)
+    cell = one(code, "--cell-time", "400ms", exit=1)
     assert cell["status"] == "timeout" and cell["stdout"] == "a\n"
     assert cell["reason"] and 400 <= cell["ms"] < 2000
 

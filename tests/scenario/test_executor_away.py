@@ -15,7 +15,7 @@ SLOW = "import time; time.sleep({}); 6 * 7"
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, lease_ms=3000, away_ms=1000) as stack:
+    with Stack(executor=False, lease="3s", away_time="1s") as stack:
         yield stack
 
 

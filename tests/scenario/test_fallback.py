@@ -63,7 +63,7 @@ def test_without_another_one_it_is_left_alone_and_tried_again(stack):
     stack.model.script(
         [{"match": "", "in_order": True, "replies": [DOWN] * 5 + [{"text": "back"}]}]
     )
-    stack.consumer(max_attempts=9, hold_ms=60000)
+    stack.consumer(max_attempts=9, hold="1m")
     begin = time.monotonic()
     result = stack.run(prompt="go", model="alone")
     assert result["answer"] == "back" and stack.model.counts()["total"] == 6
@@ -93,7 +93,7 @@ def test_a_wait_for_what_others_were_told_is_no_try(stack, hold_ms):
     stack.model.script(
         [{"match": "", "in_order": True, "replies": [busy] + [{"text": "ok"}] * 9}]
     )
-    stack.consumer(max_attempts=1, hold_ms=hold_ms)
+    stack.consumer(max_attempts=1, hold=f"{hold_ms}ms")
     first = stack.run(prompt="one", model="alone")
     assert first["error"]["code"] == "model_unavailable"
     second = stack.submit(prompt="two", model="alone")

@@ -149,7 +149,7 @@ def chat(turns=40, words=300):
 def talks():
     """Without an executor: nothing is run."""
     with Stack(executor=False) as stack:
-        stack.settings.update(backoff_ms=20, max_attempts=3)
+        stack.settings.update(backoff="20ms", max_attempts=3)
         yield stack
 
 

@@ -180,7 +180,7 @@ BROKEN = [
 
 def test_broken_keys_are_in_nobodys_way():
     """All of them were claimed by a consumer that died, and a good one last."""
-    with Stack(executor=False, lease_ms=400, max_crashes=1) as stack:
+    with Stack(executor=False, lease="400ms", max_crashes=1) as stack:
         jobs = {}
         for what, key, damage, _ in BROKEN:
             jobs[what] = stack.submit(prompt="x")

@@ -25,7 +25,7 @@ PATIENCE_S = 90
 
 @pytest.fixture
 def stack():
-    given = {"lease_ms": 120000, "drain_ms": 0, "hold_ms": 120000}
+    given = {"lease": "2m", "drain": 0, "hold": "2m"}
     with Stack(script=SCRIPT, **given) as stack:
         yield stack
 
@@ -72,7 +72,7 @@ def test_what_runs_is_handed_back_at_once(stack, capsys):
     leaver = stack.consumer(name="leaver", slots=4 * EACH + 8)
     jobs = submit_all(stack)
     wait_until(lambda: begun(stack, jobs), PATIENCE_S, "all of it runs")
-    other = stack.consumer(name="other", slots=8 * EACH + WAITING, drain_ms=25000)
+    other = stack.consumer(name="other", slots=8 * EACH + WAITING, drain="25s")
     # Some of these are on their way to either of them.
     jobs["on its way"] = [
         stack.submit(kind="code", cells=[str(n)]) for n in range(WAITING)
@@ -122,7 +122,7 @@ def is_read(stack):
 def test_an_entry_on_its_way_is_waited_for():
     """Nothing runs, and still it may not leave: Redis has given it a job."""
     with RedisServer() as server, HeldRedis(server.socket) as way, Stack(
-        server=server, lease_ms=120000
+        server=server, lease="2m"
     ) as stack:
         leaver = stack.consumer(name="leaver", redis_url=way.url)
         way.hold(b"XREADGROUP")

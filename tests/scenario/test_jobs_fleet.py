@@ -49,7 +49,7 @@ def test_a_drain_lets_what_runs_end(stack):
 
 def test_a_drain_that_takes_too_long_hands_back(stack):
     stack.model.script([{"text": "at last", "delay_ms": 60000}])
-    consumer = stack.consumer(drain_ms=200)
+    consumer = stack.consumer(drain="200ms")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     consumer.signal(signal.SIGTERM)
@@ -67,7 +67,7 @@ def test_a_drain_that_takes_too_long_hands_back(stack):
 
 def test_a_second_term_hands_back_now(stack):
     stack.model.script([{"text": "at last", "delay_ms": 60000}])
-    consumer = stack.consumer(drain_ms=60000)
+    consumer = stack.consumer(drain="1m")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     consumer.signal(signal.SIGTERM)
@@ -106,7 +106,7 @@ def test_a_lost_answer_is_no_crash(stack):
     """Jobs have started, and nobody heard of it: whoever asked asks again, long
     before their leases end."""
     with HeldRedis(stack.redis.socket) as way:
-        stack.consumer(redis_url=way.url, lease_ms=600000)
+        stack.consumer(redis_url=way.url, lease="10m")
         way.hold(b"quern_v1_take")
         jobs = [stack.submit(prompt="x") for _ in range(3)]
         assert way.held.wait(PATIENCE_S)
@@ -123,7 +123,7 @@ def test_a_lost_answer_is_no_crash(stack):
 def test_what_is_handed_back_is_handed_back_for_certain(stack):
     """The answer to an earlier write is not the answer to the release."""
     with HeldRedis(stack.redis.socket) as way:
-        consumer = stack.consumer(redis_url=way.url, lease_ms=60000)
+        consumer = stack.consumer(redis_url=way.url, lease="1m")
         way.hold(b"quern_v1_spend")
         job = stack.submit(prompt="x")
         assert way.held.wait(PATIENCE_S)
@@ -194,7 +194,7 @@ def test_a_waiting_job_is_cancelled_at_once(stack):
 def test_a_running_job_is_cancelled_soon(stack):
     stack.model.script([{"text": "at last", "delay_ms": 60000}])
     # With such a lease the beat alone would take minutes.
-    stack.consumer(lease_ms=600000)
+    stack.consumer(lease="10m")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     assert stack.call("cancel", job, "enough") == b"asked"
@@ -204,12 +204,12 @@ def test_a_running_job_is_cancelled_soon(stack):
 
 def test_a_dead_consumers_job_goes_on(stack):
     stack.model.script([{"text": "at last", "delay_ms": 60000}])
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     first.kill()
     stack.model.script([])
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     result = stack.result(job)
     assert result["status"] == "completed" and result["attempts"] == 2
     assert result["usage"]["repeated_calls"] == 1, "what became of it is not known"
@@ -222,13 +222,13 @@ def test_a_job_that_kills_its_consumers_fails(stack):
     job = stack.submit(prompt="x")
     for _ in range(2):
         seen = stack.types(job).count("turn.started")
-        consumer = stack.consumer(lease_ms=600, max_crashes=1)
+        consumer = stack.consumer(lease="600ms", max_crashes=1)
         wait_until(
             lambda: stack.types(job).count("turn.started") > seen,
             what="it is taken up",
         )
         consumer.kill()
-    stack.consumer(lease_ms=600, max_crashes=1)
+    stack.consumer(lease="600ms", max_crashes=1)
     result = stack.result(job)
     assert result["status"] == "failed" and result["error"]["code"] == "crashed"
 
@@ -237,11 +237,11 @@ def test_a_zombie_writes_nothing(stack):
     stack.model.script(
         [[{"text": "of the first", "delay_ms": 2500}, {"text": "of the second"}]]
     )
-    zombie = stack.consumer(lease_ms=600)
+    zombie = stack.consumer(lease="600ms")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     zombie.signal(signal.SIGSTOP)
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     result = stack.result(job)
     assert result["answer"] == "of the second"
     before = stack.check_events(job)
@@ -254,7 +254,7 @@ def test_a_zombie_writes_nothing(stack):
 
 def test_redis_dies_while_the_model_thinks(stack):
     stack.model.script(SLOW)
-    consumer = stack.consumer(lease_ms=10000)
+    consumer = stack.consumer(lease="10s")
     job = stack.submit(prompt="x")
     wait_busy(stack, job)
     stack.redis.kill()
@@ -272,7 +272,7 @@ def test_an_outage_longer_than_a_lease_takes_no_job_from_its_holder(stack):
     """Who is back first must not think that the others have died."""
     stack.model.script([{"text": "at last", "delay_ms": 40000}])
     for _ in range(4):
-        stack.consumer(lease_ms=6000, slots=2)
+        stack.consumer(lease="6s", slots=2)
     jobs = [stack.submit(prompt=f"x{n}") for n in range(8)]
     wait_until(lambda: stack.model.counts()["open"] == 8, what="all run")
     for _ in range(2):
@@ -326,7 +326,7 @@ def test_the_urgent_comes_first(stack):
 
 def test_many_jobs_and_consumers(stack):
     for _ in range(3):
-        stack.consumer(slots=8, lease_ms=60000)
+        stack.consumer(slots=8, lease="1m")
     jobs = [stack.submit(prompt=f"job {n}") for n in range(300)]
     for n, job in enumerate(jobs):
         assert stack.result(job, 60)["answer"] == f"You said: job {n}"
@@ -338,7 +338,7 @@ def test_many_jobs_and_consumers(stack):
 def test_deltas_add_up_although_redis_dies(stack):
     text = "".join(f"piece {n}, " for n in range(200))
     stack.model.script([{"text": text, "chunk": 40, "chunk_ms": 5}])
-    stack.consumer(lease_ms=10000, delta_ms=1)
+    stack.consumer(lease="10s", delta="1ms")
     job = stack.submit(prompt="x")
     for count in (3, 30):
         wait_until(

@@ -141,7 +141,7 @@ def test_deltas_add_up(stack):
 def test_the_first_delta_does_not_wait():
     text = "".join(f"piece {n:06}" for n in range(4))
     with Stack(executor=False, script=[{"text": text, "chunk_ms": 300}]) as stack:
-        stack.consumer(delta_ms=10000)
+        stack.consumer(delta="10s")
         id = stack.submit(prompt="x")
         assert stack.result(id)["answer"] == text
         deltas = [e for e in stack.events(id) if e["type"] == "message.delta"]

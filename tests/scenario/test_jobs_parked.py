@@ -9,7 +9,7 @@ BUSY = {"status": 429, "headers": {"Retry-After": "1"}, "error": "too many of yo
 @pytest.fixture(scope="module")
 def stack():
     with Stack(executor=False) as stack:
-        stack.consumer(max_attempts=3, hold_ms=0, slots=1)
+        stack.consumer(max_attempts=3, hold=0, slots=1)
         yield stack
 
 

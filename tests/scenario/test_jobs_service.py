@@ -26,14 +26,17 @@ def run(*flags, **env):
 @pytest.mark.parametrize(
     "flags,says",
     [
-        (["--slots", "0"], 'QUERN_SLOTS is "0", must be a number from 1 to 100000'),
-        (["--sluts", "1"], "--sluts is not a flag"),
-        (["--redis", "http://x"], "REDIS_URL"),
+        (["--slots", "0"], '--slots is "0", must be a number from 1 to 100000'),
+        (["--sluts", "1"], "no flag --sluts; did you mean --slots?"),
+        (["--lease-ms", "1"], "no flag --lease-ms; did you mean --lease?"),
+        (["--lease", "30"], '--lease is "30", must have a unit: 30ms, 30s or 30m'),
+        (["--redis-url", "http://x"], "--redis-url: Redis URL: it must begin with"),
         (["--queues", "a b/c"], '"b/c"'),
-        (["--queues", ","], "names 0 queues"),
-        (["--prefix", "a{b}"], "prefix"),
+        (["--queues", ","], "must have a name before and after each comma"),
+        (["--prefix", "a{b}"], "--prefix is"),
         (["--models", "/nowhere.json"], "/nowhere.json"),
-        (["--name", "me and you"], "QUERN_NAME"),
+        (["--name", "me and you"], '--name is "me and you", must be'),
+        (["--approval-default", "ask"], "must be abort or skip"),
     ],
 )
 def test_a_wrong_setting_is_named(flags, says):
@@ -45,7 +48,7 @@ def test_a_wrong_setting_is_named(flags, says):
 def test_help_lists_every_setting():
     end = run("--help")
     assert end.returncode == 0
-    for word in ("--slots", "QUERN_LEASE_MS", "[30000; 300 to 3600000]", "_FILE"):
+    for word in ("--slots", "--lease TIME", "[default 30s; 300ms", "$REDIS_URL_FILE"):
         assert word in end.stdout
 
 

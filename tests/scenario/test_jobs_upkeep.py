@@ -14,7 +14,7 @@ from stack import DRAINED, ROOT, Stack
 
 @pytest.fixture(scope="module")
 def stack():
-    with Stack(lease_ms=900) as stack:
+    with Stack(lease="900ms") as stack:
         stack.consumer(name="first")
         yield stack
 
@@ -168,7 +168,7 @@ def test_a_worker_that_is_drained_ends_what_it_runs_and_leaves(stack):
 
 def test_who_stood_still_goes_on_with_what_nobody_has_taken():
     """Its lease is over, and its own sweep is due: it holds on first."""
-    with Stack(lease_ms=1000, executor=False) as stack:
+    with Stack(lease="1s", executor=False) as stack:
         stack.model.script([{"text": "done", "delay_ms": 60000}])
         consumer = stack.consumer()
         job = stack.submit(prompt="x")

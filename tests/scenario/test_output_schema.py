@@ -108,12 +108,12 @@ def test_code_gives_a_value(stack):
 
 def test_it_goes_on_after_a_crash(stack):
     in_order(stack, BAD, {"text": GOOD, "delay_ms": 60000})
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     job = stack.submit(prompt="go", output_schema=CITY)
     stack.wait_event(job, "message.completed")
     first.kill()
     stack.model.script([{"match": "", "in_order": True, "replies": [{"text": GOOD}]}])
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     result = stack.result(job)
     assert (result["status"], result["output"]) == ("completed", ROME)
     assert "is missing. Answer again" in json.dumps(result["messages"]).replace(

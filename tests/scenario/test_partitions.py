@@ -24,7 +24,7 @@ def elsewhere(tenant):
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, partitions=PARTITIONS, lease_ms=1000) as stack:
+    with Stack(executor=False, partitions=PARTITIONS, lease="1s") as stack:
         yield stack
 
 

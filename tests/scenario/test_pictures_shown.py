@@ -151,7 +151,7 @@ def test_one_that_goes_between_two_tries(stack):
 
 def test_all_of_them_have_bounds(tmp_path):
     with Stack() as stack:
-        limits = {"picture_bytes": 3 * len(PNG), "pictures": 9}
+        limits = {"picture_size": f"{3 * len(PNG)}B", "pictures": 9}
         stack.consumer(models=models(stack, tmp_path), **limits)
         say(stack, *shows(1, 9, 4000, 2, 3), DONE)
         stack.run(prompt="Draw.")
@@ -213,7 +213,7 @@ def test_an_endpoint_that_is_away_is_asked_the_same_again(stack):
 
 
 def test_who_takes_over_shows_the_same(tmp_path):
-    with Stack(lease_ms=600) as stack:
+    with Stack(lease="600ms") as stack:
         path = models(stack, tmp_path)
         first = stack.consumer(models=path)
         say(stack, *shows(1), {"delay_ms": 60000, "text": "late"}, DONE)

@@ -78,7 +78,7 @@ def test_a_password_that_changes_is_told_and_waited_for(stack):
 def test_a_server_that_hangs_is_left_in_the_time_given(stack):
     """No connection breaks; whatever was sent is sent again."""
     stack.model.script([{"text": "at last", "delay_ms": 4000}])
-    consumer = stack.consumer(redis_ms=1000)
+    consumer = stack.consumer(redis_timeout="1s")
     job = stack.submit(prompt="x")
     wait_until(lambda: stack.model.counts()["open"] > 0, what="the model is asked")
     stack.redis.process.signal(signal.SIGSTOP)
@@ -106,7 +106,7 @@ def test_no_room_for_connections_is_waited_out(stack):
 def test_a_script_that_does_not_end_holds_up_and_loses_nothing(stack):
     """BUSY: whoever asks meanwhile asks again."""
     stack.model.script([{"text": "at last", "delay_ms": 4000}])
-    consumer = stack.consumer(lease_ms=60000)
+    consumer = stack.consumer(lease="1m")
     job = stack.submit(prompt="x")
     wait_until(lambda: stack.model.counts()["open"] > 0, what="the model is asked")
     stack.db.config_set("busy-reply-threshold", 100)
@@ -126,7 +126,7 @@ def test_a_script_that_does_not_end_holds_up_and_loses_nothing(stack):
 @pytest.mark.parametrize("hurt, says, heal", RUNNING)
 def test_what_runs_is_written_when_it_may_be(stack, hurt, says, heal):
     stack.model.script([{"text": "at last", "delay_ms": 4000}])
-    consumer = stack.consumer(lease_ms=60000)
+    consumer = stack.consumer(lease="1m")
     job = stack.submit(prompt="x")
     wait_until(lambda: stack.model.counts()["open"] > 0, what="the model is asked")
     stack.db.execute_command(*hurt.split())

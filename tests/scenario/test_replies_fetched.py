@@ -179,12 +179,12 @@ def test_killed_again_while_it_is_waited_for(stack):
 
 def test_who_is_drained_leaves_it_to_the_next(stack):
     script(stack, SLOW)
-    first = stack.consumer(lease_ms=30000)
+    first = stack.consumer(lease="30s")
     job = stack.submit(prompt="go", model="kept")
     stack.wait_event(job, "message.delta")
     sent(stack, job)
     stack.dismiss(first)
-    stack.consumer(lease_ms=30000)
+    stack.consumer(lease="30s")
     is_fetched(stack, job, attempts=1)  # a drain is none
     counts = stack.model.counts()
     assert counts["fetched"] > 0 and counts["cancelled"] == 0
@@ -292,7 +292,7 @@ def test_one_that_never_comes_to_its_end(stack):
 def test_one_that_never_comes_to_its_end_where_nobody_holds_a_slot(stack):
     """It is waited for here all the same: else nobody knew for how long."""
     script(stack, {**CUT, "kept": {"state": "queued"}}, {"text": TEXT})
-    stack.consumer(hold_ms=100)
+    stack.consumer(hold="100ms")
     job = stack.submit(prompt="go", model="hasty", retry={"backoff_ms": 50})
     is_repeated(stack, job)
     assert stack.model.counts()["cancelled"] == 1

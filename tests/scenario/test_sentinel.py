@@ -17,7 +17,7 @@ def sentinels():
 
 @pytest.fixture
 def stack(sentinels):
-    given = {"sentinel_password": "guard", "lease_ms": 1500}
+    given = {"sentinel_password": "guard", "lease": "1500ms"}
     stack = Stack(executor=False, server=sentinels, **given)
     sentinels.client().flushall()
     stop, sentinels.stop = sentinels.stop, lambda: None  # it is not of this test

@@ -140,7 +140,7 @@ def test_jobs_of_a_session_run_in_the_order_of_their_submits(pair, name):
 
 def test_one_that_waits_makes_room_for_the_one_that_goes_first():
     """A consumer with one place, which is the later job's."""
-    with hosts("a", lease_ms=600, slots=1) as (a,):
+    with hosts("a", lease="600ms", slots=1) as (a,):
         first = a.submit("import time\ntime.sleep(5)\nn = [1]")
         a.stack.wait_event(first, "tool.started")
         later = a.submit("n = n + [2]\nn")
@@ -204,7 +204,7 @@ ONCE = "n = globals().get('n', 0) + 1\nopen('log', 'a').write(f'{n};')"
 
 def test_killed_after_the_save_it_is_not_saved_twice():
     """The job is another host's then, and has only to end."""
-    with hosts("a", "b", lease_ms=600) as (a, b):
+    with hosts("a", "b", lease="600ms") as (a, b):
         a.cell(ONCE)
         with HeldRedis(a.stack.redis.socket) as way:
             a.consumer.kill()
@@ -224,7 +224,7 @@ def test_killed_after_the_save_it_is_not_saved_twice():
 
 def test_killed_before_the_save_the_next_one_makes_it():
     """And runs the job's cells again there, on top of what was saved."""
-    with hosts("a", "b", lease_ms=600) as (a, b):
+    with hosts("a", "b", lease="600ms") as (a, b):
         a.cell(ONCE)
         with HeldRedis(a.stack.redis.socket) as way:
             a.consumer.kill()
@@ -252,7 +252,7 @@ def test_a_save_that_was_lost_on_the_way_is_made_again():
 
 def test_its_executor_dies_in_a_later_job_of_it():
     """What was saved, then the job's own cells, then the one that ran."""
-    with hosts("a", away_ms=20000) as (a,):
+    with hosts("a", away_time="20s") as (a,):
         a.cell(ONCE)
         job = a.submit(ONCE, "import time\ntime.sleep(5)\nn")
         wait_until(lambda: a.stack.types(job).count("tool.started") == 2)
@@ -265,7 +265,7 @@ def test_its_executor_dies_in_a_later_job_of_it():
 
 def test_a_consumer_dies_and_its_executor_does_not(name):
     """Nothing is made again: another consumer of the host goes on."""
-    with hosts("a", lease_ms=600) as (a,):
+    with hosts("a", lease="600ms") as (a,):
         a.cell("x = object()\nfirst = id(x)", session=name)
         job = a.submit("import time\ntime.sleep(1)", "id(x) == first", session=name)
         a.stack.wait_event(job, "tool.started")
@@ -278,7 +278,7 @@ def test_a_consumer_dies_and_its_executor_does_not(name):
 
 def test_it_is_killed_half_made_again():
     """What is under its name then is not the session, though it has run."""
-    with hosts("a", "b", lease_ms=600) as (a, b):
+    with hosts("a", "b", lease="600ms") as (a, b):
         a.cell("x = 1\nopen('f', 'w').write('1');")
         with HeldRedis(a.stack.redis.socket) as way:
             b.consumer.kill()

@@ -196,7 +196,7 @@ def test_pictures_are_of_what_may_be_spent(stack, name, what):
 def test_a_request_that_waits_for_the_budget_shows_the_same(stack, name):
     """Out of the consumer's hands, with a session, and back with a picture."""
     stack.dismiss(stack.consumers[-1])
-    stack.consumer(hold_ms=0, slots=1)
+    stack.consumer(hold=0, slots=1)
     budget(stack, tenant_tokens=2500, tenant_budget_ms=20000)
     limits = {"max_tokens": 700}
     first = (text for _, text in FIRST)

@@ -164,7 +164,7 @@ def test_tenants_have_their_own(stack, name):
 
 def test_the_oldest_goes_first(name):
     with Stack(executor=False) as stack:
-        stack.consumer(history_bytes=3000)
+        stack.consumer(history_size="3000B")
         for number in range(8):
             chat(stack, name, f"{number} " + "q" * 500, f"{number} " + "a" * 5000)
         kept = history(stack, name)
@@ -177,7 +177,7 @@ def test_the_oldest_goes_first(name):
 
 def test_none_is_kept_when_the_operator_wants_none(name):
     with Stack(executor=False) as stack:
-        stack.consumer(history_bytes=0)
+        stack.consumer(history_size=0)
         chat(stack, name, "One.", "1")
         assert chat(stack, name, "Two.", "2") == [("user", "Two.")]
         assert record(stack, name) is None
@@ -269,7 +269,7 @@ def test_of_a_long_one_the_oldest_is_left_out_and_the_task_stays(name, tmp_path)
 
 def test_what_is_left_out_is_known_anew_when_what_was_said_is_gone(name, tmp_path):
     """Else the next attempt would take no word of its own for behind the cut."""
-    with Stack(executor=False, lease_ms=600) as stack:
+    with Stack(executor=False, lease="600ms") as stack:
         path = tmp_path / "models.json"
         entry = {"url": stack.model.url, "model": "m", "window": 4000}
         path.write_text(json.dumps({"default": entry}))
@@ -296,7 +296,7 @@ def test_a_death_at_the_save_says_nothing_twice(name, how, written):
     """after: nobody has heard that it is written; before: it was not."""
     cells = [act(1)] if how == "cells" else []
     with (
-        Stack(executor=bool(cells), lease_ms=600) as stack,
+        Stack(executor=bool(cells), lease="600ms") as stack,
         HeldRedis(stack.redis.socket) as way,
     ):
         first = stack.consumer()
@@ -324,7 +324,7 @@ def test_a_death_at_the_save_says_nothing_twice(name, how, written):
 
 def test_who_takes_over_shows_the_model_the_same(name):
     """A death while the model answers: the same request, byte for byte."""
-    with Stack(executor=False, lease_ms=600) as stack:
+    with Stack(executor=False, lease="600ms") as stack:
         first = stack.consumer()
         chat(stack, name, "One.", "1")
         say(stack, {"delay_ms": 60000, "text": "late"}, {"text": "2"})
@@ -340,7 +340,7 @@ def test_who_takes_over_shows_the_model_the_same(name):
 def test_one_that_is_requeued_anew_says_it_anew(name):
     """It had an answer, and its consumers died too often over the end."""
     with (
-        Stack(executor=False, lease_ms=5000, max_crashes=0) as stack,
+        Stack(executor=False, lease="5s", max_crashes=0) as stack,
         HeldRedis(stack.redis.socket) as way,
     ):
         first = stack.consumer()

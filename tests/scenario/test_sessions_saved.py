@@ -20,7 +20,7 @@ def test_what_no_host_has_and_nobody_saved_is_lost_and_said_so():
 
 
 def test_files_beyond_the_bound_are_named():
-    with hosts("a", "b", session_bytes=1000) as (a, b):
+    with hosts("a", "b", session_size="1000B") as (a, b):
         a.cell("x = 1\nopen('big', 'w').write('x' * 2000);")
         saved = record(a.stack, "s")["files"]
         assert [f["name"] for f in saved if "too large" in f["note"]] == ["big"]
@@ -56,7 +56,7 @@ def test_a_blob_that_somebody_deleted_is_named(pair, name):
 
 
 def test_what_expired_is_gone():
-    with hosts("a", "b", session_ttl_ms=1000) as (a, b):
+    with hosts("a", "b", session_ttl="1s") as (a, b):
         a.cell("x = 1")
         wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"))
         cell = b.run("x")["cells"][0]
@@ -65,7 +65,7 @@ def test_what_expired_is_gone():
 
 def test_what_expired_is_not_what_its_host_has_still():
     """Nobody knows any more whether that is the latest of it."""
-    with hosts("a", session_ttl_ms=1000) as (a,):
+    with hosts("a", session_ttl="1s") as (a,):
         a.cell("x = 1\nopen('f', 'w').write('1');")
         wait_until(lambda: not a.stack.db.exists(f"{ROOT}session:default/s"))
         result = a.run("import os\nos.listdir()", "x")
@@ -175,7 +175,7 @@ def test_a_blob_that_somebody_deleted_is_saved_again(pair, name):
 
 
 def test_one_that_was_idle_for_too_long_is_made_again():
-    with hosts("a", flags=("--idle-ms", "1000")) as (a,):
+    with hosts("a", flags=("--idle", "1s")) as (a,):
         a.cell("x = 1\ng = (1 for _ in [1])")
         link = a.executor.connection
         wait_until(lambda: not link.ask(type="sessions").get("sessions"))

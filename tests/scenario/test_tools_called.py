@@ -38,7 +38,7 @@ def answer(name, arguments):
 
 @pytest.fixture(scope="module")
 def executor():
-    with Executor("--profile", "bare", "--tool-ms", "4000") as executor:
+    with Executor("--profile", "bare", "--tool-time", "4s") as executor:
         yield executor
 
 
@@ -244,7 +244,7 @@ def test_a_call_that_nobody_answers_ends_with_the_cell(session):
     frame = asked(session, ref)[0]
     done = session.finish(ref)
     assert (done.status, done.state) == ("timeout", "kept"), done
-    assert time.monotonic() - begun > 4, "it had its --tool-ms"
+    assert time.monotonic() - begun > 4, "it had its --tool-time"
     session.reply(frame, "late")
     assert run(session, "add_up([2])").result == "2", "not the late answer"
 

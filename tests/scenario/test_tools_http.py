@@ -192,14 +192,14 @@ def test_the_same_call_twice_is_two_calls(stack, web):
 
 def test_a_call_that_is_answered_is_not_made_again(stack, web):
     """The consumer dies with the second call open: the first is not repeated."""
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     job = stack.submit(
         kind="code", cells=["a = order('one')\nb = slow_look('two')\na['query']"]
     )
     wait_until(lambda: web.seen["/slow-look?query=two"] == 1, what="it is asked")
     first.kill()
     web.let_go.set()
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     result = stack.result(job)
     assert result["cells"][0].get("result") == "'one'", result
     assert web.seen["/orders"] == 1
@@ -208,12 +208,12 @@ def test_a_call_that_is_answered_is_not_made_again(stack, web):
 
 def test_an_outcome_that_nobody_knows_is_told(stack, web):
     """A POST was on its way when the consumer died."""
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     code = "try: slow('x')\nexcept ToolError as e: print(e)"
     job = stack.submit(kind="code", cells=[code])
     wait_until(lambda: web.seen["/slow"] == 1, what="it is asked")
     first.kill()
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     result = stack.result(job)
     assert "what became of this call is not known" in result["cells"][0]["stdout"]
     assert web.seen["/slow"] == 1
@@ -238,7 +238,7 @@ def test_a_second_run_makes_no_call_twice(stack, web):
 
 
 def test_waiting_for_a_tool_is_not_running(stack, web):
-    stack.consumer(cell_ms=500)
+    stack.consumer(cell_time="500ms")
     job = stack.submit(kind="code", cells=["slow_look('x')['path']"])
     wait_until(lambda: web.seen["/slow-look?query=x"] == 1, what="it is asked")
     threading.Timer(1.5, web.let_go.set).start()

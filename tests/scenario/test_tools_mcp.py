@@ -190,12 +190,12 @@ def test_a_call_that_nobody_waits_for_is_cancelled(each):
 
 def crash(stack, server, code):
     """The consumer dies with the call open; what the next one has of it."""
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     cell = f"try: {code}\nexcept ToolError as e: print(e)"
     job = stack.submit(kind="code", cells=[cell])
     wait_until(server.asked, what="it is asked")
     first.kill()
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     return job
 
 
@@ -223,7 +223,7 @@ def test_a_server_that_comes_later():
     with Server("new") as server:
         server.process.stop()
         with stack_with(late={"url": server.url}) as stack:
-            consumer = stack.consumer(hold_ms=300, max_attempts=50)
+            consumer = stack.consumer(hold="300ms", max_attempts=50)
             consumer.wait_for('"mcp.away"')
             assert run(stack, "'late_say' in globals()") == "False"
             job = stack.submit(kind="code", cells=["late_say('x')"], tools=["late_say"])
@@ -261,7 +261,7 @@ def test_a_person_approves_what_the_entry_or_the_operator_names():
             stack.model.script(
                 [{"tool_calls": calls[:1]}, {"tool_calls": calls[1:]}, {"text": "so"}]
             )
-            consumer = stack.consumer(approve="late_say", hold_ms=300, max_attempts=50)
+            consumer = stack.consumer(approve="late_say", hold="300ms", max_attempts=50)
             consumer.wait_for('"mcp.away"')
             job = stack.submit(prompt="say hi", approve=["late_say"])
             consumer.wait_for('"job.parked"')
@@ -278,6 +278,6 @@ def test_a_person_approves_what_the_entry_or_the_operator_names():
 def test_a_job_that_waits_in_vain():
     [port] = free_ports(1)
     with stack_with(w={"url": f"http://127.0.0.1:{port}/mcp"}) as stack:
-        stack.consumer(hold_ms=50, max_attempts=3)
+        stack.consumer(hold="50ms", max_attempts=3)
         result = stack.run(kind="code", cells=["1"], tools=["w_say"])
         assert result["error"]["code"] == "tool_unavailable", result

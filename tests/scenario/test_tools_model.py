@@ -121,12 +121,12 @@ KILLED = [("slow", "is not known", 1), ("slow-look", "/slow-look", 2)]
 def test_a_call_whose_outcome_nobody_knows(stack, web, name, told, times):
     """A POST is not made again, a GET is."""
     stack.model.script([{"tool_calls": [asks(name, {"query": "x"})]}, {"text": "so"}])
-    first = stack.consumer(lease_ms=600)
+    first = stack.consumer(lease="600ms")
     job = stack.submit(prompt="go")
     wait_until(lambda: len(web.asked) == 1, what="it is asked")
     first.kill()
     web.let_go.set()
-    stack.consumer(lease_ms=600)
+    stack.consumer(lease="600ms")
     assert stack.result(job)["status"] == "completed"
     assert told in answers(stack)["c1"] and len(web.asked) == times
 

@@ -318,7 +318,7 @@ def test_failures_are_not_kept(stack, web, consumer):
 
 
 def test_results_are_kept_for_a_while_only(stack, web, consumer):
-    consumer(only("tavily", web), search_cache_ms=0)
+    consumer(only("tavily", web), search_cache_time=0)
     search(stack, "grain")
     search(stack, "grain")
     assert web.count("tavily") == 2
@@ -358,7 +358,7 @@ with T(4) as t: got = list(t.map(search_web, 'abcd'))
 
 def test_a_job_that_is_cancelled_waits_no_more(stack, web, consumer):
     os.environ["TAVILY_BASE_URL"] = f"{web.url}/slow-tavily"
-    consumer({"TAVILY_API_KEY": "t-key"}, search="tavily", lease_ms=600)
+    consumer({"TAVILY_API_KEY": "t-key"}, search="tavily", lease="600ms")
     job = stack.submit(kind="code", cells=["search_web('grain')"])
     wait_until(lambda: web.count("slow-tavily"), what="it is asked")
     stack.call("cancel", job, "no longer wanted")

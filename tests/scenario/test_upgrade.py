@@ -24,7 +24,7 @@ def build_of(db):
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, lease_ms=900) as stack:
+    with Stack(executor=False, lease="900ms") as stack:
         yield stack
 
 

@@ -23,7 +23,7 @@ COUNTED = {"input_tokens": 900, "output_tokens": 100, "model_calls": 1, "cost": 
 @pytest.fixture
 def stack(tmp_path):
     price = {"input": 1, "output": 1}
-    with Stack(executor=False, lease_ms=600, hold_ms=0) as stack:
+    with Stack(executor=False, lease="600ms", hold=0) as stack:
         model = {"url": stack.model.url, "model": "m", "price": price}
         path = tmp_path / "models.json"
         path.write_text(json.dumps({"default": model}))
@@ -104,7 +104,7 @@ def test_a_step_is_being_written(stack, step, deadline_s):
     journal has it, and whoever reads that. A request that was not sent costs
     nothing."""
     with HeldRedis(stack.redis.socket) as way:
-        stack.consumer(redis_url=way.url, lease_ms=20_000)
+        stack.consumer(redis_url=way.url, lease="20s")
         stack.call("queue_set", "default", "tenant_tokens", 100_000)
         stack.model.script([{**PAID, "delay_ms": 5000}])
         if step == "request":
@@ -130,7 +130,7 @@ def test_a_step_is_being_written(stack, step, deadline_s):
 )
 def test_a_refused_request_has_cost_nothing(stack, hold_ms, event):
     """It waits for its endpoint, in nobody's hands or in a consumer's."""
-    stack.consumer(hold_ms=hold_ms)
+    stack.consumer(hold=f"{hold_ms}ms")
     job = begin(stack, PAID, BUSY)
     stack.wait_event(job, event)
     stack.call("cancel", job)

@@ -11,7 +11,7 @@ from stack import DRAINED, ROOT, Stack
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False, lease_ms=900) as stack:
+    with Stack(executor=False, lease="900ms") as stack:
         yield stack
 
 
@@ -55,7 +55,7 @@ def test_a_drain_is_heard_at_once(stack):
 
 def test_resume_stops_a_drain_that_goes_on(stack):
     stack.model.script([{"text": "late", "delay_ms": 6000}, {"text": "next"}])
-    worker = stack.consumer(name="w", drain_ms=60000)
+    worker = stack.consumer(name="w", drain="1m")
     job = stack.submit(prompt="hello")
     stack.wait_event(job, "job.started")
     ask(stack, "worker", "drain", "w")
@@ -68,7 +68,7 @@ def test_resume_stops_a_drain_that_goes_on(stack):
 
 def test_who_leaves_is_gone_from_the_list(stack):
     """Before: it was listed until its report expired."""
-    worker = stack.consumer(name="w", lease_ms=60000)
+    worker = stack.consumer(name="w", lease="1m")
     wait_until(lambda: "w" in workers(stack))
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0

@@ -961,11 +961,11 @@ void ports_open(void)
                                          "/tests/unit/attempt/tools.json" };
     enum { WORDS = sizeof(words) / sizeof(words[0]) };
     char *argv[WORDS + 1] = { NULL };
-    enum settings_wish wish;
+    enum setting_wish wish;
     struct err err = { .text = "settings" };
     for (size_t i = 0; i < WORDS; i++)
         argv[i] = strdup(words[i]);
-    must(settings_load(&settings, WORDS, argv, &wish, &err), &err);
+    must(setting_load(&settings_table, &settings, argv, &wish, &err), &err);
     for (size_t i = 0; i < WORDS; i++)
         free(argv[i]);
     struct endpoint_source source = { .file = settings.models };
@@ -993,7 +993,7 @@ void ports_close(void)
     mcp_free(mcp);
     prompts_finish(&prompts);
     endpoints_finish(&endpoints);
-    settings_finish(&settings);
+    setting_finish(&settings_table, &settings);
 }
 
 void ports_reset(void)

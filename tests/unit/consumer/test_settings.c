@@ -1,164 +1,103 @@
-/* test_settings.c - flags, environment and file, good and bad. */
+/* test_settings.c - the table of quern-consumer: defaults, and its own rules.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "consumer/settings.h"
-#include "schemas/message/buf.h"
 
-enum { MAX_ARGS = 6 };
+enum { MAX_ARGS = 4 };
 
 static const struct row {
-    const char *what;
-    const char *variable; /* NAME=value, or NULL */
-    const char *file;     /* or NULL */
     const char *flags[MAX_ARGS];
-    const char *says; /* the refusal; NULL: lease_ms is expected */
-    uint64_t lease_ms;
+    const char *says; /* the refusal; NULL: it is taken */
 } rows[] = {
-    { "the default", NULL, NULL, { NULL }, NULL, 30000 },
-    { "a variable", "QUERN_LEASE_MS=400", NULL, { NULL }, NULL, 400 },
-    { "a file", NULL, "# note\n\nQUERN_LEASE_MS = 500\n", { NULL }, NULL, 500 },
-    { "a variable over a file",
-      "QUERN_LEASE_MS=400",
-      "QUERN_LEASE_MS=500",
-      { NULL },
-      NULL,
-      400 },
-    { "a flag over both",
-      "QUERN_LEASE_MS=400",
-      "QUERN_LEASE_MS=500",
-      { "--lease-ms", "600" },
-      NULL,
-      600 },
-    { "a flag with =", NULL, NULL, { "--lease-ms=600" }, NULL, 600 },
-    { "an empty variable is none",
-      "QUERN_LEASE_MS=",
-      NULL,
-      { NULL },
-      NULL,
-      30000 },
-    { "too little",
-      "QUERN_LEASE_MS=5",
-      NULL,
-      { NULL },
-      "QUERN_LEASE_MS is \"5\", must be a number from 300 to 3600000",
-      0 },
-    { "no number", NULL, NULL, { "--lease-ms", "4x" }, "\"4x\"", 0 },
-    { "a negative number", NULL, NULL, { "--lease-ms", "-4" }, "\"-4\"", 0 },
-    { "a huge number",
-      NULL,
-      NULL,
-      { "--lease-ms", "99999999999999999999999" },
-      "must be",
-      0 },
-    { "a switch", NULL, NULL, { "--save-sessions", "off" }, NULL, 30000 },
-    { "a switch that is neither",
-      NULL,
-      NULL,
-      { "--save-sessions=maybe" },
-      "QUERN_SAVE_SESSIONS is \"maybe\", must be on or off",
-      0 },
-    { "an unknown flag", NULL, NULL, { "--leese" }, "--leese is not", 0 },
-    { "a flag without value",
-      NULL,
-      NULL,
-      { "--lease-ms" },
-      "needs a value",
-      0 },
-    { "a word", NULL, NULL, { "start" }, "\"start\" is not a flag", 0 },
-    { "an unknown line",
-      NULL,
-      "QUERN_LEASE_MS=500\nQUERN_LEES=1",
-      { NULL },
-      ":2: \"QUERN_LEES\" is not a setting",
-      0 },
-    { "a line without =", NULL, "QUERN_LEASE_MS", { NULL }, ":1: ", 0 },
-    { "a bad value in a file", NULL, "QUERN_SLOTS=0", { NULL }, ":1: ", 0 },
-    { "no such file", NULL, NULL, { "--config", "/nowhere" }, "/nowhere", 0 },
+    { { NULL }, NULL },
+    { { "--redis-url", "redis+cluster://a,b" }, NULL },
+    { { "--redis-url", "http://x" }, "--redis-url: Redis URL: it must begin" },
+    { { "--redis-url", "redis://u:secret@h:x" }, "--redis-url: Redis URL:" },
+    { { "--redis", "redis://h" },
+      "there is no flag --redis; did you mean --redis-url?" },
+    { { "--prefix", "a{b}" }, "--prefix is \"a{b}\": key prefix may hold" },
+    { { "--durability", "replica:2" }, NULL },
+    { { "--durability", "disk" }, "--durability is \"disk\"" },
+    { { "--queues", "a,b" }, NULL },
+    { { "--queues", "a b/c" }, "\"b/c\" is no name of a queue" },
+    { { "--name", "me and you" }, "--name is \"me and you\", must be 1 to" },
+    { { "--approval-default", "skip" }, NULL },
+    { { "--approval-default", "ask" }, "must be abort or skip" },
+    { { "--blob-url", "https://h/{blob}" }, NULL },
+    { { "--blob-url", "https://h/" }, "must have {blob} in it" },
+    { { "--lease", "299ms" }, "must be a time from 300ms to 1h" },
+    { { "--max-cost", "0.05" }, NULL },
+    { { "--max-cost", "$1" }, "must be an amount of dollars" },
+    { { "--memory", "512M" }, NULL },
+    { { "--memory", "512" }, "must have a unit: 512B, 512K or 512M" },
+    { { "--history-size", "1M" }, "must be a size from 0 to 512K" },
 };
-
-static char program[] = "quern-consumer";
-static char config[] = "--config";
 
 static bool load(struct settings *settings, const struct row *row,
                  struct err *err)
 {
-    char *argv[MAX_ARGS + 4] = { program };
-    char path[] = "/tmp/quern-settings-XXXXXX";
-    int argc = 1;
-    enum settings_wish wish;
-    if (row->file != NULL) {
-        int fd = mkstemp(path);
-        assert_int_equal(write(fd, row->file, strlen(row->file)),
-                         (ssize_t)strlen(row->file));
-        close(fd);
-        argv[argc++] = config;
-        argv[argc++] = path;
-    }
-    for (size_t i = 0; i < MAX_ARGS && row->flags[i] != NULL; i++)
-        argv[argc++] = (char *)(uintptr_t)row->flags[i];
-    unsetenv("QUERN_LEASE_MS");
-    if (row->variable != NULL)
-        putenv((char *)(uintptr_t)row->variable);
-    bool ok = settings_load(settings, argc, argv, &wish, err);
-    unlink(path);
-    return ok;
+    const char *argv[MAX_ARGS + 2] = { "quern-consumer" };
+    enum setting_wish wish;
+    for (size_t i = 0; i < MAX_ARGS && row->flags[i]; i++)
+        argv[i + 1] = row->flags[i];
+    *settings = (struct settings){ 0 };
+    return setting_load(&settings_table, settings,
+                        (char *const *)(uintptr_t)argv, &wish, err);
 }
 
-static void test_table(void **state)
+static void the_rules_are_told(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct settings settings;
         struct err err = { 0 };
+        const char *what = rows[i].flags[1] ? rows[i].flags[1] : "no flags";
         bool ok = load(&settings, &rows[i], &err);
-        if (ok != (rows[i].says == NULL))
-            fail_msg("%s: %s", rows[i].what, ok ? "was accepted" : err.text);
-        if (ok && settings.lease_ms != rows[i].lease_ms)
-            fail_msg("%s: %llu", rows[i].what,
-                     (unsigned long long)settings.lease_ms);
-        if (!ok && strstr(err.text, rows[i].says) == NULL)
-            fail_msg("%s: says \"%s\"", rows[i].what, err.text);
-        settings_finish(&settings);
+        if (ok != !rows[i].says)
+            fail_msg("%s: %s", what, ok ? "was accepted" : err.text);
+        if (!ok && !strstr(err.text, rows[i].says))
+            fail_msg("%s: says \"%s\"", what, err.text);
+        if (strstr(err.text, "secret"))
+            fail_msg("%s: tells a secret: %s", what, err.text);
+        setting_finish(&settings_table, &settings);
     }
 }
 
-static void test_a_secret_from_a_file(void **state)
+static void defaults_arrive(void **state)
 {
-    (void)state;
-    char path[] = "/tmp/quern-secret-XXXXXX";
-    char *argv[] = { program, NULL };
-    enum settings_wish wish;
     struct settings settings;
     struct err err;
-    int fd = mkstemp(path);
-    assert_int_equal(write(fd, "sk-1\nmore\n", 10), 10);
-    close(fd);
-    unsetenv("OPENAI_API_KEY");
-    setenv("OPENAI_API_KEY_FILE", path, 1);
-    assert_true(settings_load(&settings, 1, argv, &wish, &err));
-    assert_string_equal(settings.key, "sk-1");
-    settings_finish(&settings);
-    unlink(path);
-    assert_false(settings_load(&settings, 1, argv, &wish, &err));
-    assert_non_null(strstr(err.text, "OPENAI_API_KEY_FILE"));
-    settings_finish(&settings);
-    unsetenv("OPENAI_API_KEY_FILE");
+    (void)state;
+    assert_true(load(&settings, &rows[0], &err));
+    assert_string_equal(settings.redis_url, "");
+    assert_string_equal(settings.prefix, "quern:");
+    assert_string_equal(settings.queues, "default");
+    assert_int_equal(settings.lease_ms, 30000);
+    assert_int_equal(settings.drain_ms, 25000);
+    assert_int_equal(settings.result_ttl_ms, 86400000);
+    assert_int_equal(settings.dead_ttl_ms, 604800000);
+    assert_int_equal(settings.session_bytes, 134217728);
+    assert_int_equal(settings.history_bytes, 65536);
+    assert_int_equal(settings.search_cache_bytes, 4194304);
+    assert_int_equal(settings.picture_bytes, 4194304);
+    assert_int_equal(settings.max_cost, 0);
+    assert_true(settings.save_sessions);
+    assert_string_equal(settings.approval_default, "abort");
+    setting_finish(&settings_table, &settings);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_a_secret_from_a_file),
+        cmocka_unit_test(the_rules_are_told),
+        cmocka_unit_test(defaults_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,14 +60,12 @@ static void numbers_have_units(void **state)
         const char *line;
         uint64_t number;
     } rows[] = {
-        { "run --deadline 30", 30000 },
         { "run --deadline 500ms", 500 },
         { "run --deadline 30s", 30000 },
         { "run --deadline 5m", 300000 },
         { "run --deadline 2h", 7200000 },
         { "run --deadline 7d", 604800000 },
-        { "run --memory 1", 1 },
-        { "run --memory 64k", 64 << 10 },
+        { "run --memory 64K", 64 << 10 },
         { "run --memory 512M", 512 << 20 },
         { "run --memory 2G", UINT64_C(2) << 30 },
         { "run --max-turns 12", 12 },
@@ -107,22 +105,23 @@ static void faults_are_told(void **state)
         { "get --deadline 5s", "there is no option --deadline" },
         { "run --session", "--session needs a value: NAME" },
         { "run --json=yes", "--json takes no value" },
-        { "run --deadline soon", "\"soon\" is not a time" },
-        { "run --deadline -1", "\"-1\" is not a time" },
-        { "run --deadline 1w", "\"1w\" is not a time" },
-        { "run --deadline 8d", "8d is more than the limit" },
-        { "run --memory 99999999999G", "is not a size" },
-        { "run --max-turns 257", "257 is more than the limit, 256" },
-        { "run --max-turns 1k", "\"1k\" is not a number" },
-        { "run --max-turns 18446744073709551616", "is not a number" },
-        { "run --max-cost 0.0000001", "is not an amount of dollars" },
-        { "run --max-cost 0", "\"0\" is not an amount of dollars" },
-        { "run --max-cost $1", "is not an amount of dollars" },
-        { "run --max-cost 1000000000000", "is not an amount of dollars" },
-        { "run --max-cost 1.2.3", "is not an amount of dollars" },
-        { "run --max-cost .5", "is not an amount of dollars" },
-        { "run --priority urgent",
-          "\"urgent\" is not one of: normal, high, low" },
+        { "run --deadline soon", "--deadline is \"soon\", must be a time" },
+        { "run --deadline 30", "must have a unit: 30ms, 30s or 30m" },
+        { "run --deadline -1", "\"-1\", must be a time" },
+        { "run --deadline 1w", "\"1w\", must be a time" },
+        { "run --deadline 8d", "\"8d\", must be a time from 0 to 7d" },
+        { "run --memory 99999999999G", "must be a size" },
+        { "run --memory 512", "must have a unit: 512B, 512K or 512M" },
+        { "run --max-turns 257", "\"257\", must be a number from 0 to 256" },
+        { "run --max-turns 1k", "\"1k\", must be a number" },
+        { "run --max-turns 18446744073709551616", "must be a number" },
+        { "run --max-cost 0.0000001", "must be an amount of dollars" },
+        { "run --max-cost 0", "\"0\", must be an amount of dollars" },
+        { "run --max-cost $1", "must be an amount of dollars" },
+        { "run --max-cost 1000000000000", "must be an amount of dollars" },
+        { "run --max-cost 1.2.3", "must be an amount of dollars" },
+        { "run --max-cost .5", "must be an amount of dollars" },
+        { "run --priority urgent", "\"urgent\", must be normal, high or low" },
     };
 
     (void)state;
@@ -261,12 +260,13 @@ static void flags_win_over_environment_over_file(void **state)
     static const struct {
         const char *verb, *line, *environment, *file, *out;
     } rows[] = {
-        { "run", "run --out flag", "env", "out = file\n", "flag" },
-        { "run", "run", "env", "out = file\n", "env" },
-        { "run", "run", "", "out = file\n", "file" },
-        { "run", "run", "", "# none\n\n  out=file # two  ", "file # two" },
-        { "run", "run", "", "tenant = other\n", NULL },
-        { "submit", "submit", "env", "out = file\n", NULL },
+        { "run", "run --out flag", "env", "QUERN_OUT = file\n", "flag" },
+        { "run", "run", "env", "QUERN_OUT = file\n", "env" },
+        { "run", "run", "", "QUERN_OUT = file\n", "file" },
+        { "run", "run", "", "# none\n\n  QUERN_OUT=file # two  ",
+          "file # two" },
+        { "run", "run", "", "QUERN_TENANT = other\n", NULL },
+        { "submit", "submit", "env", "QUERN_OUT = file\n", NULL },
     };
 
     (void)state;
@@ -293,10 +293,12 @@ static void faults_of_the_file_name_the_line(void **state)
     static const struct {
         const char *file, *said;
     } rows[] = {
-        { "out = a\nuot = b\n", "line 2: there is no setting \"uot\"" },
-        { "json = yes\n", "line 1: there is no setting \"json\"" },
-        { "\n\nout\n", "line 3: \"out\" is not name = value" },
-        { "priority = top\n", "line 1: --priority: \"top\" is not" },
+        { "QUERN_OUT = a\nQUERN_UOT = b\n",
+          ":2: there is no setting \"QUERN_UOT\"; did you mean QUERN_OUT?" },
+        { "QUERN_JSON = yes\n", ":1: there is no setting \"QUERN_JSON\"" },
+        { "\n\nout\n", ":3: \"out\" is not a line of the form" },
+        { "QUERN_PRIORITY = top\n",
+          ":1: QUERN_PRIORITY is \"top\", must be normal, high or low" },
     };
 
     (void)state;

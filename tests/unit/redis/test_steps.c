@@ -54,8 +54,9 @@ static redisReply *take_job(uint64_t lease_ms, struct started *started)
 
 static void set_paused(const char *value)
 {
-    struct setting settings[] = { { VIEW("paused"), view_of(value) },
-                                  { VIEW("tenant_running:acme"), VIEW("5") } };
+    struct queue_setting settings[] = { { VIEW("paused"), view_of(value) },
+                                        { VIEW("tenant_running:acme"),
+                                          VIEW("5") } };
     struct command command;
 
     transition_queue_set(&command, &names, 0, queue, settings, 2);

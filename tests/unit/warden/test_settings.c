@@ -1,5 +1,4 @@
 /* The command line: what is taken, what is refused. */
-#include <getopt.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,15 +14,17 @@
 
 static const struct {
     const char *name;
-    const char *args[8];
+    const char *args[10];
     bool taken;
 } rows[] = {
     { "nothing but the programs", { PROGRAMS }, true },
-    { "a number", { PROGRAMS, "--memory", "512" }, true },
-    { "a number that is none", { PROGRAMS, "--memory", "much" }, false },
-    { "a number with a tail", { PROGRAMS, "--memory", "512M" }, false },
-    { "a negative number", { PROGRAMS, "--memory", "-1" }, false },
-    { "too little", { PROGRAMS, "--memory", "1" }, false },
+    { "a size", { PROGRAMS, "--memory", "512M" }, true },
+    { "a size that is none", { PROGRAMS, "--memory", "much" }, false },
+    { "a size without a unit", { PROGRAMS, "--memory", "512" }, false },
+    { "a negative size", { PROGRAMS, "--memory", "-1M" }, false },
+    { "too little", { PROGRAMS, "--memory", "1M" }, false },
+    { "a time", { PROGRAMS, "--cell-time", "30s" }, true },
+    { "a time without a unit", { PROGRAMS, "--cell-time", "30" }, false },
     { "too much", { PROGRAMS, "--sessions", "100000" }, false },
     { "a profile", { PROGRAMS, "--profile", "bare" }, true },
     { "an unknown profile", { PROGRAMS, "--profile", "huge" }, false },
@@ -31,6 +32,19 @@ static const struct {
     { "an unknown level", { PROGRAMS, "--level", "none" }, false },
     { "a mode", { PROGRAMS, "--mode", "0600" }, true },
     { "a mode that is none", { PROGRAMS, "--mode", "rw" }, false },
+    { "a network", { PROGRAMS, "--network", "pypi.org" }, true },
+    { "a network that is none", { PROGRAMS, "--network", "pypi.org:99999" }, false },
+    { "ids", { PROGRAMS, "--uid-range", "1000-1100" }, true },
+    { "too few ids", { PROGRAMS, "--uid-range", "1000-1001" }, false },
+    { "no ids of their own", { PROGRAMS, "--uid-range", "off" }, true },
+    { "cgroups of a third kind", { PROGRAMS, "--cgroup", "on" }, false },
+    { "an index without a list", { PROGRAMS, "--packages", "index" }, false },
+    { "an index with one",
+      { PROGRAMS, "--packages", "index", "--packages-allow", "numpy" },
+      true },
+    { "a network without boxes",
+      { PROGRAMS, "--network", "pypi.org", "--insecure" },
+      false },
     { "an unknown flag", { PROGRAMS, "--fast" }, false },
     { "a word too many", { PROGRAMS, "now" }, false },
 };
@@ -38,12 +52,11 @@ static const struct {
 static bool read_row(size_t row, struct settings *settings)
 {
     char program[] = "quern-executor";
-    char *argv[10] = { program };
+    char *argv[12] = { program };
     int argc = 1, status = 0;
     for (const char *const *arg = rows[row].args; *arg; arg++)
         argv[argc++] = (char *)(uintptr_t)*arg;
-    optind = 0;
-    return settings_read(settings, argc, argv, &status);
+    return settings_read(settings, argv, &status);
 }
 
 static void flags_are_read(void **state)

@@ -1,5 +1,5 @@
 /* spell.c - what somebody may have meant by a word that is none of ours. */
-#include "producer/cli/spell.h"
+#include "schemas/settings/spell.h"
 
 #include <string.h>
 
@@ -28,6 +28,11 @@ static void next_row(unsigned int rows[3][MOST_LETTERS + 1], const char *word,
     }
 }
 
+static bool is_joint(char byte)
+{
+    return byte == '-' || byte == '_';
+}
+
 unsigned int spell_distance(const char *word, size_t len, const char *name)
 {
     unsigned int rows[3][MOST_LETTERS + 1] = { { 0 } };
@@ -38,6 +43,9 @@ unsigned int spell_distance(const char *word, size_t len, const char *name)
         return SPELL_FAR;
     if (len >= ENOUGH_LETTERS && strncmp(word, name, len) == 0)
         return 0;
+    if (name_len >= ENOUGH_LETTERS && len > name_len &&
+        memcmp(word, name, name_len) == 0 && is_joint(word[name_len]))
+        return 1;
     for (size_t i = 0; i <= name_len; i++)
         rows[1][i] = (unsigned int)i;
     for (size_t at = 0; at < len; at++) {
@@ -47,4 +55,20 @@ unsigned int spell_distance(const char *word, size_t len, const char *name)
     }
     distance = rows[1][name_len];
     return distance <= (name_len < 5 ? 1 : 2) ? distance : SPELL_FAR;
+}
+
+const char *spell_nearest(const char *const *words, struct view word)
+{
+    const char *nearest = NULL;
+    unsigned int least = SPELL_FAR;
+
+    for (; *words; words++) {
+        unsigned int distance = spell_distance(word.data, word.len, *words);
+
+        if (distance < least) {
+            least = distance;
+            nearest = *words;
+        }
+    }
+    return nearest;
 }

@@ -1,0 +1,364 @@
+/* load.c - the values of a table: from its defaults, a file, the environment,
+ * the command line; each writes over those before it. */
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/buf.h"
+#include "schemas/settings/setting.h"
+#include "schemas/settings/spell.h"
+
+enum { MAX_FILE = 256 << 10, MAX_SECRET = 16 << 10 };
+
+static const char file_suffix[] = "_FILE";
+
+/* Who loads, and where to. */
+struct loading {
+    const struct setting_table *table;
+    void *settings;
+    enum setting_wish wish;
+};
+
+/* --- what every program has ----------------------------------------------- */
+
+static const char *const documents[] = { "man", "sample", "markdown", NULL };
+
+static const struct setting common_rows[] = {
+    { .name = "config",
+      .group = "Of every program",
+      .type = SETTING_TEXT,
+      .value = "FILE",
+      .is_flag_only = true,
+      .about = "Reads settings from this file, a VARIABLE=value line each." },
+    { .name = "document",
+      .type = SETTING_CHOICE,
+      .choices = documents,
+      .is_flag_only = true,
+      .about = "Prints all settings: as a man page, as a settings file that "
+               "has the defaults, or as a table in Markdown." },
+    { .name = "help",
+      .type = SETTING_SWITCH,
+      .value = "",
+      .is_flag_only = true,
+      .about = "Prints this." },
+    { .name = "version",
+      .type = SETTING_SWITCH,
+      .value = "",
+      .is_flag_only = true,
+      .about = "Prints the version." },
+};
+const struct setting_table setting_common = {
+    .rows = common_rows,
+    .count = sizeof(common_rows) / sizeof(common_rows[0]),
+};
+
+/* --- defaults ------------------------------------------------------------- */
+
+static void put_defaults(const struct loading *loading)
+{
+    for (size_t i = 0; i < loading->table->count; i++) {
+        const struct setting *row = &loading->table->rows[i];
+        struct err err = { 0 };
+        bool taken = !row->normal || setting_put(row, loading->settings,
+                                                 row->normal, row->name, &err);
+        assert(taken); /* a table refuses its own default: our bug */
+        (void)taken;
+    }
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+/* All of it, with a NUL at the end. */
+static bool read_file(const char *path, struct buf *text, struct err *err)
+{
+    FILE *file = fopen(path, "re");
+    char piece[4096];
+    size_t got;
+    if (!file)
+        return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", path,
+                       strerror(errno));
+    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
+        buf_append(text, piece, got);
+    bool failed = ferror(file);
+    fclose(file);
+    buf_append(text, "", 1);
+    if (failed)
+        return err_set(err, ERR_REJECT, "bad_setting", "%s cannot be read",
+                       path);
+    if (!buf_ok(text))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "%s has more than %zu bytes", path, text->max - 1);
+    if (strlen(text->data) + 1 != text->len)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "%s is not text: it holds a NUL byte", path);
+    return true;
+}
+
+static char *trim(char *text)
+{
+    size_t len = strlen(text);
+    while (len > 0 && isspace((unsigned char)text[len - 1]))
+        text[--len] = '\0';
+    while (isspace((unsigned char)*text))
+        text++;
+    return text;
+}
+
+/* The first line of the file at that path. */
+static bool put_secret(const struct loading *loading, const struct setting *row,
+                       const char *path, const char *name, struct err *err)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, MAX_SECRET + 1);
+    if (!read_file(path, &text, err))
+        return err_prefix(err, "%s", name);
+    text.data[strcspn(text.data, "\r\n")] = '\0';
+    return setting_put(row, loading->settings, trim(text.data), name, err);
+}
+
+/* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.
+ */
+static const struct setting *find_variable(const struct setting_table *table,
+                                           const char *name, bool *from_file)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        char variable[SETTING_NAME_BYTES];
+        size_t len;
+        if (table->rows[i].is_flag_only)
+            continue;
+        setting_variable(&table->rows[i], variable);
+        len = strlen(variable);
+        if (strncmp(name, variable, len) != 0)
+            continue;
+        *from_file = table->rows[i].type == SETTING_SECRET &&
+                     strcmp(name + len, file_suffix) == 0;
+        if (name[len] == '\0' || *from_file)
+            return &table->rows[i];
+    }
+    return NULL;
+}
+
+static bool no_variable(const struct setting_table *table, const char *name,
+                        struct err *err)
+{
+    char nearest[SETTING_NAME_BYTES] = "";
+    unsigned int least = SPELL_FAR;
+    for (size_t i = 0; i < table->count; i++) {
+        char variable[SETTING_NAME_BYTES];
+        setting_variable(&table->rows[i], variable);
+        unsigned int distance = spell_distance(name, strlen(name), variable);
+        if (table->rows[i].is_flag_only || distance >= least)
+            continue;
+        least = distance;
+        memcpy(nearest, variable, sizeof(nearest));
+    }
+    return err_set(
+        err, ERR_REJECT, "bad_setting", "there is no setting \"%.60s\"%s%s%s",
+        name, *nearest ? "; did you mean " : "", nearest, *nearest ? "?" : "");
+}
+
+static bool put_line(const struct loading *loading, char *line, struct err *err)
+{
+    char *value = strchr(line, '=');
+    const struct setting *row;
+    const char *name;
+    bool from_file;
+    if (!value)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "\"%.60s\" is not a line of the form VARIABLE=value",
+                       line);
+    *value++ = '\0';
+    name = trim(line);
+    value = trim(value);
+    row = find_variable(loading->table, name, &from_file);
+    if (!row)
+        return no_variable(loading->table, name, err);
+    return from_file ? put_secret(loading, row, value, name, err)
+                     : setting_put(row, loading->settings, value, name, err);
+}
+
+static bool put_lines(const struct loading *loading, const char *path,
+                      char *text, struct err *err)
+{
+    for (unsigned int number = 1; text; number++) {
+        char *line = trim(strsep(&text, "\n"));
+        if (*line && *line != '#' && !put_line(loading, line, err))
+            return err_prefix(err, "%s:%u", path, number);
+    }
+    return true;
+}
+
+bool setting_load_text(const struct setting_table *table, void *settings,
+                       const char *path, char *text, struct err *err)
+{
+    struct loading loading = { table, settings, SETTING_RUN };
+    return put_lines(&loading, path, text, err);
+}
+
+static bool put_file(const struct loading *loading, const char *path,
+                     struct err *err)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, MAX_FILE + 1);
+    return (read_file(path, &text, err) || err_prefix(err, "--config")) &&
+           put_lines(loading, path, text.data, err);
+}
+
+/* --- environment ---------------------------------------------------------- */
+
+/* NULL: it is not there, or empty. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static bool put_variable(const struct loading *loading,
+                         const struct setting *row, struct err *err)
+{
+    char name[SETTING_NAME_BYTES];
+    char file[SETTING_NAME_BYTES + sizeof(file_suffix)];
+    const char *value;
+    setting_variable(row, name);
+    value = environment(name);
+    if (value)
+        return setting_put(row, loading->settings, value, name, err);
+    snprintf(file, sizeof(file), "%s%s", name, file_suffix);
+    value = row->type == SETTING_SECRET ? environment(file) : NULL;
+    return !value || put_secret(loading, row, value, file, err);
+}
+
+static bool put_environment(const struct loading *loading, struct err *err)
+{
+    for (size_t i = 0; i < loading->table->count; i++) {
+        const struct setting *row = &loading->table->rows[i];
+        if (!row->is_flag_only && !put_variable(loading, row, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- command line --------------------------------------------------------- */
+
+struct flag {
+    const struct setting *row;
+    const char *value;
+};
+
+static bool no_flag(const struct setting_table *table, struct view name,
+                    struct err *err)
+{
+    const struct setting_table *tables[] = { table, &setting_common };
+    const char *near = NULL;
+    unsigned int least = SPELL_FAR;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->count; i++) {
+            const char *known = tables[t]->rows[i].name;
+            unsigned int distance = spell_distance(name.data, name.len, known);
+            if (distance < least) {
+                least = distance;
+                near = known;
+            }
+        }
+    return err_set(
+        err, ERR_REJECT, "bad_setting", "there is no flag --%.*s%s%s%s",
+        VIEW_ARG(view_head(name, 60)), near ? "; did you mean --" : "",
+        near ? near : "", near ? "?" : "");
+}
+
+/* A switch takes the next word only when that says on or off. */
+static bool takes_next(const struct setting *row, const char *next)
+{
+    return next && (row->type != SETTING_SWITCH || strcmp(next, "on") == 0 ||
+                    strcmp(next, "off") == 0);
+}
+
+/* --name VALUE or --name=VALUE; moves *at past what it has used. */
+static bool take_flag(const struct setting_table *table, char *const **at,
+                      struct flag *flag, struct err *err)
+{
+    const char *word = *(*at)++;
+    if (strncmp(word, "--", 2) != 0 || word[2] == '\0')
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "\"%.60s\" is not a flag, and there are no other words",
+                       word);
+    struct view name = { word + 2, strcspn(word + 2, "=") };
+    flag->row = setting_find(table, name);
+    if (!flag->row)
+        flag->row = setting_find(&setting_common, name);
+    if (!flag->row)
+        return no_flag(table, name, err);
+    flag->value = name.data[name.len] == '=' ? name.data + name.len + 1 : NULL;
+    if (!flag->value && takes_next(flag->row, **at))
+        flag->value = *(*at)++;
+    if (!flag->value && flag->row->type == SETTING_SWITCH)
+        flag->value = "on";
+    return flag->value ||
+           err_set(err, ERR_REJECT, "bad_setting", "--%s needs a value: %s",
+                   flag->row->name, setting_value_name(flag->row));
+}
+
+/* One of setting_common, but for --config. */
+static bool take_wish(struct loading *loading, const struct flag *flag,
+                      struct err *err)
+{
+    int document = 0;
+    if (strcmp(flag->row->name, "help") == 0)
+        loading->wish = SETTING_HELP;
+    else if (strcmp(flag->row->name, "version") == 0)
+        loading->wish = SETTING_VERSION;
+    else if (!setting_put(flag->row, &document, flag->value, "--document", err))
+        return false;
+    else
+        loading->wish = SETTING_MAN + (enum setting_wish)document;
+    return true;
+}
+
+/* The flags of setting_common, which come first wherever they stand. */
+static bool put_common(struct loading *loading, char *const *argv,
+                       struct err *err)
+{
+    struct flag flag;
+    while (*argv) {
+        if (!take_flag(loading->table, &argv, &flag, err))
+            return false;
+        if (flag.row == &common_rows[0]) {
+            if (!put_file(loading, flag.value, err))
+                return false;
+        } else if (setting_find(&setting_common, view_of(flag.row->name))) {
+            if (!take_wish(loading, &flag, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool put_flags(const struct loading *loading, char *const *argv,
+                      struct err *err)
+{
+    struct flag flag;
+    while (*argv) {
+        char name[SETTING_NAME_BYTES];
+        if (!take_flag(loading->table, &argv, &flag, err))
+            return false;
+        snprintf(name, sizeof(name), "--%s", flag.row->name);
+        if (!setting_find(&setting_common, view_of(flag.row->name)) &&
+            !setting_put(flag.row, loading->settings, flag.value, name, err))
+            return false;
+    }
+    return true;
+}
+
+bool setting_load(const struct setting_table *table, void *settings,
+                  char *const *argv, enum setting_wish *wish, struct err *err)
+{
+    struct loading loading = { table, settings, SETTING_RUN };
+    put_defaults(&loading);
+    if (!put_common(&loading, argv + 1, err))
+        return false;
+    *wish = loading.wish;
+    return loading.wish != SETTING_RUN || (put_environment(&loading, err) &&
+                                           put_flags(&loading, argv + 1, err));
+}
