@@ -45,8 +45,8 @@ def test_a_drain_holds_over_restarts(stack):
 
 def test_a_drain_is_heard_at_once(stack):
     """Before: by the next report, a third of the lease later."""
-    worker = stack.consumer(name="w", lease_ms=600000)
-    stack.consumer(name="ww", lease_ms=600000)
+    worker = stack.consumer(name="w", lease="600s")
+    stack.consumer(name="ww", lease="600s")
     ask(stack, "worker", "drain", "w")
     assert worker.wait() == DRAINED
     listed = workers(stack)

@@ -121,9 +121,9 @@ def usual(studio, tools="search", **more):
     return {
         "models": studio.own / "models.json",
         "tools": studio.own / f"{tools}.json",
-        "lease_ms": 600,
-        "away_ms": 60000,  # an executor that starts anew is waited for
-        "backoff_ms": 20,
+        "lease": "600ms",
+        "away_time": "60s",  # an executor that starts anew is waited for
+        "backoff": "20ms",
         "max_attempts": 2,
         **more,
     }
@@ -148,18 +148,18 @@ def tooled(studio):
 HOUSES = {
     "usual": house(),
     "tooled": tooled,
-    "servers away": house("away", hold_ms=0),
+    "servers away": house("away", hold=0),
     "no executor": house(executor="none"),
     "careful": house(approve="execute_python_code", approval_default="skip"),
-    "hands back": house(hold_ms=0, max_attempts=4),
+    "hands back": house(hold=0, max_attempts=4),
     "one crash": house(max_crashes=1),
     "strict": house(repeats=1, output_repairs=0),
     "few turns": house(max_turns=3),
     "few tokens": house(max_total_tokens=8000),
-    "little money": house(max_cost=20000),
+    "little money": house(max_cost="0.02"),
     "linked": house(blob_url="https://files.example/{blob}/{name}"),
     "own words": lambda studio: usual(studio, prompts=studio.own / "prompts"),
-    "forgets": house(history_bytes=0),
+    "forgets": house(history_size=0),
     "saves nothing": house(save_sessions="off"),
     "two pictures": house(pictures=2),
 }
