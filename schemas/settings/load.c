@@ -242,12 +242,7 @@ static bool put_environment(const struct loading *loading, struct err *err)
 
 /* --- command line --------------------------------------------------------- */
 
-struct flag {
-    const struct setting *row;
-    const char *value;
-};
-
-static bool no_flag(const struct setting_table *table, struct view name,
+static void no_flag(const struct setting_table *table, struct view name,
                     struct err *err)
 {
     const struct setting_table *tables[] = { table, &setting_common };
@@ -262,10 +257,9 @@ static bool no_flag(const struct setting_table *table, struct view name,
                 near = known;
             }
         }
-    return err_set(
-        err, ERR_REJECT, "bad_setting", "there is no flag --%.*s%s%s%s",
-        VIEW_ARG(view_head(name, 60)), near ? "; did you mean --" : "",
-        near ? near : "", near ? "?" : "");
+    err_set(err, ERR_REJECT, "bad_setting", "there is no flag --%.*s%s%s%s",
+            VIEW_ARG(view_head(name, 60)), near ? "; did you mean --" : "",
+            near ? near : "", near ? "?" : "");
 }
 
 /* A switch takes the next word only when that says on or off. */
@@ -275,77 +269,77 @@ static bool takes_next(const struct setting *row, const char *next)
                     strcmp(next, "off") == 0);
 }
 
-/* --name VALUE or --name=VALUE; moves *at past what it has used. */
-static bool take_flag(const struct setting_table *table, char *const **at,
-                      struct flag *flag, struct err *err)
+/* The row of the flag at *at, which is moved past what it has used: --name
+ * VALUE or --name=VALUE. NULL: it is wrong. */
+static const struct setting *take_flag(const struct setting_table *table,
+                                       char *const **at, const char **value,
+                                       struct err *err)
 {
     const char *word = *(*at)++;
-    if (strncmp(word, "--", 2) != 0 || word[2] == '\0')
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "\"%.60s\" is not a flag, and there are no other words",
-                       word);
+    if (strncmp(word, "--", 2) != 0 || word[2] == '\0') {
+        err_set(err, ERR_REJECT, "bad_setting",
+                "\"%.60s\" is not a flag, and there are no other words", word);
+        return NULL;
+    }
     struct view name = { word + 2, strcspn(word + 2, "=") };
-    flag->row = setting_find(table, name);
-    if (!flag->row)
-        flag->row = setting_find(&setting_common, name);
-    if (!flag->row)
-        return no_flag(table, name, err);
-    flag->value = name.data[name.len] == '=' ? name.data + name.len + 1 : NULL;
-    if (!flag->value && takes_next(flag->row, **at))
-        flag->value = *(*at)++;
-    if (!flag->value && flag->row->type == SETTING_SWITCH)
-        flag->value = "on";
-    return flag->value ||
-           err_set(err, ERR_REJECT, "bad_setting", "--%s needs a value: %s",
-                   flag->row->name, setting_value_name(flag->row));
+    const struct setting *row = setting_find(table, name);
+    if (!row)
+        row = setting_find(&setting_common, name);
+    if (!row) {
+        no_flag(table, name, err);
+        return NULL;
+    }
+    *value = name.data[name.len] == '=' ? name.data + name.len + 1 : NULL;
+    if (!*value && takes_next(row, **at))
+        *value = *(*at)++;
+    if (!*value && row->type == SETTING_SWITCH)
+        *value = "on";
+    if (*value)
+        return row;
+    err_set(err, ERR_REJECT, "bad_setting", "--%s needs a value: %s", row->name,
+            setting_value_name(row));
+    return NULL;
 }
 
-/* One of setting_common, but for --config. */
-static bool take_wish(struct loading *loading, const struct flag *flag,
-                      struct err *err)
+static bool is_common(const struct setting *row)
+{
+    return setting_find(&setting_common, view_of(row->name)) == row;
+}
+
+static bool put_common(struct loading *loading, const struct setting *row,
+                       const char *value, struct err *err)
 {
     int document = 0;
-    if (strcmp(flag->row->name, "help") == 0)
+    if (row == &common_rows[0])
+        return put_file(loading, value, err);
+    if (strcmp(row->name, "help") == 0)
         loading->wish = SETTING_HELP;
-    else if (strcmp(flag->row->name, "version") == 0)
+    else if (strcmp(row->name, "version") == 0)
         loading->wish = SETTING_VERSION;
-    else if (!setting_put(flag->row, &document, flag->value, "--document", err))
+    else if (!setting_put(row, &document, value, "--document", err))
         return false;
     else
         loading->wish = SETTING_MAN + (enum setting_wish)document;
     return true;
 }
 
-/* The flags of setting_common, which come first wherever they stand. */
-static bool put_common(struct loading *loading, char *const *argv,
-                       struct err *err)
-{
-    struct flag flag;
-    while (*argv) {
-        if (!take_flag(loading->table, &argv, &flag, err))
-            return false;
-        if (flag.row == &common_rows[0]) {
-            if (!put_file(loading, flag.value, err))
-                return false;
-        } else if (setting_find(&setting_common, view_of(flag.row->name))) {
-            if (!take_wish(loading, &flag, err))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool put_flags(const struct loading *loading, char *const *argv,
+/* The flags of setting_common come first, wherever they stand: the file is
+ * weaker than the environment, and that is weaker than other flags. */
+static bool put_flags(struct loading *loading, char *const *argv, bool common,
                       struct err *err)
 {
-    struct flag flag;
     while (*argv) {
+        const char *value = NULL;
         char name[SETTING_NAME_BYTES];
-        if (!take_flag(loading->table, &argv, &flag, err))
+        const struct setting *row =
+            take_flag(loading->table, &argv, &value, err);
+        if (!row)
             return false;
-        snprintf(name, sizeof(name), "--%s", flag.row->name);
-        if (!setting_find(&setting_common, view_of(flag.row->name)) &&
-            !setting_put(flag.row, loading->settings, flag.value, name, err))
+        if (is_common(row) != common)
+            continue;
+        snprintf(name, sizeof(name), "--%s", row->name);
+        if (!(common ? put_common(loading, row, value, err)
+                     : setting_put(row, loading->settings, value, name, err)))
             return false;
     }
     return true;
@@ -356,9 +350,10 @@ bool setting_load(const struct setting_table *table, void *settings,
 {
     struct loading loading = { table, settings, SETTING_RUN };
     put_defaults(&loading);
-    if (!put_common(&loading, argv + 1, err))
+    if (!put_flags(&loading, argv + 1, true, err))
         return false;
     *wish = loading.wish;
-    return loading.wish != SETTING_RUN || (put_environment(&loading, err) &&
-                                           put_flags(&loading, argv + 1, err));
+    return loading.wish != SETTING_RUN ||
+           (put_environment(&loading, err) &&
+            put_flags(&loading, argv + 1, false, err));
 }

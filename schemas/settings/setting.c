@@ -11,6 +11,13 @@
 
 static const char *const switch_words[] = { "off", "on", NULL };
 
+static char variable_letter(char letter)
+{
+    if (letter == '-')
+        return '_';
+    return (char)toupper((unsigned char)letter);
+}
+
 void setting_variable(const struct setting *row,
                       char variable[SETTING_NAME_BYTES])
 {
@@ -18,9 +25,7 @@ void setting_variable(const struct setting *row,
                        row->variable ? "" : "QUERN_",
                        row->variable ? row->variable : row->name);
     for (int i = 0; i < len && !row->variable; i++)
-        variable[i] = variable[i] == '-'
-                          ? '_'
-                          : (char)toupper((unsigned char)variable[i]);
+        variable[i] = variable_letter(variable[i]);
 }
 
 const struct setting *setting_find(const struct setting_table *table,
