@@ -6,16 +6,10 @@
 #ifndef PRODUCER_CLI_HELP_H
 #define PRODUCER_CLI_HELP_H
 
-#include <stdio.h>
-
 struct help_text {
     const char *file; /* session-get */
     const char *text;
 };
 extern const struct help_text help_texts[]; /* ends in NULLs */
-
-/* NULL: there is none. */
-const char *help_find(const char *verb);
-void help_print(const char *text, size_t width, FILE *out);
 
 #endif

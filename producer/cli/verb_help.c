@@ -5,7 +5,8 @@
 #include "producer/cli/help.h"
 #include "schemas/settings/document.h"
 
-const char *help_find(const char *verb)
+/* NULL: there is none. */
+static const char *help_find(const char *verb)
 {
     char file[64];
 
@@ -33,7 +34,7 @@ static void print_paragraph(struct buf *paragraph, size_t width, FILE *out)
     buf_clear(paragraph);
 }
 
-void help_print(const char *text, size_t width, FILE *out)
+static void help_print(const char *text, size_t width, FILE *out)
 {
     CLEANUP(buf_finish) struct buf paragraph;
 

@@ -79,6 +79,8 @@ enum setting_wish {
     SETTING_MARKDOWN, /* a table */
 };
 
+/* -------- load.c */
+
 /* Fills the struct that the table is about, which is all zero before; argv is
  * main()'s. Beside the table's flags there are --config, --help, --version and
  * --document. After any of the last three only *wish counts. Error:
@@ -90,6 +92,8 @@ bool setting_load(const struct setting_table *table, void *settings,
 bool setting_load_text(const struct setting_table *table, void *settings,
                        const char *path, char *text, struct err *err);
 
+/* -------- setting.c */
+
 /* Frees texts; accepts a zeroed struct. What a row's read() has made is the
  * program's. */
 void setting_finish(const struct setting_table *table, void *settings);
@@ -99,11 +103,11 @@ void setting_finish(const struct setting_table *table, void *settings);
 bool setting_put(const struct setting *row, void *settings, const char *text,
                  const char *name, struct err *err);
 
-/* What was wished, but for SETTING_RUN. */
+/* document.c: what was wished, but for SETTING_RUN. */
 void setting_print(const struct setting_table *table, enum setting_wish wish,
                    const char *version, FILE *out);
 
-/* --- for those who write documents and parsers ---------------------------- */
+/* -------- setting.c, for those who write documents and parsers */
 
 /* By its name; NULL: there is none. */
 const struct setting *setting_find(const struct setting_table *table,

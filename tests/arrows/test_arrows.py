@@ -72,13 +72,6 @@ def test_include_is_seen(copy, path, include):
     assert all(line.startswith(f"{path}:1: includes ") for line in found)
 
 
-def test_long_file_is_seen(copy):
-    (copy / "consumer/x.c").write_text("int x;\n" * 801)
-    assert seeded(copy) == [
-        "consumer/x.c: 801 lines, may have 800: two ideas?"
-    ]
-
-
 def test_unknown_top_level_is_seen(copy):
     (copy / "lib").mkdir()
     (copy / "lib" / "util.c").write_text("int x;\n")

@@ -15,6 +15,7 @@
 #include "consumer/alarm.h"
 #include "consumer/consumer.h"
 #include "consumer/job/attempt.h"
+#include "consumer/job/attempts.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/lease.h"
@@ -1029,6 +1030,7 @@ static void fill_consumer(struct host *host, int number)
     struct err err;
     *consumer = (struct consumer){
         .loop = &loop,
+        .jobs = &attempts,
         .settings = settings,
         .executor = &host->executor,
         .http = &host->http,
