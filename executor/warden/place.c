@@ -183,20 +183,46 @@ static bool settle(const struct place *place, int base, int all,
     return true;
 }
 
+static bool stands(const struct place *place, int all)
+{
+    struct stat ours, there;
+    return fstat(place->folder, &ours) == 0 &&
+           fstatat(all, place->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == there.st_ino;
+}
+
+/* Until it is locked somebody who removes what is left over may take it for
+ * that; and the name may be another's, who counts his processes apart from us
+ * (a container). */
+static bool make_own(struct place *place, int all)
+{
+    for (int i = 0; i < TRIES; i++) {
+        int len =
+            snprintf(place->name, sizeof(place->name), "%d", (int)getpid());
+        if (i > 0)
+            snprintf(place->name + len, sizeof(place->name) - (size_t)len,
+                     "-%d", i);
+        if (mkdirat(all, place->name, 0755) < 0 && errno != EEXIST)
+            return false;
+        place->folder = open_folder(all, place->name);
+        if (place->folder >= 0 &&
+            flock(place->folder, LOCK_EX | LOCK_NB) == 0 && stands(place, all))
+            return true;
+        close_fd(&place->folder);
+    }
+    return false;
+}
+
 static bool make(struct place *place, int base, int all,
                  const struct hierarchy *where, uid_t uid, gid_t gid,
                  struct err *err)
 {
-    char name[16];
-    snprintf(name, sizeof(name), "%d", (int)getpid());
-    if (mkdirat(all, name, 0755) < 0 ||
-        (place->folder = open_folder(all, name)) < 0 ||
-        flock(place->folder, LOCK_EX | LOCK_NB) < 0)
+    if (!make_own(place, all))
         return fail(err, where, "/quern");
     if ((place->version == 2 && !settle(place, base, all, where, err)) ||
         (!give(place->folder, uid, gid) && !fail(err, where, "/quern"))) {
         close_fd(&place->folder);
-        remove_left_over(all, name);
+        remove_left_over(all, place->name);
         return false;
     }
     return true;
@@ -207,7 +233,9 @@ bool place_take(struct place *place, const struct hierarchy *where, uid_t uid,
 {
     char text[256];
     CLEANUP(close_fd) int base = open_folder(AT_FDCWD, where->folder);
-    *place = (struct place){ where->version, where->controllers, -1 };
+    *place = (struct place){ .version = where->version,
+                             .controllers = where->controllers,
+                             .folder = -1 };
     if (place->version == 2 &&
         place_read(base, "cgroup.controllers", text, sizeof(text)))
         place->controllers = controllers_read(text, " \n");
@@ -226,11 +254,9 @@ bool place_take(struct place *place, const struct hierarchy *where, uid_t uid,
 
 void place_finish(struct place *place)
 {
-    char name[16];
     CLEANUP(close_fd) int all = open_folder(place->folder, "..");
-    snprintf(name, sizeof(name), "%d", (int)getpid());
     visit_folders(place->folder, remove_box);
     close_fd(&place->folder);
     if (all >= 0)
-        (void)unlinkat(all, name, AT_REMOVEDIR);
+        (void)unlinkat(all, place->name, AT_REMOVEDIR);
 }

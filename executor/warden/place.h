@@ -12,6 +12,7 @@ struct place {
     int version;
     unsigned int controllers; /* that its cgroups have */
     int folder;               /* locked: it is not left over */
+    char name[24];            /* of it */
 };
 
 /* Makes the folder, gives it to that user, and removes those of executors that

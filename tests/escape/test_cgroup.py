@@ -284,3 +284,33 @@ def test_an_ordinary_user_is_told_what_is_missing_and_how_to_get_it():
     assert "memory 2048 MiB by watchdog" in said
     assert "not limited by a cgroup: memory, pids, cpu" in said
     assert "Permission denied" in said and "Delegate=yes" in said
+
+
+# As who counts its processes apart from us, in a container, may have the folder of
+# our process's number, and is alive.
+TAKES_ITS_NAME = """
+import fcntl, os, sys
+*folders, end = sys.argv[1:sys.argv.index("--") + 1]
+for folder in folders:
+    own = f"{folder}/{os.getpid()}"
+    os.mkdir(own)
+    lock = os.open(own, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.set_inheritable(lock, True)
+words = sys.argv[sys.argv.index("--") + 1:]
+os.execv(words[0], words)
+"""
+
+
+def test_a_name_that_another_executor_has_is_left_to_it():
+    with Executor("--profile", "bare") as other:
+        folders = sorted({os.path.dirname(f) for f in names()})
+        way = ["/usr/bin/python3", "-c", TAKES_ITS_NAME, *folders, "--"]
+        with Executor(*SMALL, within=way) as executor:
+            pid = executor.process.pid
+            assert {f"{folder}/{pid}-1" for folder in folders} <= names()
+            assert executor.open("a").run("1").status == "ok"
+        left = {os.path.basename(folder) for folder in names()}
+        assert {str(pid), str(other.process.pid)} <= left and f"{pid}-1" not in left
+    with Executor("--profile", "bare"):
+        assert not {f"{folder}/{pid}" for folder in folders} & names()
