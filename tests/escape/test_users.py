@@ -166,7 +166,7 @@ def test_a_range_that_is_none_is_refused(given):
     args = [binary("quern-executor"), "--check", "--uid-range", given]
     process = Process(args).start()
     assert process.wait(60) == 64, process.text()
-    assert f'--uid-range is "{given}", must be off, or FIRST-LAST' in process.text()
+    assert f'--uid-range is "{given}", must be auto, off, or FIRST-LAST' in process.text()
 
 
 @ROOT
