@@ -109,8 +109,8 @@ UNCALLED = {
 UNSORTED = ("consumer/queue/", "consumer/session/")
 
 TOP_LEVEL = set(
-    """CMakeLists.txt CMakePresets.json README.md LICENSE producer consumer
-    executor schemas deploy tests""".split()
+    """CMakeLists.txt CMakePresets.json README.md CHANGELOG.md SECURITY.md LICENSE
+    producer consumer executor schemas deploy tests""".split()
 )
 
 

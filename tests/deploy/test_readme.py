@@ -12,9 +12,9 @@ from stack import Stack
 
 BUILD = pathlib.Path(BUILD_DIR)
 TREE = pathlib.Path(__file__).resolve().parents[2]
-READMES = sorted(
+PAGES = sorted(
     path
-    for pattern in ("README.md", "*/README.md", "*/*/README.md", "*/RECIPES.md")
+    for pattern in ("*.md", "*/*.md", "*/*/README.md")
     for path in TREE.glob(pattern)
     if "build" not in path.parts and "node_modules" not in path.parts
 )
@@ -99,7 +99,7 @@ def test_what_is_quoted_is_what_is_tested(readme, fence, example):
 
 
 @pytest.mark.parametrize(
-    "readme", READMES, ids=[str(path.relative_to(TREE)) for path in READMES]
+    "readme", PAGES, ids=[str(path.relative_to(TREE)) for path in PAGES]
 )
 def test_links_lead_somewhere(readme):
     text = re.sub(r"`[^`\n]+`", "", readme.read_text())  # code is no link
