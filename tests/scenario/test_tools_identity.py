@@ -286,7 +286,12 @@ def members_of(page, heading):
 ODD = {"url": "http://127.0.0.1:1/", "no_member": 1}
 PAGES = [
     ("TOOLS.md", "| member of a request | what it is | absent |", "tools", {"x": ODD}),
-    ("README.md", "| member | |", "tools", {"mcpServers": {"x": ODD}}),
+    (
+        "TOOLS.md",
+        "| member of a server | what it is |",
+        "tools",
+        {"mcpServers": {"x": ODD}},
+    ),
     ("MODELS.md", "| member | what it is | absent |", "models", {"x": ODD}),
 ]
 
