@@ -51,7 +51,7 @@ struct quern_options {
     /* Of the sentinels themselves; NULL: $QUERN_SENTINEL_PASSWORD, or none. */
     const char *sentinel_password;
     uint64_t timeout_ms; /* of a call, reconnecting included; 0: 10 s */
-    /* When a write counts: "async", "replica:N", "fsync" (consumer/README.md,
+    /* When a write counts: "async", "replica:N", "fsync" (consumer/OPERATING.md,
      * "Durability"); NULL: $QUERN_DURABILITY, else async. A call whose write is
      * not as safe as that within half of its time fails with not_durable, one
      * that was sent and not answered with unknown_outcome (both QUERN_RETRY):
