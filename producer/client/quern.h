@@ -51,12 +51,13 @@ struct quern_options {
     /* Of the sentinels themselves; NULL: $QUERN_SENTINEL_PASSWORD, or none. */
     const char *sentinel_password;
     uint64_t timeout_ms; /* of a call, reconnecting included; 0: 10 s */
-    /* When a write counts: "async", "replica:N", "fsync" (consumer/OPERATING.md,
-     * "Durability"); NULL: $QUERN_DURABILITY, else async. A call whose write is
-     * not as safe as that within half of its time fails with not_durable, one
-     * that was sent and not answered with unknown_outcome (both QUERN_RETRY):
-     * the job may stand. quern_submit() has filled in its id: the same call
-     * with it in job.id, or with the same idempotency_key, makes sure. */
+    /* When a write counts: "async", "replica:N", "fsync" ("Durability" in
+     * consumer/OPERATING.md); NULL: $QUERN_DURABILITY, else async. A call whose
+     * write is not as safe as that within half of its time fails with
+     * not_durable, one that was sent and not answered with unknown_outcome
+     * (both QUERN_RETRY): the job may stand. quern_submit() has filled in its
+     * id: the same call with it in job.id, or with the same idempotency_key,
+     * makes sure. */
     const char *durability;
 };
 
