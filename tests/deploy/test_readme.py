@@ -14,7 +14,7 @@ BUILD = pathlib.Path(BUILD_DIR)
 TREE = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "*/*.md", "*/*/README.md")
+    for pattern in ("*.md", "*/*.md", "*/*/*.md")
     for path in TREE.glob(pattern)
     if "build" not in path.parts and "node_modules" not in path.parts
 )
