@@ -1,6 +1,6 @@
 /* exec_members.c - what quern exec --json prints, member by member.
  *
- * The table in producer/README.md says the same. */
+ * The table in producer/COMMANDS.md says the same. */
 #include <string.h>
 
 #include "producer/cli/cli.h"

@@ -492,10 +492,10 @@ def test_each_rule_is_needed(server, clean, user, rule):
 
 
 def test_another_prefix_is_one_word_of_sed():
-    """As deploy/README.md has it."""
-    readme = (TREE / "deploy/README.md").read_text()
+    """As deploy/USERS.md has it."""
+    users = (TREE / "deploy/USERS.md").read_text()
     (line,) = [
-        x for x in readme.splitlines() if x.strip().startswith("sed -e 's/quern:")
+        x for x in users.splitlines() if x.strip().startswith("sed -e 's/quern:")
     ]
     other = subprocess.run(
         line,
@@ -668,7 +668,7 @@ CHANGE = [
     *SETTINGS,
 ]
 
-# What a user cannot do, as deploy/README.md says it: what is tried.
+# What a user cannot do, as deploy/USERS.md says it: what is tried.
 CANNOT = {
     "producer": {
         "claim, start or finish jobs": LIFE,
@@ -709,9 +709,9 @@ CANNOT = {
 }
 
 
-def test_the_readme_says_what_is_tried():
+def test_the_table_of_users_says_what_is_tried():
     said = {}
-    for line in (TREE / "deploy/README.md").read_text().splitlines():
+    for line in (TREE / "deploy/USERS.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 5 and cells[1].strip("`") in shipped() and cells[3]:
             said[cells[1].strip("`")] = set(cells[3].split("; "))

@@ -14,7 +14,7 @@ BUILD = pathlib.Path(BUILD_DIR)
 TREE = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "*/*.md", "*/*/README.md")
+    for pattern in ("*.md", "*/*.md", "*/*/*.md")
     for path in TREE.glob(pattern)
     if "build" not in path.parts and "node_modules" not in path.parts
 )
@@ -87,8 +87,8 @@ def test_c_of_the_front_page_works(tmp_path):
     [
         ("README.md", "c", "ask.c"),
         ("README.md", "python", "ask.py"),
-        ("producer/README.md", "js", "ask.mjs"),
-        ("producer/README.md", "php", "ask.php"),
+        ("producer/CLIENTS.md", "js", "ask.mjs"),
+        ("producer/CLIENTS.md", "php", "ask.php"),
     ],
 )
 def test_what_is_quoted_is_what_is_tested(readme, fence, example):

@@ -1,6 +1,6 @@
 """Recorded jobs, done again by the consumer of today: each is equal, or what
 differs first is shown; and of every kind and end there is one. See "The same
-jobs again" in tests/README.md."""
+jobs again" in tests/RECORDINGS.md."""
 
 import base64
 import json

@@ -14,11 +14,11 @@ TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object"
 
 
 def documented():
-    """{member: types}, as producer/README.md tells them."""
-    readme = pathlib.Path(__file__).parents[2] / "producer" / "README.md"
-    section = readme.read_text().partition("### `quern exec --json`")[2]
+    """{member: types}, as producer/COMMANDS.md tells them."""
+    commands = pathlib.Path(__file__).parents[2] / "producer" / "COMMANDS.md"
+    section = commands.read_text().partition("## `quern exec --json`")[2]
     rows = re.findall(
-        r"^\| (`.*?) \| ([a-z ]+) \|", section.partition("\n###")[0], re.M
+        r"^\| (`.*?) \| ([a-z ]+) \|", section.partition("\n## ")[0], re.M
     )
     return {
         name: {TYPES.get(one, type(None)) for one in types.split(" or ")}
