@@ -360,7 +360,7 @@ static const struct machine_state states[STATES] = {
                     TO(INTENDING) | TO(RUNNING) | TO(RECORDING) | TO(RESTING),
                     .enter = enter_preparing, .landed = step_prepared,
                     .limit_ms = STEP_OTHERS_MS },
-    [INTENDING] = { "calling", TO(RUNNING), .enter = enter_intending,
+    [INTENDING] = { "intending", TO(RUNNING), .enter = enter_intending,
                     .landed = step_intended, .limit_ms = STEP_REDIS_MS },
     [RUNNING] = { "running", TO(COLLECTING) | TO(RESTING),
                   .enter = enter_running, .landed = step_ran,
@@ -368,9 +368,9 @@ static const struct machine_state states[STATES] = {
     [COLLECTING] = { "collecting", TO(COLLECTING) | TO(RECORDING),
                      .enter = enter_collecting, .landed = step_collected,
                      .limit_ms = STEP_OTHERS_MS },
-    [RECORDING] = { "observed", 0, .enter = enter_recording,
+    [RECORDING] = { "recording", 0, .enter = enter_recording,
                     .landed = step_recorded, .limit_ms = STEP_REDIS_MS },
-    [RESTING] = { "pausing", TO(PREPARING) | TO(RUNNING),
+    [RESTING] = { "resting", TO(PREPARING) | TO(RUNNING),
                   .landed = step_rested },
 };
 static const struct step_kind kind = {

@@ -747,7 +747,7 @@ static enum pace enter_starting(void *owner)
 #define ENDS (TO(TURN_REFUSING) | TO(TURN_RESTING))
 
 static const struct machine_state states[TURN_STATES] = {
-    [TURN_STARTING] = { "deciding", TO(TURN_ASKING) | TO(TURN_RETRIEVING),
+    [TURN_STARTING] = { "starting", TO(TURN_ASKING) | TO(TURN_RETRIEVING),
                         .enter = enter_starting },
     [TURN_ASKING] = { "asking", TO(TURN_SHOWING) | TO(TURN_REQUESTING) | ENDS,
                       .enter = enter_asking, .landed = step_asked,
@@ -757,7 +757,7 @@ static const struct machine_state states[TURN_STATES] = {
                            TO(TURN_REFUSING),
                        .enter = enter_showing, .step = step_showing,
                        .limit_ms = STEP_REDIS_MS },
-    [TURN_REQUESTING] = { "answering",
+    [TURN_REQUESTING] = { "requesting",
                           TO(TURN_ASKING) | TO(TURN_SHOWING) |
                               TO(TURN_RETRIEVING) | TO(TURN_RECORDING) | ENDS,
                           .enter = enter_requesting, .step = step_requesting,
@@ -766,12 +766,12 @@ static const struct machine_state states[TURN_STATES] = {
                           TO(TURN_ASKING) | TO(TURN_RECORDING) | ENDS,
                           .enter = enter_retrieving, .landed = step_retrieved,
                           .limit_ms = STEP_OTHERS_MS },
-    [TURN_RECORDING] = { "answered", 0, .enter = enter_recording,
+    [TURN_RECORDING] = { "recording", 0, .enter = enter_recording,
                          .landed = step_recorded, .limit_ms = STEP_REDIS_MS },
-    [TURN_REFUSING] = { "refused", TO(TURN_ASKING) | ENDS,
+    [TURN_REFUSING] = { "refusing", TO(TURN_ASKING) | ENDS,
                         .enter = enter_refusing, .landed = step_refused,
                         .limit_ms = STEP_REDIS_MS },
-    [TURN_RESTING] = { "pausing",
+    [TURN_RESTING] = { "resting",
                        TO(TURN_ASKING) | TO(TURN_REQUESTING) |
                            TO(TURN_RETRIEVING) | TO(TURN_REFUSING),
                        .landed = step_rested },

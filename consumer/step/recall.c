@@ -98,9 +98,9 @@ static const struct machine_state states[STATES] = {
     [CLAIMING] = { "claiming", TO(READING) | TO(RESTING),
                    .enter = enter_claiming, .landed = step_claimed,
                    .limit_ms = STEP_OTHERS_MS },
-    [READING] = { "recalling", 0, .enter = enter_reading, .landed = step_read,
+    [READING] = { "reading", 0, .enter = enter_reading, .landed = step_read,
                   .limit_ms = STEP_REDIS_MS },
-    [RESTING] = { "pausing", TO(CLAIMING), .landed = step_rested },
+    [RESTING] = { "resting", TO(CLAIMING), .landed = step_rested },
 };
 static const struct step_kind kind = {
     .machine = { "recall", states, STATES, step_entered, NULL },

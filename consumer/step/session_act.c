@@ -310,7 +310,7 @@ static const struct machine_state states[STATES] = {
                   .landed = fork_session, .limit_ms = STEP_REDIS_MS },
     [RECORDING] = { "recording", 0, .landed = step_recorded,
                     .limit_ms = STEP_REDIS_MS },
-    [RESTING] = { "pausing", TO(ACTING), .landed = step_rested },
+    [RESTING] = { "resting", TO(ACTING), .landed = step_rested },
 };
 static const struct step_kind kind = {
     .machine = { "a session act", states, STATES, step_entered, NULL },

@@ -30,7 +30,8 @@ struct step;
 
 struct step_kind {
     struct machine_kind machine;
-    unsigned int resting; /* the state in which it waits for time to pass */
+    unsigned int resting; /* the state in which it waits for time to pass; as
+                             many as there are states: it never does */
     /* The attempt must stop: what runs outside is given up. False: there is
      * something to be written first; then it is over by itself. NULL: nothing
      * is to be done. Not called when the job is somebody else's. */

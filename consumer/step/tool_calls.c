@@ -60,7 +60,7 @@ static const struct tool_side side = { intend, result, answer };
 
 /* ------------------------------------------------------------------ asking */
 
-enum { CALLING, RESTING, STATES };
+enum { CALLING, STATES };
 
 struct tool_calls {
     struct step step;
@@ -116,13 +116,12 @@ static void calls_free(struct step *step)
 }
 
 static const struct machine_state states[STATES] = {
-    [CALLING] = { "gathering", 0, .enter = enter_calling, .landed = step_called,
+    [CALLING] = { "calling", 0, .enter = enter_calling, .landed = step_called,
                   .limit_ms = STEP_OTHERS_MS },
-    [RESTING] = { .name = "pausing" },
 };
 static const struct step_kind kind = {
     .machine = { "tool calls", states, STATES, step_entered, NULL },
-    .resting = RESTING,
+    .resting = STATES,
     .free = calls_free,
 };
 

@@ -75,12 +75,6 @@ void machine_run(struct machine *machine)
     machine->running = false;
 }
 
-void machine_land(struct machine *machine)
-{
-    machine->landed = true;
-    machine_run(machine);
-}
-
 const char *machine_state_name(const struct machine *machine)
 {
     return row_of(machine)->name;

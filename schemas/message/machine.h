@@ -57,7 +57,7 @@ struct machine {
     void *owner;
     unsigned int state;
     bool begun;   /* enter has been called */
-    bool landed;  /* what it asked for is there */
+    bool landed;  /* its owner says: what it asked for is there */
     bool running; /* machine_run() is on the stack, */
     bool again;   /* and was called from inside */
 };
@@ -73,8 +73,6 @@ bool machine_may_go(const struct machine *machine, unsigned int next);
 /* Steps until there is something to wait for. The owner must stay until it
  * returns. */
 void machine_run(struct machine *machine);
-/* What the state's enter asked for has come: runs the machine. */
-void machine_land(struct machine *machine);
 
 const char *machine_state_name(const struct machine *machine);
 uint64_t machine_limit_ms(const struct machine *machine);
