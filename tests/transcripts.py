@@ -183,10 +183,9 @@ def compare(found):
     """The report, and [(model, text, reference, ours)] without a reason."""
     rows = list(messages(found))
     said = ask([("cut", text) for _, text, _ in rows])
-    grown = ask([("grow", text + "\n") for _, text, _ in rows])
     models = defaultdict(Counter)
     differences, observed, unexplained = Counter(), Counter(), []
-    for (model, text, seen), ours, blocks in zip(rows, said, grown):
+    for (model, text, seen), ours in zip(rows, said):
         theirs = reference(text)
         count = models[model]
         count["messages"] += 1
@@ -198,8 +197,6 @@ def compare(found):
         for name in (why, answer_differs(text, ours)):
             differences[name] += name is not None
         differences["unclosed: not run"] += ours["unclosed"]
-        if "\n\n".join(blocks) != ours["code"] and why != "fence instead of tags":
-            unexplained.append((model, text, blocks, ours))
         if differences.pop("unexplained answer", 0):
             unexplained.append((model, text, answers(text), ours))
         if line_seen(seen, theirs):

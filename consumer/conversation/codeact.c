@@ -11,11 +11,6 @@
 
 #define NOWHERE ((size_t)-1)
 
-static bool is_newline(char byte)
-{
-    return byte == '\n' || byte == '\r';
-}
-
 static struct view without(struct view text, size_t bytes)
 {
     return (struct view){ text.data + bytes, text.len - bytes };
@@ -377,42 +372,4 @@ void codeact_finish(struct codeact *out)
         return;
     buf_finish(&out->code);
     buf_finish(&out->answer);
-}
-
-static struct view whole_lines(struct view text)
-{
-    while (text.len > 0 && !is_newline(text.data[text.len - 1]))
-        text.len--;
-    return text;
-}
-
-bool codeact_next(struct codeact_cursor *cursor, struct view text,
-                  struct buf *code)
-{
-    struct story story = { cursor->coded, cursor->bare, cursor->answered };
-    struct passages passages = { .text = whole_lines(text), .growing = true };
-    struct passage passage;
-    bool over;
-
-    buf_clear(code);
-    passages.at = cursor->coded ? 0 : passages_start(passages.text);
-    if (passages.at < cursor->at)
-        passages.at = cursor->at;
-    passages.item = cursor->item;
-    while (code->len == 0 && !cursor->over &&
-           passages_next(&passages, &passage)) {
-        if (passage.kind == PASSAGE_CODE)
-            block_add(code, passage.body);
-        story.coded = story.coded || code->len > 0;
-        over = !follow(&story, &passage);
-        *cursor = (struct codeact_cursor){
-            .at = passages.at,
-            .item = passages.item,
-            .coded = story.coded,
-            .bare = story.bare,
-            .answered = story.answered,
-            .over = over,
-        };
-    }
-    return code->len > 0;
 }

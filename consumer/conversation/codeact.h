@@ -59,22 +59,4 @@ void codeact_read(struct codeact *out, struct view text,
                   const struct codeact_rules *rules);
 void codeact_finish(struct codeact *out);
 
-/* How far a text that grows was read. Zeroed at its start. */
-struct codeact_cursor {
-    size_t at;
-    size_t item;
-    bool coded, bare, answered;
-    bool over; /* behind an invented observation */
-};
-
-/* The next block of a text that is still growing, as soon as the line with its
- * closing mark has ended: set in code, which it clears. Each block that it
- * gives codeact_read() will have, in the same order and of the same bytes,
- * unless a lone closing tag comes that makes it reasoning, or it is a fence
- * beside <execute>. Bare and unclosed
- * ones it leaves to that. Reads a block that is not closed again each time:
- * call it when there is a line more. */
-bool codeact_next(struct codeact_cursor *cursor, struct view text,
-                  struct buf *code);
-
 #endif

@@ -10,7 +10,7 @@
 enum { FREE_BYTES = 4 << 20 }; /* that may be read in vain, in any text */
 
 /* Answers about what may stand at a place. */
-enum found { NOTHING, FOUND, UNSURE };
+enum found { NOTHING, FOUND };
 
 static struct view part(struct view text, size_t start, size_t end)
 {
@@ -169,13 +169,13 @@ static enum found end_without_mark(struct passages *passages,
         block->end = block->after = block->label;
     } else {
         block->end = block->after = len;
-        return UNSURE;
+        return NOTHING;
     }
     passages->in_vain += len - block->after;
     return FOUND;
 }
 
-/* Reads to the block's end. UNSURE: it has none. */
+/* Reads to the block's end. NOTHING: it has none. */
 static enum found read_block(struct passages *passages, struct block *block)
 {
     while (block->at < passages->text.len && block->end == NOWHERE &&
@@ -187,8 +187,8 @@ static enum found read_block(struct passages *passages, struct block *block)
     }
     if (block->end != NOWHERE)
         return FOUND;
-    if (block->again || passages->growing)
-        return UNSURE;
+    if (block->again)
+        return NOTHING;
     return end_without_mark(passages, block);
 }
 
@@ -227,8 +227,6 @@ static enum found take_other(struct passages *passages, struct passage *out,
             inner.language == FENCE_PYTHON && inner.length >= fence->length)
             return give(passages, out, PASSAGE_OTHER, at);
     }
-    if (passages->growing)
-        return UNSURE;
     if (!is_patient(passages))
         return give(passages, out, PASSAGE_OTHER, text.len);
     passages->in_vain += text.len - start;
@@ -242,8 +240,6 @@ static enum found take_bare(struct passages *passages, struct passage *out,
     struct view body;
 
     out->closed = read_block(passages, block) == FOUND;
-    if (!out->closed && passages->growing)
-        return UNSURE;
     body = part(passages->text, block->start, block->end);
     if (!out->closed && is_patient(passages) &&
         python_guess(body) != PYTHON_YES) {
@@ -264,8 +260,6 @@ static enum found take_fence(struct passages *passages, struct passage *out,
     if (fence->language != FENCE_PYTHON)
         return take_other(passages, out, fence, start);
     out->closed = read_block(passages, &block) == FOUND;
-    if (!out->closed && passages->growing)
-        return UNSURE;
     return give_block(passages, out, PASSAGE_CODE, &block);
 }
 
@@ -285,8 +279,6 @@ static enum found take_execute(struct passages *passages, struct passage *out,
         passages->in_vain += block.at - block.start;
         return NOTHING;
     }
-    if (!out->closed && passages->growing)
-        return UNSURE;
     if (mark->tag->own_line && out->closed &&
         !tag_ends_line(text, block.after)) {
         passages->in_vain += block.after - block.start;
@@ -330,8 +322,6 @@ static enum found take_thought(struct passages *passages, struct passage *out,
                    : NOTHING;
     if (find_closing(passages, mark, &closing))
         return give(passages, out, PASSAGE_THOUGHT, closing.end);
-    if (passages->growing)
-        return UNSURE;
     return give(passages, out, PASSAGE_THOUGHT,
                 passages->stopped ? mark->end : passages->text.len);
 }
@@ -363,8 +353,6 @@ static enum found take_solution(struct passages *passages, struct passage *out,
              (closing.tag->use == TAG_CODE && !closing.tag->own_line)))
             return NOTHING;
     }
-    if (passages->growing)
-        return UNSURE;
     return give(passages, out, PASSAGE_SOLUTION, mark->end);
 }
 

@@ -40,7 +40,6 @@ struct passages {
     bool (*parses)(void *owner, struct view body);
     void *owner;
     bool stopped; /* the text is what its author meant to say */
-    bool growing; /* more lines may come: what they could change is not given */
     size_t at;    /* what comes before has been read */
     size_t item;  /* column of the text of a list's item; markdown.h */
     size_t in_vain;
@@ -51,7 +50,7 @@ struct passages {
  * chat's template: a closing tag is the first of its name. */
 size_t passages_start(struct view text);
 
-/* false: there is none, or, of a growing text, none that is sure. */
+/* false: there is none any more. */
 bool passages_next(struct passages *passages, struct passage *passage);
 
 #endif

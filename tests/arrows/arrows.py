@@ -99,8 +99,6 @@ UNCALLED = {
     "document_help": "tests/unit/settings has it written for some widths",
     "setting_load_text": "tests/fuzz/fuzz_settings.c hands it the text of a file",
     "zone_read": "tests/fuzz/fuzz_cron.c hands it the bytes of a zone's file",
-    "machine_land": "owners of today's machines run by functions of their own",
-    "codeact_next": "it compiled code ahead: to go, with passages that grow",
     "profile_end_once": "consumer/queue is being rewritten",
 }
 

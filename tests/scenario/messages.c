@@ -6,7 +6,6 @@
  * A frame is "KIND BYTES\n" and so many bytes; for each, one line of JSON:
  *   read   codeact_read() of a text that its author stopped
  *   cut    the same of one that was cut off
- *   grow   the blocks of codeact_next(), while the text grows by a line each
  *   whole  python_is_whole() */
 #include <jansson.h>
 #include <stdio.h>
@@ -43,29 +42,10 @@ static json_t *read_message(struct view text, bool stopped)
     return json;
 }
 
-static json_t *grow_message(struct view text)
-{
-    CLEANUP(buf_finish) struct buf code = { .max = text.len + 2 };
-    struct codeact_cursor cursor = { 0 };
-    json_t *blocks = json_array();
-
-    for (size_t len = 1; len <= text.len; len++) {
-        struct view head = { text.data, len };
-
-        if (text.data[len - 1] != '\n' && len < text.len)
-            continue;
-        while (codeact_next(&cursor, head, &code))
-            json_array_append_new(blocks, text_of(buf_view(&code)));
-    }
-    return blocks;
-}
-
 static json_t *answer(const char *kind, struct view text)
 {
     if (strcmp(kind, "read") == 0 || strcmp(kind, "cut") == 0)
         return read_message(text, strcmp(kind, "read") == 0);
-    if (strcmp(kind, "grow") == 0)
-        return grow_message(text);
     return json_boolean(python_is_whole(text));
 }
 

@@ -343,78 +343,6 @@ static void test_rows(void **state)
     }
 }
 
-/* While it grows by a byte each, a text gives the blocks that it has in the
- * end, but for bare and unclosed ones, and for those that a lone closing tag
- * makes reasoning. */
-static void grow(const char *text, struct buf *blocks)
-{
-    CLEANUP(buf_finish) struct buf code = { .max = 10000 };
-    struct codeact_cursor cursor = { 0 };
-
-    for (size_t len = 0; len <= strlen(text); len++) {
-        while (codeact_next(&cursor, (struct view){ text, len }, &code)) {
-            if (blocks->len > 0)
-                buf_append(blocks, "\n\n", 2);
-            buf_add(blocks, buf_view(&code));
-        }
-    }
-}
-
-static void test_growing(void **state)
-{
-    static const struct {
-        const char *what;
-        const char *text;
-        const char *blocks;
-    } texts[] = {
-        { "as soon as it is closed", PY("a") "b", "a" },
-        { "not before its line has ended", "```python\na\n```", "" },
-        { "two", PY("a") "and\n" PY("b"), "a\n\nb" },
-        { "a closing mark that grows", "```python\n'a'\n```py\n", "'a'" },
-        { "a fence in a string", PY("s = '''\n```\n'''"), "s = '''\n```\n'''" },
-        { "a string that never ends", PY("s = '''") "x\n" PY("y"), "" },
-        { "tags", "<execute>a</execute> <execute>b</execute>\n", "a\n\nb" },
-        { "HTML", "<code>a</code> b\n<code>c</code>\n", "c" },
-        { "reasoning", "<think>" PY("no") "</think>" PY("yes"), "yes" },
-        { "reasoning that nobody opened", "a\n</think>\n" PY("yes"), "yes" },
-        { "an observation", PY("a") "Observation: 1\n" PY("b"), "a" },
-        { "bare ones wait", "```\nx = 1\n```\n", "" },
-        { "in an item, twice",
-          "1. a\n   ```py\n   x\n   ```\n   ```py\n   y\n   ```\n", "x\n\ny" },
-        { "CRLF", "```py\r\na\r\n```\r\n```py\r\nb\r\n```\r\n", "a\n\nb" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        CLEANUP(buf_finish) struct buf blocks = { .max = 10000 };
-
-        grow(texts[i].text, &blocks);
-        check_text(texts[i].what, "what it gave", &blocks, texts[i].blocks);
-    }
-}
-
-static bool begins_with(struct view whole, struct view head)
-{
-    return head.len <= whole.len &&
-           view_equal((struct view){ whole.data, head.len }, head);
-}
-
-static void test_rows_grow(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        CLEANUP(buf_finish) struct buf blocks = { .max = 10000 };
-        struct view whole = view_of(rows[i].code);
-
-        grow(rows[i].text, &blocks);
-        if (strstr(rows[i].what, "only the closing tag") == NULL &&
-            strstr(rows[i].what, "illustrates beside tags") == NULL &&
-            !begins_with(whole, buf_view(&blocks)))
-            fail_msg("%s: \"%.*s\" came while it grew", rows[i].what,
-                     VIEW_ARG(buf_view(&blocks)));
-    }
-}
-
 /* Refuses code that holds "wrong". */
 static bool parses(void *owner, struct view code)
 {
@@ -521,9 +449,8 @@ static void test_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_rows_grow), cmocka_unit_test(test_parser),
-        cmocka_unit_test(test_no_rules),  cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_parser),
+        cmocka_unit_test(test_no_rules), cmocka_unit_test(test_any_bytes),
         cmocka_unit_test(test_long),
     };
 
