@@ -386,6 +386,14 @@ static void on_change(void *owner, bool ready)
     session_run(session);
 }
 
+/* It was lost before, and so is this run: whoever took the job over would not
+ * know that, and have the cell run a third time. */
+static bool is_lost_again(const struct session *session)
+{
+    return session->machine.state == SESSION_AWAY && session->sent &&
+           session->wish.kind == WISH_RUN && session->losses + 1 >= MAX_LOSSES;
+}
+
 static void on_overdue(void *owner)
 {
     struct session *session = owner;
@@ -394,6 +402,11 @@ static void on_overdue(void *owner)
     struct err why;
     if (session->machine.state == SESSION_CLAIMING && session->waiting) {
         session_enter(session, SESSION_CLAIMING);
+        session_run(session);
+        return;
+    }
+    if (is_lost_again(session)) {
+        session_give_up(session);
         session_run(session);
         return;
     }

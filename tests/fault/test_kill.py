@@ -158,12 +158,16 @@ def test_the_executor_in_a_cell(stack):
     stack.check_events(job)
 
 
-def test_the_executor_twice_in_the_same_cell(stack):
-    stack.consumer(lease="5s")
+@pytest.mark.parametrize("away_time", ["60s", "200ms"], ids=["waits", "hands back"])
+def test_the_executor_twice_in_the_same_cell(stack, away_time):
+    """Also where the job goes back to its queue while the executor is away."""
+    stack.consumer(lease="5s", away_time=away_time)
     job = stack.submit(kind="code", cells=["import time; print('on'); time.sleep(60)"])
     for count in (1, 2):
         fetch(stack, job, "tool.output", count)
         stack.executor.kill()
+        if away_time == "200ms":
+            time.sleep(1)
         stack.start_executor()
     result = stack.result(job)
     assert result["status"] == "failed" and result["error"]["code"] == "cell_failed"

@@ -23,8 +23,8 @@
  *
  * Known not to hold, and demanded with --strict only:
  *   cell_given_up      a cell that its executor has died of twice does not run
- *                      a third time; who takes the job over begins to count
- *                      anew */
+ *                      a third time; whoever takes the job over from one that
+ *                      was killed, or left, in the cell begins to count anew */
 #ifndef TESTS_UNIT_ATTEMPT_JUDGE_H
 #define TESTS_UNIT_ATTEMPT_JUDGE_H
 
