@@ -178,7 +178,7 @@ def test_the_state_is_dumped(stack):
     wait_busy(stack, job)
     consumer.signal(signal.SIGUSR1)
     line = json.loads(consumer.wait_for('"state.attempt"'))
-    assert line["job"] == job and line["state"] == "answering"
+    assert line["job"] == job and line["state"] == "requesting"
     assert json.loads(consumer.wait_for('"what":"state"'))["running"] == 1
 
 
