@@ -1,1 +1,2 @@
 scenario_test(arrows/arrows arrows)
+scenario_test(arrows/library arrows)

@@ -25,7 +25,7 @@ Work in flight never expires; the end of a job gives all of it a time to live.
 ../transition.h tells what a caller may expect, ../../README.md which key holds
 what. ]]
 
-local BUILD = 33 -- raise with every change; transition.c reads it from here
+local BUILD = 33 -- text 94427a05; raise with every change, as a test says
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
