@@ -48,8 +48,11 @@ def submit(stack, mode="tools", expression="123456 * 789", **job):
 
 
 def check_answer(result, value):
+    """The model may print the same figure once more before it answers: how it goes
+    on depends on each word of the prompt."""
     assert result["status"] == "completed", result
-    assert [cell["stdout"] for cell in result["cells"]] == [f"{value}\n"]
+    assert {cell["stdout"] for cell in result["cells"]} == {f"{value}\n"}
+    assert len(result["cells"]) <= 2
     assert value in result["answer"]
 
 
@@ -76,7 +79,7 @@ def test_a_conversation_end_to_end(stack, served, mode):
     result = stack.result(job, WAIT_S)
     check_answer(result, "97406784")
     exchanges = served()
-    assert len(exchanges) == 2
+    assert len(exchanges) == len(result["cells"]) + 1
     for exchange in exchanges:
         assert exchange.request["stream"] and exchange.whole
         assert exchange.headers["Content-Type"].startswith("text/event-stream")
@@ -101,10 +104,13 @@ def test_a_call_in_pieces_is_put_together(stack, served):
 def test_several_at_once(stack, served):
     values = {"41 * 271": "11111", "2 ** 20": "1048576"}
     jobs = [(submit(stack, mode, text), text) for text in values for mode in MODES]
+    turns = 0
     for job, text in jobs:
-        check_answer(stack.result(job, WAIT_S), values[text])
+        result = stack.result(job, WAIT_S)
+        check_answer(result, values[text])
         stack.check_events(job)
-    assert len(served()) == 2 * len(jobs)
+        turns += len(result["cells"]) + 1
+    assert len(served()) == turns
 
 
 def test_it_takes_every_tool_of_ours(stack, served):
