@@ -10,8 +10,8 @@
 #include "consumer/job/attempts.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
-#include "consumer/queue/profile.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
@@ -99,7 +99,7 @@ static void reload(struct consumer *consumer)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
-    profile_renew(fleet_profile(consumer->fleet));
+    fleet_endpoints_read(fleet_endpoints(consumer->fleet));
 }
 
 static void leave(struct consumer *consumer)

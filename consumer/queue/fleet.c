@@ -6,7 +6,7 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "consumer/queue/profile.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
@@ -15,7 +15,7 @@ enum { ANSWER_MS = 5000, AGAIN_MS = 1000 };
 
 struct fleet {
     struct link *link;
-    struct profile *profile;
+    struct fleet_endpoints *endpoints;
     struct alarm *alarm;
     struct fleet_events events;
     void *owner;
@@ -105,16 +105,16 @@ static void on_alarm(void *owner)
     struct fleet *fleet = owner;
     if (!link_is_ready(fleet->link))
         return;
-    profile_look(fleet->profile);
+    fleet_endpoints_look(fleet->endpoints);
     agree(fleet);
 }
 
-/* What is known of endpoints is asked first: on one link it is answered first,
+/* The waits of endpoints are read first: on one link they are answered first,
  * and so before the first job. */
 static void on_ready(void *owner)
 {
     struct fleet *fleet = owner;
-    profile_ready(fleet->profile);
+    fleet_endpoints_ready(fleet->endpoints);
     agree(fleet);
 }
 
@@ -143,7 +143,7 @@ struct fleet *fleet_new(struct consumer *consumer,
     fleet->link =
         link_new(consumer->loop, address, slot_of(key_view(&fleet->key)),
                  "consumer-fleet", heard, fleet);
-    fleet->profile = profile_new(consumer, fleet->link);
+    fleet->endpoints = fleet_endpoints_new(consumer, fleet->link);
     return fleet;
 }
 
@@ -157,9 +157,9 @@ size_t fleet_partitions(const struct fleet *fleet)
     return fleet->known;
 }
 
-struct profile *fleet_profile(const struct fleet *fleet)
+struct fleet_endpoints *fleet_endpoints(const struct fleet *fleet)
 {
-    return fleet->profile;
+    return fleet->endpoints;
 }
 
 void fleet_switch(struct fleet *fleet, const struct node *master)
@@ -170,7 +170,7 @@ void fleet_switch(struct fleet *fleet, const struct node *master)
 static void on_closed(void *owner)
 {
     struct fleet *fleet = owner;
-    profile_free(fleet->profile);
+    fleet_endpoints_free(fleet->endpoints);
     free(fleet);
 }
 

@@ -10,7 +10,7 @@
 #include "consumer/consumer.h"
 
 struct fleet;
-struct profile;
+struct fleet_endpoints;
 
 struct fleet_events {
     void (*on_known)(void *owner, size_t partitions); /* once */
@@ -23,8 +23,8 @@ struct fleet *fleet_new(struct consumer *consumer,
                         struct fleet_events events, void *owner);
 void fleet_open(struct fleet *fleet);
 size_t fleet_partitions(const struct fleet *fleet); /* 0: not known yet */
-/* What it has learned of endpoints: see profile.h. */
-struct profile *fleet_profile(const struct fleet *fleet);
+/* What it shares about them: see fleet_endpoints.h. */
+struct fleet_endpoints *fleet_endpoints(const struct fleet *fleet);
 void fleet_switch(struct fleet *fleet, const struct node *master);
 void fleet_free(struct fleet *fleet);
 

@@ -1,59 +1,58 @@
-/* profile.h - what the fleet has learned of its endpoints, and asked of them.
+/* fleet_endpoints.h - what the consumers of a fleet share about model
+ * endpoints: how long to leave one alone, and counts for operators.
  *
- *   a consumer is refused a parameter, told a window --> hash   endpoints
- *   it is told to wait, or nothing is left           --> set    waits
- *   all others, when they are about to ask           <-- both
- *   what is asked, for operators                     --> hash   counts
+ *   an endpoint asks one consumer to wait         --> waits  (sorted set)
+ *   all consumers, before they ask an endpoint    <-- waits
+ *   requests, and what came of them               --> counts (hash)
  *
- * schemas/redis/endpoint.h has the fields. The later of two waits stays (ZADD
- * GT), whoever comes last. What two consumers call the same and is not is kept
- * apart.
+ * schemas/redis/endpoint.h has the keys. Two endpoints of one name that are not
+ * the same have ids of their own.
  *
- * It is read before the first job, then with each lease, and when a request is
- * about to be made, at most ten times a second: while its intent is written, so
- * that both are there at about the same time, and the request waits AWAIT_MS
- * for it at the most. While Redis is away each consumer knows what it knows,
- * and tells what it has learned itself when Redis is back; what Redis refuses
- * is told again with a later look, every few seconds at most. All facts are
- * forgotten a day after the first of them was told, whatever was told since: an
- * endpoint may have been mended.
+ * A consumer reads the waits before its first job, then with each lease, and
+ * when it is about to make a request, at most ten times a second. It does so
+ * while the intent of the request is written, so both are there at about the
+ * same time; the request goes out without an answer after a second. While Redis
+ * is away each consumer goes by the waits that it knows, and writes its own
+ * when Redis is back. It writes again what Redis has refused, with a later
+ * reading, every five seconds at most.
  *
- * Counts are summed up here and told once a second at most. What was counted
- * while Redis was away is told later; what is on its way when it goes is lost,
- * and so is the last second of a consumer. They are forgotten a month after the
- * last request. */
-#ifndef CONSUMER_PROFILE_H
-#define CONSUMER_PROFILE_H
+ * Counts are summed up here and written once a second at most. They are never
+ * written twice: what is on its way when the connection breaks is lost, and so
+ * is the last second of a consumer that is killed. */
+#ifndef CONSUMER_FLEET_ENDPOINTS_H
+#define CONSUMER_FLEET_ENDPOINTS_H
 
 #include "consumer/consumer.h"
 #include "schemas/redis/endpoint.h"
 #include "schemas/redis/link.h"
 
-struct profile;
+struct fleet_endpoints;
 
-enum { PROFILE_AWAIT_MS = 1000 };
+/* Borrows both, which must outlive it. */
+struct fleet_endpoints *fleet_endpoints_new(struct consumer *consumer,
+                                            struct link *link);
+/* The link is freed by now. Accepts NULL. */
+void fleet_endpoints_free(struct fleet_endpoints *shared);
 
-/* Both must outlive it. */
-struct profile *profile_new(struct consumer *consumer, struct link *link);
-void profile_free(struct profile *profile); /* the link is gone; accepts NULL */
+/* The link is ready: all waits are read, and ours written, anew. */
+void fleet_endpoints_ready(struct fleet_endpoints *shared);
+/* Reads the waits now: the consumer has other endpoints. */
+void fleet_endpoints_read(struct fleet_endpoints *shared);
+/* Reads them unless that was done a moment ago: one is about to be asked. */
+void fleet_endpoints_look(struct fleet_endpoints *shared);
+/* They are being read: jobs->on_waits_read() comes, within a second. */
+bool fleet_endpoints_are_awaited(const struct fleet_endpoints *shared);
+/* Writes the endpoint's wait if the fleet does not know it yet. */
+void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
+                               struct model_endpoint *endpoint);
 
-/* The link is ready: all is asked, and told, anew. */
-void profile_ready(struct profile *profile);
-/* The endpoints are other ones. */
-void profile_renew(struct profile *profile);
-/* One of them is about to be asked. */
-void profile_look(struct profile *profile);
-/* It is being read: attempts that wait to ask go on soon. */
-bool profile_is_awaited(const struct profile *profile);
-/* Something of that one may be news. */
-void profile_tell(struct profile *profile, struct model_endpoint *endpoint);
 /* One more. */
-void profile_count(struct profile *profile,
-                   const struct model_endpoint *endpoint,
-                   enum endpoint_count what);
-/* What has come of a request; why NULL: a reply. */
-void profile_ended(struct profile *profile,
-                   const struct model_endpoint *endpoint,
-                   const struct err *why);
+void fleet_endpoints_count(struct fleet_endpoints *shared,
+                           const struct model_endpoint *endpoint,
+                           enum endpoint_count what);
+/* What has come of a request. why: of a failure; NULL: there was a reply. */
+void fleet_endpoints_count_end(struct fleet_endpoints *shared,
+                               const struct model_endpoint *endpoint,
+                               const struct err *why);
 
 #endif

@@ -40,9 +40,9 @@ struct jobs {
     /* For operators: one line about it. */
     void (*print)(const struct consumer *consumer, size_t slot);
 
-    /* What the fleet knows of endpoints has been read: those who waited for it
-     * go on. */
-    void (*on_profile)(struct consumer *consumer);
+    /* How long endpoints are to be left alone has been read, or is too long in
+     * coming: attempts that waited for it go on. */
+    void (*on_waits_read)(struct consumer *consumer);
 };
 
 #endif

@@ -15,6 +15,7 @@
 #include "consumer/queue/store.h"
 #include "schemas/message/cron.h"
 #include "schemas/message/id.h"
+#include "schemas/redis/clock.h"
 #include "schemas/redis/upkeep.h"
 
 enum {
@@ -297,16 +298,12 @@ static void fire_next(struct chore *chore)
     send_step(chore, &command, on_fired);
 }
 
-/* [seconds, microseconds] */
 static void on_time(struct chore *chore, const redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+    if (clock_read(reply, &chore->upkeep->now))
+        fire_next(chore);
+    else
         rest(chore, chore->rest_ms);
-        return;
-    }
-    chore->upkeep->now = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
-                         strtoull(reply->element[1]->str, NULL, 10) / 1000;
-    fire_next(chore);
 }
 
 static void copy(char *text, size_t size, struct view view)
@@ -328,7 +325,7 @@ static void fire_due(struct chore *chore, const struct due *due, size_t count)
     }
     upkeep->firing_count = count;
     upkeep->firing_at = 0;
-    command_init(&command, "TIME");
+    clock_ask(&command);
     send_step(chore, &command, on_time);
 }
 

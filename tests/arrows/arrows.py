@@ -99,7 +99,6 @@ UNCALLED = {
     "document_help": "tests/unit/settings has it written for some widths",
     "setting_load_text": "tests/fuzz/fuzz_settings.c hands it the text of a file",
     "zone_read": "tests/fuzz/fuzz_cron.c hands it the bytes of a zone's file",
-    "profile_end_once": "consumer/queue is being rewritten",
 }
 
 # Folders whose headers do not say yet where their functions are: they are being

@@ -334,7 +334,7 @@ static void print(const struct consumer *consumer, size_t slot)
     (void)slot;
 }
 
-static void on_profile(struct consumer *consumer)
+static void on_waits_read(struct consumer *consumer)
 {
     (void)consumer;
 }
@@ -346,5 +346,5 @@ const struct jobs world_jobs = {
     .on_cancel = on_cancel,
     .on_release = on_release,
     .print = print,
-    .on_profile = on_profile,
+    .on_waits_read = on_waits_read,
 };
