@@ -8,6 +8,7 @@
 #include "consumer/log.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "schemas/redis/link.h"
+#include "schemas/redis/partitions.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
 
@@ -19,7 +20,7 @@ struct fleet {
     struct alarm *alarm;
     struct fleet_events events;
     void *owner;
-    struct key key;
+    const struct names *names;
     uint64_t every_ms; /* it is said again */
     size_t wanted;     /* partitions; 0: as they are, or 1 */
     size_t known;      /* 0: not yet */
@@ -38,16 +39,8 @@ static void refuse(struct fleet *fleet, const struct err *why)
 static bool check(struct fleet *fleet, const redisReply *reply, size_t *number,
                   struct err *err)
 {
-    if (!reply_ok(reply, err))
+    if (!partitions_read(reply, fleet->names, number, err))
         return false;
-    *number =
-        reply->type == REDIS_REPLY_STRING ? strtoul(reply->str, NULL, 10) : 0;
-    if (*number == 0 || *number > NAMES_MAX_PARTITIONS)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "%s says that there are \"%.20s\" partitions, should be "
-                       "1 to %d",
-                       fleet->key.text, reply->str ? reply->str : "",
-                       NAMES_MAX_PARTITIONS);
     size_t ours = fleet->known != 0 ? fleet->known : fleet->wanted;
     return ours == 0 || ours == *number ||
            err_set(err, ERR_REJECT, "bad_setting",
@@ -87,15 +80,10 @@ static void agree(struct fleet *fleet)
 {
     size_t number = fleet->known != 0 ? fleet->known : fleet->wanted;
     struct command command;
-    command_init(&command, "HSETNX");
-    command_add(&command, key_view(&fleet->key));
-    command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    command_add_uint(&command, number != 0 ? number : 1);
+    partitions_set(&command, fleet->names, number != 0 ? number : 1);
     link_send(fleet->link, &command, ANSWER_MS, on_set, fleet);
     command_finish(&command);
-    command_init(&command, "HGET");
-    command_add(&command, key_view(&fleet->key));
-    command_add_text(&command, NAMES_FLEET_PARTITIONS);
+    partitions_ask(&command, fleet->names);
     link_send(fleet->link, &command, ANSWER_MS, on_number, fleet);
     command_finish(&command);
 }
@@ -135,14 +123,14 @@ struct fleet *fleet_new(struct consumer *consumer,
         abort();
     *fleet = (struct fleet){ .events = events,
                              .owner = owner,
-                             .key = names_fleet(&consumer->names),
+                             .names = &consumer->names,
                              .every_ms = consumer->settings.lease_ms,
                              .wanted = consumer->settings.partitions };
     fleet->alarm = alarm_new(consumer->loop, on_alarm, fleet);
     struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
-    fleet->link =
-        link_new(consumer->loop, address, slot_of(key_view(&fleet->key)),
-                 "consumer-fleet", heard, fleet);
+    struct key key = names_fleet(&consumer->names);
+    fleet->link = link_new(consumer->loop, address, slot_of(key_view(&key)),
+                           "consumer-fleet", heard, fleet);
     fleet->endpoints = fleet_endpoints_new(consumer, fleet->link);
     return fleet;
 }

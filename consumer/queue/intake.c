@@ -12,6 +12,7 @@
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
+#include "schemas/redis/stream.h"
 #include "schemas/redis/transition.h"
 
 enum {
@@ -120,19 +121,13 @@ static void on_group(void *owner, const redisReply *reply,
         turn(intake);
 }
 
-/* From the beginning of the stream: what came before the group is work too. */
 static void make_groups(struct intake *intake)
 {
     intake->groups = intake->count;
     intake->asked = true;
     for (size_t i = 0; i < intake->count; i++) {
         struct command command;
-        command_init(&command, "XGROUP");
-        command_add_text(&command, "CREATE");
-        command_add(&command, key_view(&intake->streams[i]));
-        command_add_text(&command, NAMES_GROUP);
-        command_add_text(&command, "0");
-        command_add_text(&command, "MKSTREAM");
+        stream_make_group(&command, &intake->streams[i]);
         if (!link_send(intake->link, &command, MARGIN_MS, on_group, intake))
             intake->asked = false;
         command_finish(&command);
@@ -313,19 +308,8 @@ static void on_entries(void *owner, const redisReply *reply,
 static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
 {
     struct command command;
-    command_init(&command, "XREADGROUP");
-    command_add_text(&command, "GROUP");
-    command_add_text(&command, NAMES_GROUP);
-    command_add_text(&command, intake->consumer->name);
-    command_add_text(&command, "COUNT");
-    command_add_uint(&command, 1);
-    command_add_text(&command, "BLOCK");
-    command_add_uint(&command, block_ms);
-    command_add_text(&command, "STREAMS");
-    for (size_t i = 0; i < intake->count; i++)
-        command_add(&command, key_view(&intake->streams[i]));
-    for (size_t i = 0; i < intake->count; i++)
-        command_add_text(&command, ">");
+    stream_wait(&command, intake->consumer->name, intake->streams,
+                intake->count, block_ms);
     bool sent = link_send(intake->link, &command, block_ms + MARGIN_MS,
                           on_entries, intake);
     command_finish(&command);
@@ -377,9 +361,7 @@ void intake_stop(struct intake *intake)
         return;
     /* Through the control link: a job that is handed back after this must not
      * come in again by a read that still waits. */
-    command_init(&command, "CLIENT");
-    command_add_text(&command, "UNBLOCK");
-    command_add_uint(&command, intake->client);
+    stream_unblock(&command, intake->client);
     control_send(intake->partition->control, &command, NULL, NULL);
     command_finish(&command);
 }
@@ -409,8 +391,7 @@ static void ask_client(struct intake *intake)
 {
     struct command command;
     intake->client = 0;
-    command_init(&command, "CLIENT");
-    command_add_text(&command, "ID");
+    stream_ask_client(&command);
     link_send(intake->link, &command, MARGIN_MS, on_client, intake);
     command_finish(&command);
 }

@@ -172,7 +172,7 @@ static void on_info(void *owner, const redisReply *reply, const struct err *why)
 static void look_at_server(struct control *control)
 {
     struct command command;
-    command_init(&command, "INFO");
+    info_ask(&command);
     link_send(control->link, &command, control->answer_ms, on_info, control);
     command_finish(&command);
 }

@@ -50,15 +50,6 @@ bool endpoint_id_read(struct view id, struct view *name)
     return view_is_utf8(*name) && memchr(name->data, '\0', name->len) == NULL;
 }
 
-struct endpoint_field endpoint_field_make(const struct endpoint_id *id,
-                                          const char *word)
-{
-    struct endpoint_field field;
-
-    snprintf(field.text, sizeof(field.text), "%s %s", id->text, word);
-    return field;
-}
-
 /* The word is behind the last space, as names may have some. */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word)
 {
@@ -136,9 +127,10 @@ void endpoint_ask_waits(struct command *command, const struct names *names)
 static void add_field(struct command *command, const struct endpoint_id *id,
                       const char *word)
 {
-    struct endpoint_field field = endpoint_field_make(id, word);
+    char field[ENDPOINT_ID_BYTES + 32];
+    int len = snprintf(field, sizeof(field), "%s %s", id->text, word);
 
-    command_add_copy(command, view_of(field.text));
+    command_add_copy(command, (struct view){ field, (size_t)len });
 }
 
 void endpoint_add_count(struct command *command, const struct names *names,

@@ -23,7 +23,6 @@ enum {
     ENDPOINT_NAME_BYTES = 64,
     ENDPOINT_DIGITS = 16,
     ENDPOINT_ID_BYTES = ENDPOINT_NAME_BYTES + 1 + ENDPOINT_DIGITS,
-    ENDPOINT_FIELD_BYTES = ENDPOINT_ID_BYTES + 32,
     ENDPOINT_DAY_MS = 24 * 3600 * 1000,
     ENDPOINT_LONGEST_MS = 7 * ENDPOINT_DAY_MS, /* no endpoint asks for more */
     ENDPOINT_MOST_WAITS = 256, /* that are read, the latest ones */
@@ -31,9 +30,6 @@ enum {
 
 struct endpoint_id {
     char text[ENDPOINT_ID_BYTES + 1];
-};
-struct endpoint_field {
-    char text[ENDPOINT_FIELD_BYTES + 1];
 };
 
 enum endpoint_count {
@@ -59,9 +55,8 @@ struct endpoint_id endpoint_id_make(struct view name, const char *hash);
 /* False: that is none. */
 bool endpoint_id_read(struct view id, struct view *name);
 
-struct endpoint_field endpoint_field_make(const struct endpoint_id *id,
-                                          const char *word);
-/* False: there is no word in it. The id may be none. */
+/* Of a field "<id> <word>" in counts. False: there is no word in it. The id may
+ * be none. */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word);
 
 /* Around the writes to one key, the last of which says how long it is kept: a
