@@ -6,13 +6,13 @@
 #include "consumer/step/model_turn.h"
 
 static bool find(const struct partition *partition, size_t slot,
-                 struct held *held)
+                 struct slot_job *job)
 {
     const struct attempt *attempt = partition->consumer->slots[slot];
     if (attempt == NULL || attempt->partition != partition ||
         attempt->machine.state == ENDED)
         return false;
-    *held = (struct held){
+    *job = (struct slot_job){
         .id = attempt->origin.id,
         .epoch = attempt->origin.epoch,
         .serial = attempt->serial,

@@ -22,13 +22,13 @@ struct ends {
 };
 
 /* On its way. */
-struct batch {
+struct end_batch {
     end_told *told;
     size_t count;
     struct end *ends[MOST];
 };
 
-static void tell(const struct batch *batch, size_t index,
+static void tell(const struct end_batch *batch, size_t index,
                  const redisReply *reply)
 {
     struct err err;
@@ -41,7 +41,7 @@ static void tell(const struct batch *batch, size_t index,
 static void on_answer(void *owner, const redisReply *reply,
                       const struct err *lost)
 {
-    struct batch *batch = owner;
+    struct end_batch *batch = owner;
     struct err err;
     (void)lost;
     bool told =
@@ -62,10 +62,10 @@ static size_t size_of(const struct finish *finish)
 }
 
 /* The oldest, as many as go together. */
-static struct batch *next_batch(struct ends *ends)
+static struct end_batch *next_batch(struct ends *ends)
 {
     size_t bytes = 0;
-    struct batch *batch = malloc(sizeof(*batch));
+    struct end_batch *batch = malloc(sizeof(*batch));
     if (batch == NULL)
         abort();
     batch->told = ends->events.told;
@@ -82,7 +82,7 @@ static struct batch *next_batch(struct ends *ends)
     return batch;
 }
 
-static void send_batch(struct ends *ends, struct batch *batch)
+static void send_batch(struct ends *ends, struct end_batch *batch)
 {
     struct finish finishes[MOST];
     struct command command;

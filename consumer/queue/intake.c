@@ -31,7 +31,7 @@ struct arrival {
 };
 
 /* What was asked for and has no answer yet. */
-struct asking {
+struct pending_take {
     uint64_t ticket; /* zero: nothing */
     size_t count;    /* jobs, at most: slots that are kept for them */
     size_t arrivals; /* so many of them are named */
@@ -51,18 +51,18 @@ struct intake {
     size_t count;
     struct view *queues;
     size_t queue_count;
-    bool asked;                 /* a command is on its way */
-    bool empty;                 /* nothing was left in the queues: block */
-    size_t offered;             /* slots, until on_turn() */
-    uint64_t client;            /* what Redis calls our connection */
-    bool healing;               /* the alarm is set */
-    size_t groups;              /* still to be made */
-    unsigned int take_heals;    /* takes that failed in a row */
-    unsigned int read_heals;    /* reads, which may fail where takes do not */
-    uint64_t turns, turns_seen; /* by intake_is_well() */
-    unsigned refused;           /* of enum wanted, until somebody changes it */
-    uint64_t tickets;           /* the last one */
-    struct asking asking;
+    bool asked;                   /* a command is on its way */
+    bool empty;                   /* nothing was left in the queues: block */
+    size_t offered;               /* slots, until on_round() */
+    uint64_t client;              /* what Redis calls our connection */
+    bool healing;                 /* the alarm is set */
+    size_t groups;                /* still to be made */
+    unsigned int take_heals;      /* takes that failed in a row */
+    unsigned int read_heals;      /* reads, which may fail where takes do not */
+    uint64_t rounds, rounds_seen; /* by intake_is_well() */
+    unsigned refused; /* of enum wanted, until somebody changes it */
+    uint64_t tickets; /* the last one */
+    struct pending_take pending;
     struct arrival *arrivals; /* at most one of each stream */
     size_t arrival_count;
 };
@@ -74,13 +74,13 @@ static bool may_claim(const struct intake *intake)
 
 /* What was offered has been used; or nothing was, and others may need some.
  * Until then nothing else is asked, whatever runs meanwhile. */
-static void turn(struct intake *intake)
+static void end_round(struct intake *intake)
 {
     size_t offered = intake->offered;
     intake->asked = false;
     intake->offered = 0;
     if (intake->partition != NULL)
-        intake->events.on_turn(intake->owner, offered);
+        intake->events.on_round(intake->owner, offered);
 }
 
 static void send_take(struct intake *intake);
@@ -115,10 +115,10 @@ static void on_group(void *owner, const redisReply *reply,
         intake->events.on_made(intake->owner);
     if (--intake->groups > 0)
         return;
-    if (intake->asking.ticket != 0)
+    if (intake->pending.ticket != 0)
         send_take(intake);
     else
-        turn(intake);
+        end_round(intake);
 }
 
 static void make_groups(struct intake *intake)
@@ -144,11 +144,11 @@ static void forget_arrivals(struct intake *intake, size_t count)
 }
 
 /* Nothing is on its way any more, nor kept for it. */
-static void end_asking(struct intake *intake)
+static void end_take(struct intake *intake)
 {
-    intake->consumer->coming -= intake->asking.count;
-    forget_arrivals(intake, intake->asking.arrivals);
-    intake->asking = (struct asking){ 0 };
+    intake->consumer->coming -= intake->pending.count;
+    forget_arrivals(intake, intake->pending.arrivals);
+    intake->pending = (struct pending_take){ 0 };
 }
 
 /* How many jobs it brought. */
@@ -176,11 +176,11 @@ static void on_taken(void *owner, const redisReply *reply,
                      const struct err *why)
 {
     struct intake *intake = owner;
-    size_t wanted = intake->asking.count;
+    size_t wanted = intake->pending.count;
     size_t count;
     struct err err;
     (void)why;
-    intake->turns += reply != NULL;
+    intake->rounds += reply != NULL;
     if (reply == NULL || intake->partition == NULL) {
         intake->asked = false;
         return; /* it is sent again when the link is back */
@@ -192,25 +192,25 @@ static void on_taken(void *owner, const redisReply *reply,
             intake->asked = false;
             return; /* and again when that is over */
         }
-        end_asking(intake);
+        end_take(intake);
     } else {
         intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
         if (count > 0) /* who gets jobs need not wait for entries */
             set_refused(intake, WANTED_ENTRIES, false);
         intake->empty = take_jobs(intake, reply, count) < wanted;
-        end_asking(intake);
+        end_take(intake);
     }
-    turn(intake);
+    end_round(intake);
 }
 
 /* The same again, when there is no answer to it yet. */
 static void send_take(struct intake *intake)
 {
     const struct consumer *consumer = intake->consumer;
-    const struct asking *asking = &intake->asking;
+    const struct pending_take *pending = &intake->pending;
     struct claim claims[(size_t)CONSUMER_MAX_QUEUES * 3];
-    for (size_t i = 0; i < asking->arrivals; i++)
+    for (size_t i = 0; i < pending->arrivals; i++)
         claims[i] = (struct claim){
             .stream = key_view(&intake->streams[intake->arrivals[i].stream]),
             .entry = view_of(intake->arrivals[i].entry),
@@ -219,10 +219,10 @@ static void send_take(struct intake *intake)
         .consumer = view_of(consumer->name),
         .lease_ms = consumer->settings.lease_ms,
         .max_crashes = consumer->settings.max_crashes,
-        .count = asking->count,
-        .ticket = asking->ticket,
+        .count = pending->count,
+        .ticket = pending->ticket,
         .claims = claims,
-        .claim_count = asking->arrivals,
+        .claim_count = pending->arrivals,
         .queues = intake->queues,
         .queue_count = may_claim(intake) ? intake->queue_count : 0,
     };
@@ -237,15 +237,15 @@ static void send_take(struct intake *intake)
 /* Answers how many slots it keeps. */
 static size_t ask_for_jobs(struct intake *intake, size_t room)
 {
-    struct asking *asking = &intake->asking;
+    struct pending_take *pending = &intake->pending;
     size_t arrivals = intake->arrival_count;
     size_t most = may_claim(intake) ? MOST : arrivals;
-    asking->ticket = ++intake->tickets;
-    asking->count = room < most ? room : most;
-    asking->arrivals = arrivals < asking->count ? arrivals : asking->count;
-    intake->consumer->coming += asking->count;
+    pending->ticket = ++intake->tickets;
+    pending->count = room < most ? room : most;
+    pending->arrivals = arrivals < pending->count ? arrivals : pending->count;
+    intake->consumer->coming += pending->count;
     send_take(intake);
-    return asking->count;
+    return pending->count;
 }
 
 /* --------------------------------------------------------------- waiting */
@@ -291,7 +291,7 @@ static void on_entries(void *owner, const redisReply *reply,
     struct intake *intake = owner;
     struct err err;
     (void)why; /* reply NULL: the link says when it is back */
-    intake->turns += reply != NULL;
+    intake->rounds += reply != NULL;
     intake->empty = false;
     if (reply != NULL && !reply_ok(reply, &err)) {
         set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
@@ -302,7 +302,7 @@ static void on_entries(void *owner, const redisReply *reply,
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
     }
-    turn(intake);
+    end_round(intake);
 }
 
 static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
@@ -318,9 +318,9 @@ static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
 
 /* What was read is taken also when we take no more: an attempt that comes too
  * late hands its job back at once. */
-bool intake_is_hungry(const struct intake *intake)
+bool intake_can_take(const struct intake *intake)
 {
-    return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
+    return !intake->asked && !intake->healing && intake->pending.ticket == 0 &&
            (may_claim(intake) || intake->arrival_count > 0) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
@@ -346,10 +346,10 @@ bool intake_is_over(const struct intake *intake)
 
 bool intake_is_well(struct intake *intake)
 {
-    bool turned = intake->turns != intake->turns_seen;
-    intake->turns_seen = intake->turns;
+    bool went_round = intake->rounds != intake->rounds_seen;
+    intake->rounds_seen = intake->rounds;
     return intake->refused == 0 &&
-           (turned || !intake->asked || !link_is_ready(intake->link));
+           (went_round || !intake->asked || !link_is_ready(intake->link));
 }
 
 /* ------------------------------------------------------------------ life */
@@ -372,9 +372,9 @@ static void on_alarm(void *owner)
     intake->healing = false;
     if (link_is_ready(intake->link)) {
         make_groups(intake);
-    } else if (intake->asking.ticket != 0) {
-        end_asking(intake);
-        turn(intake);
+    } else if (intake->pending.ticket != 0) {
+        end_take(intake);
+        end_round(intake);
     }
 }
 

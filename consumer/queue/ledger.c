@@ -14,8 +14,8 @@ enum {
     AGAIN_MS = 1000,  /* after one that was refused */
 };
 
-struct entry {
-    struct entry *next;
+struct ledger_write {
+    struct ledger_write *next;
     struct ledger *ledger;
     link_done *done;
     void *owner;
@@ -32,21 +32,21 @@ struct ledger {
     struct alarm *alarm;
     struct ledger_events events;
     void *owner;
-    struct entry *first, **end; /* held, in order */
-    uint64_t sent;              /* entries, since the beginning */
-    uint64_t asked;             /* the last one that the question covers; 0:
-                                   none is on its way */
-    bool marked;                /* of the question: its mark was written */
-    bool ready;                 /* it can tell */
-    bool welcome;               /* it could once */
-    bool late;                  /* and that was said */
+    struct ledger_write *first, **end; /* held, in order */
+    uint64_t sent;                     /* entries, since the beginning */
+    uint64_t asked; /* the last one that the question covers; 0:
+                       none is on its way */
+    bool marked;    /* of the question: its mark was written */
+    bool ready;     /* it can tell */
+    bool welcome;   /* it could once */
+    bool late;      /* and that was said */
 };
 
 static void ask(struct ledger *ledger);
 
 /* ------------------------------------------------------------ what is held */
 
-static void hold(struct ledger *ledger, struct entry *entry)
+static void hold(struct ledger *ledger, struct ledger_write *entry)
 {
     entry->reply = link_keep_reply(ledger->link);
     *ledger->end = entry;
@@ -58,7 +58,7 @@ static void settle(struct ledger *ledger, uint64_t number,
                    const struct err *lost)
 {
     while (ledger->first != NULL && ledger->first->number <= number) {
-        struct entry *entry = ledger->first;
+        struct ledger_write *entry = ledger->first;
         ledger->first = entry->next;
         if (ledger->first == NULL)
             ledger->end = &ledger->first;
@@ -71,7 +71,7 @@ static void settle(struct ledger *ledger, uint64_t number,
 static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
-    struct entry *entry = owner;
+    struct ledger_write *entry = owner;
     if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
         hold(entry->ledger, entry);
         ask(entry->ledger);
@@ -86,10 +86,10 @@ bool ledger_send(struct ledger *ledger, const struct command *command,
 {
     if (!ledger->ready)
         return false;
-    struct entry *entry = calloc(1, sizeof(*entry));
+    struct ledger_write *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         abort();
-    *entry = (struct entry){
+    *entry = (struct ledger_write){
         .ledger = ledger,
         .done = done,
         .owner = owner,

@@ -29,18 +29,18 @@ static size_t free_slots(const struct partitions *partitions)
 }
 
 /* Operators' wishes come first: the consumer may have to drain. */
-static bool is_hungry(const struct partition *partition)
+static bool can_take(const struct partition *partition)
 {
     return upkeep_has_reported(partition->upkeep) &&
-           intake_is_hungry(partition->intake);
+           intake_can_take(partition->intake);
 }
 
-static size_t count_hungry(const struct partitions *partitions)
+static size_t count_takers(const struct partitions *partitions)
 {
-    size_t hungry = 0;
+    size_t takers = 0;
     for (size_t i = 0; i < partitions->count; i++)
-        hungry += is_hungry(&partitions->list[i]);
-    return hungry;
+        takers += can_take(&partitions->list[i]);
+    return takers;
 }
 
 void partitions_wake(struct partitions *partitions)
@@ -50,23 +50,23 @@ void partitions_wake(struct partitions *partitions)
     const struct consumer *consumer = partitions->consumer;
     size_t unused = consumer->settings.slots - consumer->running;
     bool scarce = partitions->count > 1 && unused < 2 * partitions->count;
-    size_t hungry = count_hungry(partitions);
-    for (size_t i = 0; i < partitions->count && hungry > 0; i++) {
+    size_t takers = count_takers(partitions);
+    for (size_t i = 0; i < partitions->count && takers > 0; i++) {
         size_t left = free_slots(partitions);
         struct partition *partition = &partitions->list[partitions->next];
         if (left == 0)
             return;
         partitions->next = (partitions->next + 1) % partitions->count;
-        if (!is_hungry(partition))
+        if (!can_take(partition))
             continue;
         partitions->offered += intake_offer(
-            partition->intake, (left + hungry - 1) / hungry, scarce);
-        hungry--;
+            partition->intake, (left + takers - 1) / takers, scarce);
+        takers--;
     }
 }
 
 /* A read has ended: what came of it runs by now. */
-static void on_turn(void *owner, size_t offered)
+static void on_round(void *owner, size_t offered)
 {
     const struct partition *partition = owner;
     struct partitions *partitions = partition->all;
@@ -83,11 +83,11 @@ static void on_made(void *owner)
     upkeep_mend(partition->upkeep);
 }
 
-static void on_wish(void *owner, bool draining)
+static void on_drain(void *owner, bool draining)
 {
     const struct partition *partition = owner;
     const struct partitions *partitions = partition->all;
-    partitions->events.on_wish(partitions->owner, draining);
+    partitions->events.on_drain(partitions->owner, draining);
 }
 
 static void on_known(void *owner)
@@ -142,8 +142,8 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct consumer *consumer = partitions->consumer;
     struct partition *partition = &partitions->list[number];
     struct control_events events = { on_ready, on_refused };
-    struct intake_events reading = { on_turn, on_made };
-    struct upkeep_events reporting = { on_wish, on_known };
+    struct intake_events reading = { on_round, on_made };
+    struct upkeep_events reporting = { on_drain, on_known };
     *partition = (struct partition){ .all = partitions,
                                      .consumer = consumer,
                                      .number = number };

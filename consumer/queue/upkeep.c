@@ -30,14 +30,14 @@ struct chore {
     void (*begin)(struct chore *chore);
     uint64_t rest_ms;
     struct alarm *alarm;
-    struct step *step; /* on its way; NULL: none */
+    struct chore_step *step; /* on its way; NULL: none */
 };
-typedef void step_done(struct chore *chore, const redisReply *reply);
+typedef void chore_step_done(struct chore *chore, const redisReply *reply);
 
 /* Its reply may come after the chore is gone: chore is NULL then. */
-struct step {
+struct chore_step {
     struct chore *chore;
-    step_done *done;
+    chore_step_done *done;
 };
 
 struct firing { /* a schedule that is due */
@@ -78,7 +78,7 @@ static void rest(struct chore *chore, uint64_t ms)
 
 static void on_step(void *owner, const redisReply *reply, const struct err *why)
 {
-    CLEANUP(cleanup_free) struct step *step = owner;
+    CLEANUP(cleanup_free) struct chore_step *step = owner;
     struct chore *chore = step->chore;
     (void)why;
     if (chore == NULL)
@@ -92,12 +92,12 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
 }
 
 static void send_step(struct chore *chore, struct command *command,
-                      step_done *done)
+                      chore_step_done *done)
 {
-    struct step *step = malloc(sizeof(*step));
+    struct chore_step *step = malloc(sizeof(*step));
     if (step == NULL)
         abort();
-    *step = (struct step){ chore, done };
+    *step = (struct chore_step){ chore, done };
     if (control_send(chore->upkeep->partition->control, command, on_step,
                      step)) {
         chore->step = step;
@@ -122,7 +122,7 @@ static void on_reported(struct chore *chore, const redisReply *reply)
     bool draining = false, first = !upkeep->reported;
     struct err err = { 0 };
     bool answered = transition_reported(reply, &draining, &err);
-    upkeep->reported = true; /* who may not report is not held up for it */
+    upkeep->reported = true; /* a refused report holds up nothing */
     if (!answered)
         refused(chore, &err);
     else if (upkeep->changed)
@@ -131,7 +131,7 @@ static void on_reported(struct chore *chore, const redisReply *reply)
         rest(chore, chore->rest_ms);
     upkeep->changed = false;
     if (answered)
-        upkeep->events.on_wish(upkeep->owner, draining);
+        upkeep->events.on_drain(upkeep->owner, draining);
     if (first)
         upkeep->events.on_known(upkeep->owner);
 }
@@ -145,9 +145,9 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
     size_t count = 0;
     buf_init(ids, (size_t)MOST_JOBS * (ID_LEN + 1));
     for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
-        struct held held;
-        if (consumer->jobs->find(upkeep->partition, i, &held))
-            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", held.id);
+        struct slot_job job;
+        if (consumer->jobs->find(upkeep->partition, i, &job))
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", job.id);
     }
 }
 
@@ -390,7 +390,8 @@ static void lapse(struct chore *chore)
     send_step(chore, &command, on_lapsed);
 }
 
-/* What we hold is held on first: who stood still finds his own leases over. */
+/* Our own leases are renewed first: after the process stood still they may be
+ * over. */
 static void begin_lapse(struct chore *chore)
 {
     lease_beat(chore->upkeep->partition->lease);

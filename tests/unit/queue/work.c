@@ -282,14 +282,14 @@ static void on_started(const struct partition *partition,
 }
 
 static bool find(const struct partition *partition, size_t slot,
-                 struct held *held)
+                 struct slot_job *job)
 {
     const struct host *host = (const struct host *)partition->consumer;
     const struct work *work = &host->works[slot];
     if (work->host == NULL || work->partition != partition)
         return false;
-    *held = (struct held){ work->id, work->epoch, work->serial,
-                           work->ending || work->leaving };
+    *job = (struct slot_job){ work->id, work->epoch, work->serial,
+                              work->ending || work->leaving };
     return true;
 }
 
