@@ -1,4 +1,4 @@
-/* ends.c - the ends of a partition's jobs, many in one step. */
+/* ends.c - sends the ends of a partition's jobs, many in one command. */
 #include "consumer/queue/ends.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    /* In one step: Redis serves nobody else meanwhile. */
+    /* In one command: Redis serves nobody else meanwhile. */
     MOST = 32,
     MOST_BYTES = 1 << 20, /* but one that is larger goes alone */
 };
@@ -17,8 +17,8 @@ struct ends {
     unsigned int partition;
     struct ends_events events;
     void *owner;
-    struct end *first, **end; /* that have not left, in order */
-    struct alarm *alarm;      /* of this turn's end */
+    struct end *first, **end; /* not sent yet, in order */
+    struct alarm *alarm;      /* the loop's iteration ends */
 };
 
 /* On its way. */
@@ -61,7 +61,7 @@ static size_t size_of(const struct finish *finish)
     return finish->result.len + finish->event_data.len;
 }
 
-/* The oldest, as many as go together. */
+/* The oldest ones, as many as fit in one command. */
 static struct end_batch *next_batch(struct ends *ends)
 {
     size_t bytes = 0;

@@ -21,7 +21,7 @@ struct fleet {
     struct fleet_events events;
     void *owner;
     const struct names *names;
-    uint64_t every_ms; /* it is said again */
+    uint64_t every_ms; /* the number is set and asked for again */
     size_t wanted;     /* partitions; 0: as they are, or 1 */
     size_t known;      /* 0: not yet */
     bool refused;

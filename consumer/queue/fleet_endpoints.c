@@ -35,7 +35,7 @@ struct fleet_endpoints {
     struct consumer *consumer;
     struct link *link;
     struct alarm *waiting; /* the end of what a request waits for a reading */
-    unsigned unanswered;   /* commands of readings */
+    unsigned unanswered;   /* commands of readings, on their way */
     uint64_t read_ms;      /* the last reading, by the loop's clock */
     bool knows_clock;      /* of Redis, which is ... */
     int64_t ahead_ms;      /* ... so far ahead of the loop's */

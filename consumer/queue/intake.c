@@ -30,14 +30,14 @@ struct arrival {
     char entry[MAX_ENTRY_ID];
 };
 
-/* What was asked for and has no answer yet. */
+/* A take that has no answer yet. */
 struct pending_take {
-    uint64_t ticket; /* zero: nothing */
+    uint64_t ticket; /* zero: there is none */
     size_t count;    /* jobs, at most: slots that are kept for them */
-    size_t arrivals; /* so many of them are named */
+    size_t arrivals; /* so many of them are named by entry */
 };
 
-/* What a server may refuse us. */
+/* What Redis may refuse. */
 enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 
 struct intake {
@@ -60,7 +60,7 @@ struct intake {
     unsigned int take_heals;      /* takes that failed in a row */
     unsigned int read_heals;      /* reads, which may fail where takes do not */
     uint64_t rounds, rounds_seen; /* by intake_is_well() */
-    unsigned refused; /* of enum wanted, until somebody changes it */
+    unsigned refused; /* of enum wanted, until an operator changes it */
     uint64_t tickets; /* the last one */
     struct pending_take pending;
     struct arrival *arrivals; /* at most one of each stream */
@@ -72,8 +72,8 @@ static bool may_claim(const struct intake *intake)
     return consumer_claims(intake->consumer);
 }
 
-/* What was offered has been used; or nothing was, and others may need some.
- * Until then nothing else is asked, whatever runs meanwhile. */
+/* The slots that were offered have been used; or none were, and other
+ * partitions may need some. Until then nothing else is asked of Redis. */
 static void end_round(struct intake *intake)
 {
     size_t offered = intake->offered;
@@ -143,7 +143,7 @@ static void forget_arrivals(struct intake *intake, size_t count)
             intake->arrival_count * sizeof(struct arrival));
 }
 
-/* Nothing is on its way any more, nor kept for it. */
+/* The take is over, and no slots are kept for it. */
 static void end_take(struct intake *intake)
 {
     intake->consumer->coming -= intake->pending.count;
@@ -151,7 +151,7 @@ static void end_take(struct intake *intake)
     intake->pending = (struct pending_take){ 0 };
 }
 
-/* How many jobs it brought. */
+/* Returns how many jobs it brought. */
 static size_t take_jobs(struct intake *intake, const redisReply *reply,
                         size_t count)
 {
@@ -190,13 +190,13 @@ static void on_taken(void *owner, const redisReply *reply,
         heal_later(intake, &intake->take_heals, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
-            return; /* and again when that is over */
+            return; /* it is sent again when that is over */
         }
         end_take(intake);
     } else {
         intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
-        if (count > 0) /* who gets jobs need not wait for entries */
+        if (count > 0) /* it gets jobs without waiting for entries */
             set_refused(intake, WANTED_ENTRIES, false);
         intake->empty = take_jobs(intake, reply, count) < wanted;
         end_take(intake);
@@ -204,7 +204,7 @@ static void on_taken(void *owner, const redisReply *reply,
     end_round(intake);
 }
 
-/* The same again, when there is no answer to it yet. */
+/* Sends the pending take, also for a second time when the answer was lost. */
 static void send_take(struct intake *intake)
 {
     const struct consumer *consumer = intake->consumer;
@@ -234,7 +234,7 @@ static void send_take(struct intake *intake)
     command_finish(&command);
 }
 
-/* Answers how many slots it keeps. */
+/* Returns how many slots it keeps. */
 static size_t ask_for_jobs(struct intake *intake, size_t room)
 {
     struct pending_take *pending = &intake->pending;
@@ -316,8 +316,8 @@ static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
     return sent;
 }
 
-/* What was read is taken also when we take no more: an attempt that comes too
- * late hands its job back at once. */
+/* Entries that were read are taken also when the consumer takes no more: an
+ * attempt that starts too late hands its job back at once. */
 bool intake_can_take(const struct intake *intake)
 {
     return !intake->asked && !intake->healing && intake->pending.ticket == 0 &&
@@ -413,8 +413,8 @@ static void on_lost(void *owner, const struct err *why)
     intake->groups = 0;
     intake->refused = 0; /* by a connection that is gone */
     set_refused(intake, WANTED_LINK, strcmp(why->code, "redis_refused") == 0);
-    /* Then no lease lasts of what may have been started, and no slot is kept.
-     */
+    /* By then the leases of jobs that a lost take has started are over, and no
+     * slots are kept for them. */
     alarm_set(intake->alarm, intake->consumer->settings.lease_ms);
     log_line("claim.lost", "{s:s}", "why", why->text);
 }

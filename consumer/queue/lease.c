@@ -18,7 +18,7 @@ struct lease {
     struct alarm *alarm;
 };
 
-/* One command's worth; outlives nothing but its reply. */
+/* The jobs of one command, until its reply. */
 struct beat_batch {
     struct partition *partition;
     size_t count;
@@ -63,7 +63,7 @@ static void on_beaten(void *owner, const redisReply *reply,
     struct err err;
     (void)why;
     if (reply == NULL)
-        return; /* the next beat tells */
+        return; /* the next beat brings the same */
     if (!transition_beaten(reply, beaten, batch->count, &err)) {
         log_line("beat.refused", "{s:s}", "why", err.text);
         return;
@@ -101,7 +101,7 @@ static void send_batch(struct beat_batch *batch, const struct holding *holdings)
     command_finish(&command);
 }
 
-/* Also while their ends are being written: Redis may be full for long. */
+/* Also jobs whose ends are being written: Redis may be full for long. */
 static void beat_all(struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
@@ -177,7 +177,7 @@ struct lease *lease_new(struct partition *partition,
         abort();
     lease->partition = partition;
     lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
-    /* Deaf ears are no matter: beats carry the same news, later. */
+    /* Beats bring what a lost message would have said, later. */
     struct link_events events = { .on_push = on_push };
     lease->ears = link_new(consumer->loop, address,
                            names_slot(&consumer->names, partition->number),

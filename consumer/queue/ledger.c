@@ -9,7 +9,7 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    WAIT_MS = 1000,   /* a question; then it is asked again */
+    WAIT_MS = 1000,   /* for a question; then it is asked again */
     MARGIN_MS = 5000, /* a server may answer it late */
     AGAIN_MS = 1000,  /* after one that was refused */
 };
@@ -20,7 +20,7 @@ struct ledger_write {
     link_done *done;
     void *owner;
     uint64_t number;
-    redisReply *reply; /* ours, of one that is held */
+    redisReply *reply; /* ours, while the write is not durable */
 };
 
 struct ledger {
@@ -32,13 +32,13 @@ struct ledger {
     struct alarm *alarm;
     struct ledger_events events;
     void *owner;
-    struct ledger_write *first, **end; /* held, in order */
-    uint64_t sent;                     /* entries, since the beginning */
+    struct ledger_write *first, **end; /* no answer given, in order */
+    uint64_t sent;                     /* writes, since the beginning */
     uint64_t asked; /* the last one that the question covers; 0:
                        none is on its way */
     bool marked;    /* of the question: its mark was written */
-    bool ready;     /* it can tell */
-    bool welcome;   /* it could once */
+    bool ready;     /* the server can tell what is durable */
+    bool welcome;   /* it was ready once */
     bool late;      /* and that was said */
 };
 
@@ -53,7 +53,8 @@ static void hold(struct ledger *ledger, struct ledger_write *entry)
     ledger->end = &entry->next;
 }
 
-/* Tells the senders of all up to number; lost: that nothing is known. */
+/* Answers the senders of all writes up to number. lost: what became of them is
+ * not known. */
 static void settle(struct ledger *ledger, uint64_t number,
                    const struct err *lost)
 {

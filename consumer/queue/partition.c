@@ -28,7 +28,7 @@ static size_t free_slots(const struct partitions *partitions)
                                             : 0;
 }
 
-/* Operators' wishes come first: the consumer may have to drain. */
+/* The first report comes first: the consumer may have to drain. */
 static bool can_take(const struct partition *partition)
 {
     return upkeep_has_reported(partition->upkeep) &&
@@ -65,7 +65,7 @@ void partitions_wake(struct partitions *partitions)
     }
 }
 
-/* A read has ended: what came of it runs by now. */
+/* A take or read has ended; the jobs that it brought run by now. */
 static void on_round(void *owner, size_t offered)
 {
     const struct partition *partition = owner;
@@ -116,7 +116,7 @@ bool partitions_are_well(struct partitions *partitions)
     return well;
 }
 
-/* After an outage that was longer than a lease: first we keep what we hold. */
+/* After an outage that was longer than a lease: our own leases come first. */
 static void on_ready(void *owner)
 {
     struct partition *partition = owner;
@@ -184,7 +184,7 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 
 void partitions_stop(struct partitions *partitions)
 {
-    partitions_wake(partitions); /* what they have read is handed back */
+    partitions_wake(partitions); /* jobs that were read are handed back */
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
 }
@@ -222,7 +222,7 @@ void partitions_switch(struct partitions *partitions, const struct node *master)
     }
 }
 
-/* Nothing of them is called back from here on. */
+/* No callback of theirs comes from here on. */
 void partitions_free(struct partitions *partitions)
 {
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {

@@ -1,4 +1,4 @@
-/* store.h - what the consumer writes to Redis, in order, come what may.
+/* store.h - what the consumer writes to Redis, in order, until it is there.
  *
  * struct control is the connection to one partition for all but claiming:
  *

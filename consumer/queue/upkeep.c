@@ -70,7 +70,7 @@ struct upkeep {
 
 static void on_departed(struct chore *chore, const redisReply *reply);
 
-/* A quarter sooner or less: others rest as long. */
+/* Up to a quarter sooner, so that consumers do not come all at once. */
 static void rest(struct chore *chore, uint64_t ms)
 {
     alarm_set(chore->alarm, ms - ms / 4 * (uint64_t)(rand() % 256) / 256);
@@ -84,7 +84,8 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
     if (chore == NULL)
         return;
     chore->step = NULL;
-    /* Who leaves is not asked to wait for Redis, nor says that he is there. */
+    /* A consumer that leaves does not wait for Redis, and reports nothing more.
+     */
     if (reply != NULL || step->done == on_departed)
         step->done(chore, reply);
     else
@@ -174,7 +175,7 @@ static void on_departed(struct chore *chore, const redisReply *reply)
     upkeep->on_departed(upkeep->departed_owner);
 }
 
-/* A report that is on its way has left before it, and is answered before. */
+/* A report that is on its way arrives before it, and is answered before. */
 bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
                    void *owner)
 {
@@ -237,7 +238,7 @@ static void report(struct chore *chore)
 static void promote(struct chore *chore);
 static void fire_next(struct chore *chore);
 
-/* Zero: it never goes off again, or nobody can tell when. */
+/* Zero: it never goes off again, or the time cannot be computed. */
 static uint64_t next_time(const struct firing *firing, uint64_t now)
 {
     struct err err = { 0 };
@@ -311,7 +312,7 @@ static void copy(char *text, size_t size, struct view view)
     snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
 }
 
-/* When they go off next is reckoned from Redis's clock, not from ours. */
+/* When they go off next is computed from Redis's clock, not from ours. */
 static void fire_due(struct chore *chore, const struct due *due, size_t count)
 {
     struct upkeep *upkeep = chore->upkeep;
@@ -425,7 +426,7 @@ static void mend(struct chore *chore)
     send_step(chore, &command, on_mended);
 }
 
-/* What has been walked so far is no matter. */
+/* A walk that is going on is dropped. */
 void upkeep_mend(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[MEND];
@@ -479,7 +480,7 @@ struct upkeep *upkeep_new(struct partition *partition,
     return upkeep;
 }
 
-/* A report that is on its way has left before the change: another follows. */
+/* A report that is on its way does not have the change: another follows. */
 void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
@@ -495,8 +496,8 @@ bool upkeep_has_reported(const struct upkeep *upkeep)
     return upkeep->reported;
 }
 
-/* Each as if it had just been done, but the report, and leases: those who were
- * away as we were have one more to beat in. */
+/* Each chore rests as if it had just been done, but for the report. Leases are
+ * left alone for a lease: other consumers that were cut off can beat before. */
 void upkeep_wake(struct upkeep *upkeep)
 {
     const uint64_t lease_ms = upkeep->consumer->settings.lease_ms;
