@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "schemas/message/limits.h"
+#include "schemas/redis/blob.h"
 
 void blob_name(struct view bytes, char name[BLOB_NAME_LEN + 1])
 {
@@ -35,12 +36,8 @@ static void renew(struct store *store, const struct names *names,
 {
     if (name.len == 0)
         return;
-    struct key key = names_blob(names, store_partition(store), name);
     struct command command;
-    command_init(&command, "PEXPIRE");
-    command_add(&command, key_view(&key));
-    command_add_uint(&command, ttl_ms);
-    command_add_text(&command, "GT");
+    blob_extend(&command, names, store_partition(store), name, ttl_ms);
     store_send(store, &command, NULL, NULL);
     command_finish(&command);
 }
@@ -68,34 +65,16 @@ void blobs_renew(struct store *store, const struct names *names,
         renew_cell(store, names, &results[i].cell, ttl_ms);
 }
 
-/* A new key begins empty, with a time to live: the bytes themselves are then
- * written with KEEPTTL, which suits a key that was there before as well. */
-static void make_room(struct store *store, const struct key *key,
-                      uint64_t ttl_ms)
-{
-    struct command command;
-    command_init(&command, "SET");
-    command_add(&command, key_view(key));
-    command_add_text(&command, "");
-    command_add_text(&command, "PX");
-    command_add_uint(&command, ttl_ms);
-    command_add_text(&command, "NX");
-    store_send(store, &command, NULL, NULL);
-    command_finish(&command);
-}
-
 void blob_put(struct store *store, const struct names *names, struct view name,
               struct view bytes, uint64_t ttl_ms, store_done *done, void *owner)
 {
-    struct key key = names_blob(names, store_partition(store), name);
+    unsigned int partition = store_partition(store);
     struct command command;
     renew(store, names, name, ttl_ms);
-    make_room(store, &key, ttl_ms);
-    command_init(&command, "SET");
-    command_add(&command, key_view(&key));
-    command_add(&command, bytes);
-    command_add_text(&command, "XX");
-    command_add_text(&command, "KEEPTTL");
+    blob_reserve(&command, names, partition, name, ttl_ms);
+    store_send(store, &command, NULL, NULL);
+    command_finish(&command);
+    blob_fill(&command, names, partition, name, bytes);
     store_commit(store, &command, done, owner);
     command_finish(&command);
 }
@@ -103,10 +82,8 @@ void blob_put(struct store *store, const struct names *names, struct view name,
 void blob_get(struct store *store, const struct names *names, struct view name,
               store_done *done, void *owner)
 {
-    struct key key = names_blob(names, store_partition(store), name);
     struct command command;
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
+    blob_ask(&command, names, store_partition(store), name);
     store_send(store, &command, done, owner);
     command_finish(&command);
 }

@@ -10,8 +10,8 @@
 #include "consumer/job/attempts.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
-#include "consumer/queue/profile.h"
 #include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
@@ -99,7 +99,7 @@ static void reload(struct consumer *consumer)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
-    profile_renew(fleet_profile(consumer->fleet));
+    fleet_endpoints_read(fleet_endpoints(consumer->fleet));
 }
 
 static void leave(struct consumer *consumer)
@@ -139,7 +139,7 @@ static void on_redis_refused(void *owner, const struct err *why)
     service_leave(consumer->service);
 }
 
-static void on_wish(void *owner, bool draining)
+static void on_drain(void *owner, bool draining)
 {
     const struct consumer *consumer = owner;
     service_wish(consumer->service, draining);
@@ -150,7 +150,7 @@ static void on_fleet_known(void *owner, size_t partitions)
     struct consumer *consumer = owner;
     struct partitions_events events = { .on_ready = on_redis_ready,
                                         .on_refused = on_redis_refused,
-                                        .on_wish = on_wish };
+                                        .on_drain = on_drain };
     consumer->partitions = partitions_new(consumer, partitions,
                                           &consumer->redis, events, consumer);
 }

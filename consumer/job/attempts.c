@@ -6,13 +6,13 @@
 #include "consumer/step/model_turn.h"
 
 static bool find(const struct partition *partition, size_t slot,
-                 struct held *held)
+                 struct slot_job *job)
 {
     const struct attempt *attempt = partition->consumer->slots[slot];
     if (attempt == NULL || attempt->partition != partition ||
         attempt->machine.state == ENDED)
         return false;
-    *held = (struct held){
+    *job = (struct slot_job){
         .id = attempt->origin.id,
         .epoch = attempt->origin.epoch,
         .serial = attempt->serial,
@@ -54,7 +54,7 @@ static void print(const struct consumer *consumer, size_t slot)
              (json_int_t)attempt->conversation.records);
 }
 
-static void on_profile(struct consumer *consumer)
+static void on_waits_read(struct consumer *consumer)
 {
     for (size_t i = 0; i < consumer->settings.slots; i++) {
         struct attempt *attempt = consumer->slots[i];
@@ -70,5 +70,5 @@ const struct jobs attempts = {
     .on_cancel = on_cancel,
     .on_release = on_release,
     .print = print,
-    .on_profile = on_profile,
+    .on_waits_read = on_waits_read,
 };

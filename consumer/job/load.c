@@ -11,6 +11,7 @@
 #include "consumer/log.h"
 #include "consumer/step/code_calls.h"
 #include "consumer/step/step.h"
+#include "schemas/redis/blob.h"
 
 static struct buf buf_copy(struct view bytes)
 {
@@ -273,11 +274,9 @@ static void check_files(struct attempt *attempt)
 {
     const struct file_ref *files = attempt->job.files.items;
     for (size_t i = 0; i < attempt->job.files.count; i++) {
-        struct key key = names_blob(&attempt->consumer->names,
-                                    attempt->partition->number, files[i].blob);
         struct command command;
-        command_init(&command, "STRLEN");
-        command_add(&command, key_view(&key));
+        blob_ask_size(&command, &attempt->consumer->names,
+                      attempt->partition->number, files[i].blob);
         store_send(&attempt->store, &command, on_size, attempt);
         command_finish(&command);
     }

@@ -9,8 +9,8 @@
  * speaks of the endpoint, not of one request: no connection, time-out, 5xx.
  * Failures are of one process: consumers learn of them for themselves. A wait
  * that the endpoint asks for (Retry-After, or nothing is left of a limit) is
- * kept by all of the fleet (queue/profile.h), also when a request that was made
- * before goes well. */
+ * kept by all of the fleet (queue/fleet_endpoints.h), also when a request that
+ * was made before goes well. */
 #ifndef CONSUMER_BREAKER_H
 #define CONSUMER_BREAKER_H
 

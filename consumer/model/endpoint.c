@@ -27,23 +27,6 @@ static char *copy(const char *text)
     return text ? view_dup(view_of(text)) : NULL;
 }
 
-const char *endpoint_quirk_name(size_t bit)
-{
-    static const char *const names[] = {
-        "no_stream_options", "max_completion_tokens",
-        "no_max_tokens",     "no_tool_choice",
-        "no_null_content",   "no_empty_content",
-        "no_stream",         "no_cache",
-        "no_encrypted",      "blind",
-        "no_temperature",    "no_top_p",
-        "no_seed",           "no_stop",
-        "no_effort",         "no_sampling",
-    };
-    static_assert(sizeof(names) / sizeof(*names) == QUIRKS, "one for each");
-
-    return names[bit];
-}
-
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint)
 {
     endpoint->refs++;

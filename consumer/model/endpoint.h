@@ -65,19 +65,6 @@ enum endpoint_quirk {
     QUIRK_NO_EFFORT = 1 << 14,
     QUIRK_NO_SAMPLING = 1 << 15, /* any other parameter */
 };
-enum { QUIRKS = 16 };
-
-/* Of the quirk 1 << bit, as consumers of a fleet tell each other. */
-const char *endpoint_quirk_name(size_t bit);
-
-/* What the fleet is known to know of it: see queue/profile.h. */
-struct endpoint_shared {
-    unsigned heard;      /* quirks that others have learned */
-    unsigned told;       /* quirks that we have told */
-    uint64_t own_window; /* a refusal of ours has named it; 0: none has */
-    uint64_t told_window;
-    uint64_t wait_ms; /* breaker.asked_ms, heard or told */
-};
 
 struct model_endpoint {
     char *name; /* what a job says */
@@ -100,8 +87,9 @@ struct model_endpoint {
     uint64_t idle_ms;       /* between two pieces of it; 0: default */
     uint64_t total_ms;      /* 0: default */
     unsigned quirks;        /* enum endpoint_quirk, learned */
-    struct endpoint_shared shared;
     struct breaker breaker;
+    uint64_t shared_ms; /* breaker.asked_ms that the fleet knows:
+                           queue/fleet_endpoints.h */
     unsigned refs;
 };
 

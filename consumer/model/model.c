@@ -177,19 +177,14 @@ static void on_sent(void *owner)
     buf_finish(&call->body);
 }
 
-static void tell_learned(struct model_call *call)
-{
-    if (!call->freed && call->events.on_learned)
-        call->events.on_learned(call->owner);
-}
-
 /* Too little is left of a limit: so long. */
 static void learn_wait(struct model_call *call, uint64_t wait_ms)
 {
     if (wait_ms == 0)
         return;
     breaker_wait(&call->endpoint->breaker, http_now_ms(call->http), wait_ms);
-    tell_learned(call);
+    if (!call->freed && call->events.on_wait)
+        call->events.on_wait(call->owner);
 }
 
 /* Long before the end of the answer, in which a limit may have begun anew. */
@@ -258,8 +253,6 @@ static bool judge_error(struct model_call *call)
     bool blind = pictures && model_body_learn_blind(endpoint, &error, status);
     bool news = !blind && (status == 400 || status == 422) &&
                 model_body_learn(endpoint, &error);
-    if (blind || news)
-        tell_learned(call);
     if (news && !pictures)
         return false;
     call->failure.blind = blind;
@@ -267,10 +260,8 @@ static bool judge_error(struct model_call *call)
     reply_error_judge(&error, status, call->response->should_retry, why);
     struct reply_size size = reply_error_size(&error);
     call->failure.counted = size.request;
-    if (endpoint->window == 0 && size.window > 0) {
-        endpoint->window = endpoint->shared.own_window = size.window;
-        tell_learned(call);
-    }
+    if (endpoint->window == 0 && size.window > 0)
+        endpoint->window = size.window;
     if (status == 429 && call->failure.retry_after_ms == 0)
         call->failure.retry_after_ms = call->wait_ms;
     if (endpoint->unnamed && why->kind == ERR_REJECT &&

@@ -62,9 +62,9 @@ struct model_events {
      * call as it is. */
     void (*on_kept)(void *owner, struct view id);
 
-    /* Something about the endpoint is news, and is kept with it. May be NULL;
-     * must leave the call as it is. */
-    void (*on_learned)(void *owner);
+    /* The endpoint is to be left alone, as its breaker knows. May be NULL; must
+     * leave the call as it is. */
+    void (*on_wait)(void *owner);
 
     /* Exactly one of the two is not NULL; both are borrowed, for the call. */
     void (*on_done)(void *owner, const struct model_reply *reply,

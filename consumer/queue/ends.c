@@ -1,4 +1,4 @@
-/* ends.c - the ends of a partition's jobs, many in one step. */
+/* ends.c - sends the ends of a partition's jobs, many in one command. */
 #include "consumer/queue/ends.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    /* In one step: Redis serves nobody else meanwhile. */
+    /* In one command: Redis serves nobody else meanwhile. */
     MOST = 32,
     MOST_BYTES = 1 << 20, /* but one that is larger goes alone */
 };
@@ -17,18 +17,18 @@ struct ends {
     unsigned int partition;
     struct ends_events events;
     void *owner;
-    struct end *first, **end; /* that have not left, in order */
-    struct alarm *alarm;      /* of this turn's end */
+    struct end *first, **end; /* not sent yet, in order */
+    struct alarm *alarm;      /* the loop's iteration ends */
 };
 
 /* On its way. */
-struct batch {
+struct end_batch {
     end_told *told;
     size_t count;
     struct end *ends[MOST];
 };
 
-static void tell(const struct batch *batch, size_t index,
+static void tell(const struct end_batch *batch, size_t index,
                  const redisReply *reply)
 {
     struct err err;
@@ -41,7 +41,7 @@ static void tell(const struct batch *batch, size_t index,
 static void on_answer(void *owner, const redisReply *reply,
                       const struct err *lost)
 {
-    struct batch *batch = owner;
+    struct end_batch *batch = owner;
     struct err err;
     (void)lost;
     bool told =
@@ -61,11 +61,11 @@ static size_t size_of(const struct finish *finish)
     return finish->result.len + finish->event_data.len;
 }
 
-/* The oldest, as many as go together. */
-static struct batch *next_batch(struct ends *ends)
+/* The oldest ones, as many as fit in one command. */
+static struct end_batch *next_batch(struct ends *ends)
 {
     size_t bytes = 0;
-    struct batch *batch = malloc(sizeof(*batch));
+    struct end_batch *batch = malloc(sizeof(*batch));
     if (batch == NULL)
         abort();
     batch->told = ends->events.told;
@@ -82,7 +82,7 @@ static struct batch *next_batch(struct ends *ends)
     return batch;
 }
 
-static void send_batch(struct ends *ends, struct batch *batch)
+static void send_batch(struct ends *ends, struct end_batch *batch)
 {
     struct finish finishes[MOST];
     struct command command;

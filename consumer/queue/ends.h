@@ -1,8 +1,8 @@
-/* ends.h - the ends of a partition's jobs: those of one turn of the loop leave
- * in one step, which is less work for Redis than one for each.
+/* ends.h - sends the ends of a partition's jobs. Those of one iteration of the
+ * loop go in one command, which is less work for Redis than one for each.
  *
- * Nothing waits for company: what is added in one turn leaves before the loop
- * waits again, a single end as soon as many. */
+ * No end waits for others: all that are added in one iteration are sent before
+ * the loop waits again. */
 #ifndef CONSUMER_ENDS_H
 #define CONSUMER_ENDS_H
 
@@ -11,16 +11,16 @@
 
 struct ends;
 
-/* Its sender's, and stays where it is until that is told. */
+/* Belongs to its sender, and stays where it is until its answer comes. */
 struct end {
     struct end *next;
     void *sender;
     struct finish finish;
 };
 
-/* Once for each. reply: the answer to that one, borrowed; NULL when it was
- * refused, and why says how; both NULL when nobody knows: to be added again.
- * May come after ends_free(). */
+/* Comes once for each end. reply: its answer, borrowed; NULL when Redis refused
+ * it, and why has the reason; both NULL when the outcome is unknown: the end is
+ * to be added again. May come after ends_free(). */
 typedef void end_told(void *sender, const redisReply *reply,
                       const struct err *why);
 
@@ -34,7 +34,7 @@ struct ends *ends_new(uv_loop_t *loop, const struct names *names,
                       unsigned int partition, struct ends_events events,
                       void *owner);
 void ends_add(struct ends *ends, struct end *end);
-/* Tells what has not left that nobody knows. */
+/* Answers ends that were not sent as unknown. */
 void ends_free(struct ends *ends);
 
 #endif

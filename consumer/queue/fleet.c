@@ -6,8 +6,9 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "consumer/queue/profile.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "schemas/redis/link.h"
+#include "schemas/redis/partitions.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
 
@@ -15,12 +16,12 @@ enum { ANSWER_MS = 5000, AGAIN_MS = 1000 };
 
 struct fleet {
     struct link *link;
-    struct profile *profile;
+    struct fleet_endpoints *endpoints;
     struct alarm *alarm;
     struct fleet_events events;
     void *owner;
-    struct key key;
-    uint64_t every_ms; /* it is said again */
+    const struct names *names;
+    uint64_t every_ms; /* the number is set and asked for again */
     size_t wanted;     /* partitions; 0: as they are, or 1 */
     size_t known;      /* 0: not yet */
     bool refused;
@@ -38,16 +39,8 @@ static void refuse(struct fleet *fleet, const struct err *why)
 static bool check(struct fleet *fleet, const redisReply *reply, size_t *number,
                   struct err *err)
 {
-    if (!reply_ok(reply, err))
+    if (!partitions_read(reply, fleet->names, number, err))
         return false;
-    *number =
-        reply->type == REDIS_REPLY_STRING ? strtoul(reply->str, NULL, 10) : 0;
-    if (*number == 0 || *number > NAMES_MAX_PARTITIONS)
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "%s says that there are \"%.20s\" partitions, should be "
-                       "1 to %d",
-                       fleet->key.text, reply->str ? reply->str : "",
-                       NAMES_MAX_PARTITIONS);
     size_t ours = fleet->known != 0 ? fleet->known : fleet->wanted;
     return ours == 0 || ours == *number ||
            err_set(err, ERR_REJECT, "bad_setting",
@@ -87,15 +80,10 @@ static void agree(struct fleet *fleet)
 {
     size_t number = fleet->known != 0 ? fleet->known : fleet->wanted;
     struct command command;
-    command_init(&command, "HSETNX");
-    command_add(&command, key_view(&fleet->key));
-    command_add_text(&command, NAMES_FLEET_PARTITIONS);
-    command_add_uint(&command, number != 0 ? number : 1);
+    partitions_set(&command, fleet->names, number != 0 ? number : 1);
     link_send(fleet->link, &command, ANSWER_MS, on_set, fleet);
     command_finish(&command);
-    command_init(&command, "HGET");
-    command_add(&command, key_view(&fleet->key));
-    command_add_text(&command, NAMES_FLEET_PARTITIONS);
+    partitions_ask(&command, fleet->names);
     link_send(fleet->link, &command, ANSWER_MS, on_number, fleet);
     command_finish(&command);
 }
@@ -105,16 +93,16 @@ static void on_alarm(void *owner)
     struct fleet *fleet = owner;
     if (!link_is_ready(fleet->link))
         return;
-    profile_look(fleet->profile);
+    fleet_endpoints_look(fleet->endpoints);
     agree(fleet);
 }
 
-/* What is known of endpoints is asked first: on one link it is answered first,
+/* The waits of endpoints are read first: on one link they are answered first,
  * and so before the first job. */
 static void on_ready(void *owner)
 {
     struct fleet *fleet = owner;
-    profile_ready(fleet->profile);
+    fleet_endpoints_ready(fleet->endpoints);
     agree(fleet);
 }
 
@@ -135,15 +123,15 @@ struct fleet *fleet_new(struct consumer *consumer,
         abort();
     *fleet = (struct fleet){ .events = events,
                              .owner = owner,
-                             .key = names_fleet(&consumer->names),
+                             .names = &consumer->names,
                              .every_ms = consumer->settings.lease_ms,
                              .wanted = consumer->settings.partitions };
     fleet->alarm = alarm_new(consumer->loop, on_alarm, fleet);
     struct link_events heard = { .on_ready = on_ready, .on_lost = on_lost };
-    fleet->link =
-        link_new(consumer->loop, address, slot_of(key_view(&fleet->key)),
-                 "consumer-fleet", heard, fleet);
-    fleet->profile = profile_new(consumer, fleet->link);
+    struct key key = names_fleet(&consumer->names);
+    fleet->link = link_new(consumer->loop, address, slot_of(key_view(&key)),
+                           "consumer-fleet", heard, fleet);
+    fleet->endpoints = fleet_endpoints_new(consumer, fleet->link);
     return fleet;
 }
 
@@ -157,9 +145,9 @@ size_t fleet_partitions(const struct fleet *fleet)
     return fleet->known;
 }
 
-struct profile *fleet_profile(const struct fleet *fleet)
+struct fleet_endpoints *fleet_endpoints(const struct fleet *fleet)
 {
-    return fleet->profile;
+    return fleet->endpoints;
 }
 
 void fleet_switch(struct fleet *fleet, const struct node *master)
@@ -170,7 +158,7 @@ void fleet_switch(struct fleet *fleet, const struct node *master)
 static void on_closed(void *owner)
 {
     struct fleet *fleet = owner;
-    profile_free(fleet->profile);
+    fleet_endpoints_free(fleet->endpoints);
     free(fleet);
 }
 

@@ -12,6 +12,7 @@
 #include "schemas/redis/backoff.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/reply.h"
+#include "schemas/redis/stream.h"
 #include "schemas/redis/transition.h"
 
 enum {
@@ -29,14 +30,14 @@ struct arrival {
     char entry[MAX_ENTRY_ID];
 };
 
-/* What was asked for and has no answer yet. */
-struct asking {
-    uint64_t ticket; /* zero: nothing */
+/* A take that has no answer yet. */
+struct pending_take {
+    uint64_t ticket; /* zero: there is none */
     size_t count;    /* jobs, at most: slots that are kept for them */
-    size_t arrivals; /* so many of them are named */
+    size_t arrivals; /* so many of them are named by entry */
 };
 
-/* What a server may refuse us. */
+/* What Redis may refuse. */
 enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 
 struct intake {
@@ -50,18 +51,18 @@ struct intake {
     size_t count;
     struct view *queues;
     size_t queue_count;
-    bool asked;                 /* a command is on its way */
-    bool empty;                 /* nothing was left in the queues: block */
-    size_t offered;             /* slots, until on_turn() */
-    uint64_t client;            /* what Redis calls our connection */
-    bool healing;               /* the alarm is set */
-    size_t groups;              /* still to be made */
-    unsigned int take_heals;    /* takes that failed in a row */
-    unsigned int read_heals;    /* reads, which may fail where takes do not */
-    uint64_t turns, turns_seen; /* by intake_is_well() */
-    unsigned refused;           /* of enum wanted, until somebody changes it */
-    uint64_t tickets;           /* the last one */
-    struct asking asking;
+    bool asked;                   /* a command is on its way */
+    bool empty;                   /* nothing was left in the queues: block */
+    size_t offered;               /* slots, until on_round() */
+    uint64_t client;              /* what Redis calls our connection */
+    bool healing;                 /* the alarm is set */
+    size_t groups;                /* still to be made */
+    unsigned int take_heals;      /* takes that failed in a row */
+    unsigned int read_heals;      /* reads, which may fail where takes do not */
+    uint64_t rounds, rounds_seen; /* by intake_is_well() */
+    unsigned refused; /* of enum wanted, until an operator changes it */
+    uint64_t tickets; /* the last one */
+    struct pending_take pending;
     struct arrival *arrivals; /* at most one of each stream */
     size_t arrival_count;
 };
@@ -71,15 +72,15 @@ static bool may_claim(const struct intake *intake)
     return consumer_claims(intake->consumer);
 }
 
-/* What was offered has been used; or nothing was, and others may need some.
- * Until then nothing else is asked, whatever runs meanwhile. */
-static void turn(struct intake *intake)
+/* The slots that were offered have been used; or none were, and other
+ * partitions may need some. Until then nothing else is asked of Redis. */
+static void end_round(struct intake *intake)
 {
     size_t offered = intake->offered;
     intake->asked = false;
     intake->offered = 0;
     if (intake->partition != NULL)
-        intake->events.on_turn(intake->owner, offered);
+        intake->events.on_round(intake->owner, offered);
 }
 
 static void send_take(struct intake *intake);
@@ -114,25 +115,19 @@ static void on_group(void *owner, const redisReply *reply,
         intake->events.on_made(intake->owner);
     if (--intake->groups > 0)
         return;
-    if (intake->asking.ticket != 0)
+    if (intake->pending.ticket != 0)
         send_take(intake);
     else
-        turn(intake);
+        end_round(intake);
 }
 
-/* From the beginning of the stream: what came before the group is work too. */
 static void make_groups(struct intake *intake)
 {
     intake->groups = intake->count;
     intake->asked = true;
     for (size_t i = 0; i < intake->count; i++) {
         struct command command;
-        command_init(&command, "XGROUP");
-        command_add_text(&command, "CREATE");
-        command_add(&command, key_view(&intake->streams[i]));
-        command_add_text(&command, NAMES_GROUP);
-        command_add_text(&command, "0");
-        command_add_text(&command, "MKSTREAM");
+        stream_make_group(&command, &intake->streams[i]);
         if (!link_send(intake->link, &command, MARGIN_MS, on_group, intake))
             intake->asked = false;
         command_finish(&command);
@@ -148,15 +143,15 @@ static void forget_arrivals(struct intake *intake, size_t count)
             intake->arrival_count * sizeof(struct arrival));
 }
 
-/* Nothing is on its way any more, nor kept for it. */
-static void end_asking(struct intake *intake)
+/* The take is over, and no slots are kept for it. */
+static void end_take(struct intake *intake)
 {
-    intake->consumer->coming -= intake->asking.count;
-    forget_arrivals(intake, intake->asking.arrivals);
-    intake->asking = (struct asking){ 0 };
+    intake->consumer->coming -= intake->pending.count;
+    forget_arrivals(intake, intake->pending.arrivals);
+    intake->pending = (struct pending_take){ 0 };
 }
 
-/* How many jobs it brought. */
+/* Returns how many jobs it brought. */
 static size_t take_jobs(struct intake *intake, const redisReply *reply,
                         size_t count)
 {
@@ -181,11 +176,11 @@ static void on_taken(void *owner, const redisReply *reply,
                      const struct err *why)
 {
     struct intake *intake = owner;
-    size_t wanted = intake->asking.count;
+    size_t wanted = intake->pending.count;
     size_t count;
     struct err err;
     (void)why;
-    intake->turns += reply != NULL;
+    intake->rounds += reply != NULL;
     if (reply == NULL || intake->partition == NULL) {
         intake->asked = false;
         return; /* it is sent again when the link is back */
@@ -195,27 +190,27 @@ static void on_taken(void *owner, const redisReply *reply,
         heal_later(intake, &intake->take_heals, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
-            return; /* and again when that is over */
+            return; /* it is sent again when that is over */
         }
-        end_asking(intake);
+        end_take(intake);
     } else {
         intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
-        if (count > 0) /* who gets jobs need not wait for entries */
+        if (count > 0) /* it gets jobs without waiting for entries */
             set_refused(intake, WANTED_ENTRIES, false);
         intake->empty = take_jobs(intake, reply, count) < wanted;
-        end_asking(intake);
+        end_take(intake);
     }
-    turn(intake);
+    end_round(intake);
 }
 
-/* The same again, when there is no answer to it yet. */
+/* Sends the pending take, also for a second time when the answer was lost. */
 static void send_take(struct intake *intake)
 {
     const struct consumer *consumer = intake->consumer;
-    const struct asking *asking = &intake->asking;
+    const struct pending_take *pending = &intake->pending;
     struct claim claims[(size_t)CONSUMER_MAX_QUEUES * 3];
-    for (size_t i = 0; i < asking->arrivals; i++)
+    for (size_t i = 0; i < pending->arrivals; i++)
         claims[i] = (struct claim){
             .stream = key_view(&intake->streams[intake->arrivals[i].stream]),
             .entry = view_of(intake->arrivals[i].entry),
@@ -224,10 +219,10 @@ static void send_take(struct intake *intake)
         .consumer = view_of(consumer->name),
         .lease_ms = consumer->settings.lease_ms,
         .max_crashes = consumer->settings.max_crashes,
-        .count = asking->count,
-        .ticket = asking->ticket,
+        .count = pending->count,
+        .ticket = pending->ticket,
         .claims = claims,
-        .claim_count = asking->arrivals,
+        .claim_count = pending->arrivals,
         .queues = intake->queues,
         .queue_count = may_claim(intake) ? intake->queue_count : 0,
     };
@@ -239,18 +234,18 @@ static void send_take(struct intake *intake)
     command_finish(&command);
 }
 
-/* Answers how many slots it keeps. */
+/* Returns how many slots it keeps. */
 static size_t ask_for_jobs(struct intake *intake, size_t room)
 {
-    struct asking *asking = &intake->asking;
+    struct pending_take *pending = &intake->pending;
     size_t arrivals = intake->arrival_count;
     size_t most = may_claim(intake) ? MOST : arrivals;
-    asking->ticket = ++intake->tickets;
-    asking->count = room < most ? room : most;
-    asking->arrivals = arrivals < asking->count ? arrivals : asking->count;
-    intake->consumer->coming += asking->count;
+    pending->ticket = ++intake->tickets;
+    pending->count = room < most ? room : most;
+    pending->arrivals = arrivals < pending->count ? arrivals : pending->count;
+    intake->consumer->coming += pending->count;
     send_take(intake);
-    return asking->count;
+    return pending->count;
 }
 
 /* --------------------------------------------------------------- waiting */
@@ -296,7 +291,7 @@ static void on_entries(void *owner, const redisReply *reply,
     struct intake *intake = owner;
     struct err err;
     (void)why; /* reply NULL: the link says when it is back */
-    intake->turns += reply != NULL;
+    intake->rounds += reply != NULL;
     intake->empty = false;
     if (reply != NULL && !reply_ok(reply, &err)) {
         set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
@@ -307,36 +302,25 @@ static void on_entries(void *owner, const redisReply *reply,
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
     }
-    turn(intake);
+    end_round(intake);
 }
 
 static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
 {
     struct command command;
-    command_init(&command, "XREADGROUP");
-    command_add_text(&command, "GROUP");
-    command_add_text(&command, NAMES_GROUP);
-    command_add_text(&command, intake->consumer->name);
-    command_add_text(&command, "COUNT");
-    command_add_uint(&command, 1);
-    command_add_text(&command, "BLOCK");
-    command_add_uint(&command, block_ms);
-    command_add_text(&command, "STREAMS");
-    for (size_t i = 0; i < intake->count; i++)
-        command_add(&command, key_view(&intake->streams[i]));
-    for (size_t i = 0; i < intake->count; i++)
-        command_add_text(&command, ">");
+    stream_wait(&command, intake->consumer->name, intake->streams,
+                intake->count, block_ms);
     bool sent = link_send(intake->link, &command, block_ms + MARGIN_MS,
                           on_entries, intake);
     command_finish(&command);
     return sent;
 }
 
-/* What was read is taken also when we take no more: an attempt that comes too
- * late hands its job back at once. */
-bool intake_is_hungry(const struct intake *intake)
+/* Entries that were read are taken also when the consumer takes no more: an
+ * attempt that starts too late hands its job back at once. */
+bool intake_can_take(const struct intake *intake)
 {
-    return !intake->asked && !intake->healing && intake->asking.ticket == 0 &&
+    return !intake->asked && !intake->healing && intake->pending.ticket == 0 &&
            (may_claim(intake) || intake->arrival_count > 0) &&
            link_is_ready(intake->link) &&
            control_is_ready(intake->partition->control);
@@ -362,10 +346,10 @@ bool intake_is_over(const struct intake *intake)
 
 bool intake_is_well(struct intake *intake)
 {
-    bool turned = intake->turns != intake->turns_seen;
-    intake->turns_seen = intake->turns;
+    bool went_round = intake->rounds != intake->rounds_seen;
+    intake->rounds_seen = intake->rounds;
     return intake->refused == 0 &&
-           (turned || !intake->asked || !link_is_ready(intake->link));
+           (went_round || !intake->asked || !link_is_ready(intake->link));
 }
 
 /* ------------------------------------------------------------------ life */
@@ -377,9 +361,7 @@ void intake_stop(struct intake *intake)
         return;
     /* Through the control link: a job that is handed back after this must not
      * come in again by a read that still waits. */
-    command_init(&command, "CLIENT");
-    command_add_text(&command, "UNBLOCK");
-    command_add_uint(&command, intake->client);
+    stream_unblock(&command, intake->client);
     control_send(intake->partition->control, &command, NULL, NULL);
     command_finish(&command);
 }
@@ -390,9 +372,9 @@ static void on_alarm(void *owner)
     intake->healing = false;
     if (link_is_ready(intake->link)) {
         make_groups(intake);
-    } else if (intake->asking.ticket != 0) {
-        end_asking(intake);
-        turn(intake);
+    } else if (intake->pending.ticket != 0) {
+        end_take(intake);
+        end_round(intake);
     }
 }
 
@@ -409,8 +391,7 @@ static void ask_client(struct intake *intake)
 {
     struct command command;
     intake->client = 0;
-    command_init(&command, "CLIENT");
-    command_add_text(&command, "ID");
+    stream_ask_client(&command);
     link_send(intake->link, &command, MARGIN_MS, on_client, intake);
     command_finish(&command);
 }
@@ -432,8 +413,8 @@ static void on_lost(void *owner, const struct err *why)
     intake->groups = 0;
     intake->refused = 0; /* by a connection that is gone */
     set_refused(intake, WANTED_LINK, strcmp(why->code, "redis_refused") == 0);
-    /* Then no lease lasts of what may have been started, and no slot is kept.
-     */
+    /* By then the leases of jobs that a lost take has started are over, and no
+     * slots are kept for them. */
     alarm_set(intake->alarm, intake->consumer->settings.lease_ms);
     log_line("claim.lost", "{s:s}", "why", why->text);
 }

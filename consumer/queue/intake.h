@@ -18,10 +18,11 @@
 #include "consumer/queue/partition.h"
 
 struct intake_events {
-    /* A read has ended that had been offered so many slots; what came of it
-     * runs by now. */
-    void (*on_turn)(void *owner, size_t offered);
-    /* A consumer group was not there and has been made: who has deleted it? */
+    /* A take or read that was offered so many slots has ended; the jobs that it
+     * brought run by now. */
+    void (*on_round)(void *owner, size_t offered);
+    /* A consumer group was missing and has been made: it may have been deleted.
+     */
     void (*on_made)(void *owner);
 };
 
@@ -32,17 +33,17 @@ void intake_open(struct intake *intake);
 void intake_switch(struct intake *intake, const struct node *master);
 void intake_free(struct intake *intake);
 
-/* It could read, had it room for what comes. */
-bool intake_is_hungry(const struct intake *intake);
-/* Room for so many. Answers how many of them are taken up until on_turn().
- * scarce: others want them too, so it must not wait for long. */
+/* It would take jobs if it were offered slots. */
+bool intake_can_take(const struct intake *intake);
+/* Offers so many slots. Returns how many of them are in use until on_round().
+ * scarce: other partitions want them too, so it must not wait for long. */
 size_t intake_offer(struct intake *intake, size_t slots, bool scarce);
-/* The mode does not let it take any more: a read that waits is ended. A read
- * that is sent just now may come in behind that, and wait. */
+/* The mode does not let it take any more: ends a read that waits. A read that
+ * is being sent may arrive after that, and wait. */
 void intake_stop(struct intake *intake);
-/* Redis gives it nothing any more that it would have to hand back. */
+/* No job can arrive any more that it would have to hand back. */
 bool intake_is_over(const struct intake *intake);
-/* The loop of claiming has turned since this was last asked, or need not. */
+/* A take or read has ended since this was last asked, or none is due. */
 bool intake_is_well(struct intake *intake);
 
 #endif

@@ -1,8 +1,7 @@
-/* jobs.h - what the queue tells those who work on the consumer's jobs, and asks
- * them.
+/* jobs.h - what the queue tells the attempts of the consumer, and asks them.
  *
- * The queue takes jobs and keeps their leases. How a job is worked on it does
- * not know: each has one of the consumer's slots, by its number. */
+ * The queue takes jobs and renews their leases. It does not know how a job is
+ * worked on: each job has one of the consumer's slots, by its number. */
 #ifndef CONSUMER_QUEUE_JOBS_H
 #define CONSUMER_QUEUE_JOBS_H
 
@@ -14,7 +13,7 @@ struct consumer;
 struct partition;
 struct started;
 
-struct held { /* the job of one slot */
+struct slot_job {
     const char *id;
     uint64_t epoch;
     uint64_t serial; /* of the work, never used twice: the slot may have another
@@ -29,10 +28,10 @@ struct jobs {
                        const struct started *started);
     /* False: the slot is free, or has a job of another partition. */
     bool (*find)(const struct partition *partition, size_t slot,
-                 struct held *held);
+                 struct slot_job *job);
 
-    /* Of a slot; when it is free nothing happens. Somebody else has the job:
-     * not one write more. */
+    /* Of a slot; nothing happens when it is free. Another consumer has the job:
+     * the attempt writes nothing more. */
     void (*on_lost)(struct consumer *consumer, size_t slot);
     void (*on_cancel)(struct consumer *consumer, size_t slot);
     /* The consumer leaves: the job goes back into its queue. */
@@ -40,9 +39,9 @@ struct jobs {
     /* For operators: one line about it. */
     void (*print)(const struct consumer *consumer, size_t slot);
 
-    /* What the fleet knows of endpoints has been read: those who waited for it
-     * go on. */
-    void (*on_profile)(struct consumer *consumer);
+    /* How long endpoints are to be left alone has been read, or is too long in
+     * coming: attempts that waited for it go on. */
+    void (*on_waits_read)(struct consumer *consumer);
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* lease.c - keeps what we hold. */
+/* lease.c - renews the leases of the jobs that run. */
 #include "consumer/queue/lease.h"
 
 #include <stdlib.h>
@@ -18,36 +18,37 @@ struct lease {
     struct alarm *alarm;
 };
 
-/* One command's worth; outlives nothing but its reply. */
-struct batch {
+/* The jobs of one command, until its reply. */
+struct beat_batch {
     struct partition *partition;
     size_t count;
     struct {
         size_t slot;
         uint64_t serial; /* the slot may have another attempt by then */
-    } held[BATCH];
+    } jobs[BATCH];
 };
 
-/* False: whom the beat was for is gone. */
-static bool find(const struct batch *batch, size_t index, struct held *held)
+/* False: the attempt that the beat was for is gone. */
+static bool find(const struct beat_batch *batch, size_t index,
+                 struct slot_job *job)
 {
     const struct partition *partition = batch->partition;
-    return partition->consumer->jobs->find(partition, batch->held[index].slot,
-                                           held) &&
-           held->serial == batch->held[index].serial;
+    return partition->consumer->jobs->find(partition, batch->jobs[index].slot,
+                                           job) &&
+           job->serial == batch->jobs[index].serial;
 }
 
-static void heed(const struct batch *batch, size_t index,
+static void heed(const struct beat_batch *batch, size_t index,
                  const struct beaten *beaten)
 {
     struct consumer *consumer = batch->partition->consumer;
-    size_t slot = batch->held[index].slot;
-    struct held held;
-    if (!find(batch, index, &held) || (!beaten->held && held.ends))
+    size_t slot = batch->jobs[index].slot;
+    struct slot_job job;
+    if (!find(batch, index, &job) || (!beaten->held && job.ends))
         return;
     if (!beaten->held) {
-        log_line("job.lost", "{s:s, s:I}", "job", held.id, "epoch",
-                 (json_int_t)held.epoch);
+        log_line("job.lost", "{s:s, s:I}", "job", job.id, "epoch",
+                 (json_int_t)job.epoch);
         consumer->jobs->on_lost(consumer, slot);
     } else if (beaten->cancel) {
         consumer->jobs->on_cancel(consumer, slot);
@@ -57,12 +58,12 @@ static void heed(const struct batch *batch, size_t index,
 static void on_beaten(void *owner, const redisReply *reply,
                       const struct err *why)
 {
-    CLEANUP(cleanup_free) struct batch *batch = owner;
+    CLEANUP(cleanup_free) struct beat_batch *batch = owner;
     struct beaten beaten[BATCH];
     struct err err;
     (void)why;
     if (reply == NULL)
-        return; /* the next beat tells */
+        return; /* the next beat brings the same */
     if (!transition_beaten(reply, beaten, batch->count, &err)) {
         log_line("beat.refused", "{s:s}", "why", err.text);
         return;
@@ -71,24 +72,24 @@ static void on_beaten(void *owner, const redisReply *reply,
         heed(batch, i, &beaten[i]);
 }
 
-static struct batch *batch_new(struct partition *partition)
+static struct beat_batch *batch_new(struct partition *partition)
 {
-    struct batch *batch = calloc(1, sizeof(*batch));
+    struct beat_batch *batch = calloc(1, sizeof(*batch));
     if (batch == NULL)
         abort();
     batch->partition = partition;
     return batch;
 }
 
-static struct holding batch_add(struct batch *batch, size_t slot,
-                                const struct held *held)
+static struct holding batch_add(struct beat_batch *batch, size_t slot,
+                                const struct slot_job *job)
 {
-    batch->held[batch->count].slot = slot;
-    batch->held[batch->count++].serial = held->serial;
-    return (struct holding){ view_of(held->id), held->epoch };
+    batch->jobs[batch->count].slot = slot;
+    batch->jobs[batch->count++].serial = job->serial;
+    return (struct holding){ view_of(job->id), job->epoch };
 }
 
-static void send_batch(struct batch *batch, const struct holding *holdings)
+static void send_batch(struct beat_batch *batch, const struct holding *holdings)
 {
     const struct partition *partition = batch->partition;
     const struct consumer *consumer = partition->consumer;
@@ -100,19 +101,19 @@ static void send_batch(struct batch *batch, const struct holding *holdings)
     command_finish(&command);
 }
 
-/* Also while their ends are being written: Redis may be full for long. */
+/* Also jobs whose ends are being written: Redis may be full for long. */
 static void beat_all(struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
     struct holding holdings[BATCH];
-    struct batch *batch = NULL;
-    struct held held;
+    struct beat_batch *batch = NULL;
+    struct slot_job job;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
-        if (consumer->jobs->find(partition, slot, &held)) {
+        if (consumer->jobs->find(partition, slot, &job)) {
             if (batch == NULL)
                 batch = batch_new(partition);
             size_t at = batch->count;
-            holdings[at] = batch_add(batch, slot, &held);
+            holdings[at] = batch_add(batch, slot, &job);
         }
         bool last = slot + 1 == consumer->settings.slots;
         if (batch != NULL && (batch->count == BATCH || last)) {
@@ -137,13 +138,13 @@ static void on_alarm(void *owner)
 static void beat_one(struct partition *partition, struct view id)
 {
     const struct consumer *consumer = partition->consumer;
-    struct held held;
+    struct slot_job job;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
-        if (!consumer->jobs->find(partition, slot, &held) ||
-            !view_is(id, held.id))
+        if (!consumer->jobs->find(partition, slot, &job) ||
+            !view_is(id, job.id))
             continue;
-        struct batch *batch = batch_new(partition);
-        struct holding holding = batch_add(batch, slot, &held);
+        struct beat_batch *batch = batch_new(partition);
+        struct holding holding = batch_add(batch, slot, &job);
         send_batch(batch, &holding);
     }
 }
@@ -176,7 +177,7 @@ struct lease *lease_new(struct partition *partition,
         abort();
     lease->partition = partition;
     lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
-    /* Deaf ears are no matter: beats carry the same news, later. */
+    /* Beats bring what a lost message would have said, later. */
     struct link_events events = { .on_push = on_push };
     lease->ears = link_new(consumer->loop, address,
                            names_slot(&consumer->names, partition->number),

@@ -1,10 +1,10 @@
-/* lease.h - keeps what we hold.
+/* lease.h - renews the leases of the jobs that run.
  *
- * One timer beats every lease/3 for all jobs of a partition, in batches. A
- * beat brings back what became of the job: lost to another consumer (then not
- * one write more), or to be cancelled. The control channel only makes a beat
- * come early, or the report that brings back a drain: a message that nobody
- * heard costs seconds, not the truth. */
+ * One timer sends beats every lease/3 for all jobs of a partition, in batches.
+ * The answer to a beat says whether another consumer has the job (then the
+ * attempt writes nothing more), and whether it is to be cancelled. A message on
+ * the control channel only makes a beat come early, or the report that brings
+ * back a drain: when the message is lost, the same comes some seconds later. */
 #ifndef CONSUMER_LEASE_H
 #define CONSUMER_LEASE_H
 

@@ -9,18 +9,18 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    WAIT_MS = 1000,   /* a question; then it is asked again */
+    WAIT_MS = 1000,   /* for a question; then it is asked again */
     MARGIN_MS = 5000, /* a server may answer it late */
     AGAIN_MS = 1000,  /* after one that was refused */
 };
 
-struct entry {
-    struct entry *next;
+struct ledger_write {
+    struct ledger_write *next;
     struct ledger *ledger;
     link_done *done;
     void *owner;
     uint64_t number;
-    redisReply *reply; /* ours, of one that is held */
+    redisReply *reply; /* ours, while the write is not durable */
 };
 
 struct ledger {
@@ -32,33 +32,34 @@ struct ledger {
     struct alarm *alarm;
     struct ledger_events events;
     void *owner;
-    struct entry *first, **end; /* held, in order */
-    uint64_t sent;              /* entries, since the beginning */
-    uint64_t asked;             /* the last one that the question covers; 0:
-                                   none is on its way */
-    bool marked;                /* of the question: its mark was written */
-    bool ready;                 /* it can tell */
-    bool welcome;               /* it could once */
-    bool late;                  /* and that was said */
+    struct ledger_write *first, **end; /* no answer given, in order */
+    uint64_t sent;                     /* writes, since the beginning */
+    uint64_t asked; /* the last one that the question covers; 0:
+                       none is on its way */
+    bool marked;    /* of the question: its mark was written */
+    bool ready;     /* the server can tell what is durable */
+    bool welcome;   /* it was ready once */
+    bool late;      /* and that was said */
 };
 
 static void ask(struct ledger *ledger);
 
 /* ------------------------------------------------------------ what is held */
 
-static void hold(struct ledger *ledger, struct entry *entry)
+static void hold(struct ledger *ledger, struct ledger_write *entry)
 {
     entry->reply = link_keep_reply(ledger->link);
     *ledger->end = entry;
     ledger->end = &entry->next;
 }
 
-/* Tells the senders of all up to number; lost: that nothing is known. */
+/* Answers the senders of all writes up to number. lost: what became of them is
+ * not known. */
 static void settle(struct ledger *ledger, uint64_t number,
                    const struct err *lost)
 {
     while (ledger->first != NULL && ledger->first->number <= number) {
-        struct entry *entry = ledger->first;
+        struct ledger_write *entry = ledger->first;
         ledger->first = entry->next;
         if (ledger->first == NULL)
             ledger->end = &ledger->first;
@@ -71,7 +72,7 @@ static void settle(struct ledger *ledger, uint64_t number,
 static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
-    struct entry *entry = owner;
+    struct ledger_write *entry = owner;
     if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
         hold(entry->ledger, entry);
         ask(entry->ledger);
@@ -86,10 +87,10 @@ bool ledger_send(struct ledger *ledger, const struct command *command,
 {
     if (!ledger->ready)
         return false;
-    struct entry *entry = calloc(1, sizeof(*entry));
+    struct ledger_write *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         abort();
-    *entry = (struct entry){
+    *entry = (struct ledger_write){
         .ledger = ledger,
         .done = done,
         .owner = owner,

@@ -1,16 +1,17 @@
 /* ledger.h - writes that must not be lost.
  *
- *   sent --> answered, held --question--> safe --> told to its sender
- *                           `---<-- not yet --'
+ *   sent --> answered by Redis --question--> durable --> answer to the sender
+ *                               `--- not yet ---'
  *
- * Each is answered when it is as durable as QUERN_DURABILITY asks; until then
- * its sender takes no step that builds on it. One question (durability.h) at a
- * time covers all that was sent before it, whoever sent it. Its connection is
- * its own: a question holds up what comes behind it, and beats must not wait.
+ * The sender gets the answer to a write when the write is as durable as
+ * QUERN_DURABILITY asks; until then it takes no step that builds on it. There
+ * is one question (durability.h) at a time, and it covers all writes before it,
+ * whoever sent them. The ledger has a connection of its own: a question holds
+ * up the commands behind it, and beats must not wait.
  *
- * When the connection breaks nobody knows what is safe. Then every write that
- * was not told is answered with NULL, and is to be sent again: transitions
- * allow that. */
+ * When the connection breaks nobody knows what is durable. Then the ledger
+ * answers every write that has no answer yet with NULL, and its sender sends it
+ * again: transitions allow that. */
 #ifndef CONSUMER_LEDGER_H
 #define CONSUMER_LEDGER_H
 
@@ -21,7 +22,7 @@ struct ledger;
 
 struct ledger_events {
     void (*on_ready)(void *owner);
-    /* That server cannot tell what is durable, and never could. */
+    /* The server cannot tell what is durable. */
     void (*on_refused)(void *owner, const struct err *why);
 };
 
@@ -38,7 +39,7 @@ struct ledger *ledger_new(uv_loop_t *loop, const struct ledger_setup *setup,
 void ledger_open(struct ledger *ledger);
 void ledger_switch(struct ledger *ledger, const struct node *master);
 bool ledger_is_ready(const struct ledger *ledger);
-/* Answers what was not told with NULL. */
+/* Answers the writes that have no answer yet with NULL. */
 void ledger_free(struct ledger *ledger);
 
 /* As link_send(). A command that Redis refuses is answered at once. */

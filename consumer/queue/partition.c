@@ -28,19 +28,19 @@ static size_t free_slots(const struct partitions *partitions)
                                             : 0;
 }
 
-/* Operators' wishes come first: the consumer may have to drain. */
-static bool is_hungry(const struct partition *partition)
+/* The first report comes first: the consumer may have to drain. */
+static bool can_take(const struct partition *partition)
 {
     return upkeep_has_reported(partition->upkeep) &&
-           intake_is_hungry(partition->intake);
+           intake_can_take(partition->intake);
 }
 
-static size_t count_hungry(const struct partitions *partitions)
+static size_t count_takers(const struct partitions *partitions)
 {
-    size_t hungry = 0;
+    size_t takers = 0;
     for (size_t i = 0; i < partitions->count; i++)
-        hungry += is_hungry(&partitions->list[i]);
-    return hungry;
+        takers += can_take(&partitions->list[i]);
+    return takers;
 }
 
 void partitions_wake(struct partitions *partitions)
@@ -50,23 +50,23 @@ void partitions_wake(struct partitions *partitions)
     const struct consumer *consumer = partitions->consumer;
     size_t unused = consumer->settings.slots - consumer->running;
     bool scarce = partitions->count > 1 && unused < 2 * partitions->count;
-    size_t hungry = count_hungry(partitions);
-    for (size_t i = 0; i < partitions->count && hungry > 0; i++) {
+    size_t takers = count_takers(partitions);
+    for (size_t i = 0; i < partitions->count && takers > 0; i++) {
         size_t left = free_slots(partitions);
         struct partition *partition = &partitions->list[partitions->next];
         if (left == 0)
             return;
         partitions->next = (partitions->next + 1) % partitions->count;
-        if (!is_hungry(partition))
+        if (!can_take(partition))
             continue;
         partitions->offered += intake_offer(
-            partition->intake, (left + hungry - 1) / hungry, scarce);
-        hungry--;
+            partition->intake, (left + takers - 1) / takers, scarce);
+        takers--;
     }
 }
 
-/* A read has ended: what came of it runs by now. */
-static void on_turn(void *owner, size_t offered)
+/* A take or read has ended; the jobs that it brought run by now. */
+static void on_round(void *owner, size_t offered)
 {
     const struct partition *partition = owner;
     struct partitions *partitions = partition->all;
@@ -83,11 +83,11 @@ static void on_made(void *owner)
     upkeep_mend(partition->upkeep);
 }
 
-static void on_wish(void *owner, bool draining)
+static void on_drain(void *owner, bool draining)
 {
     const struct partition *partition = owner;
     const struct partitions *partitions = partition->all;
-    partitions->events.on_wish(partitions->owner, draining);
+    partitions->events.on_drain(partitions->owner, draining);
 }
 
 static void on_known(void *owner)
@@ -116,7 +116,7 @@ bool partitions_are_well(struct partitions *partitions)
     return well;
 }
 
-/* After an outage that was longer than a lease: first we keep what we hold. */
+/* After an outage that was longer than a lease: our own leases come first. */
 static void on_ready(void *owner)
 {
     struct partition *partition = owner;
@@ -142,8 +142,8 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     struct consumer *consumer = partitions->consumer;
     struct partition *partition = &partitions->list[number];
     struct control_events events = { on_ready, on_refused };
-    struct intake_events reading = { on_turn, on_made };
-    struct upkeep_events reporting = { on_wish, on_known };
+    struct intake_events reading = { on_round, on_made };
+    struct upkeep_events reporting = { on_drain, on_known };
     *partition = (struct partition){ .all = partitions,
                                      .consumer = consumer,
                                      .number = number };
@@ -184,7 +184,7 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 
 void partitions_stop(struct partitions *partitions)
 {
-    partitions_wake(partitions); /* what they have read is handed back */
+    partitions_wake(partitions); /* jobs that were read are handed back */
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
 }
@@ -222,7 +222,7 @@ void partitions_switch(struct partitions *partitions, const struct node *master)
     }
 }
 
-/* Nothing of them is called back from here on. */
+/* No callback of theirs comes from here on. */
 void partitions_free(struct partitions *partitions)
 {
     for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {

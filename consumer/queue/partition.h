@@ -27,8 +27,8 @@ struct partition {
 struct partitions_events {
     void (*on_ready)(void *owner); /* all of them, each time */
     void (*on_refused)(void *owner, const struct err *why);
-    /* Whether operators wish the consumer to drain; with each report. */
-    void (*on_wish)(void *owner, bool draining);
+    /* Whether operators want the consumer to drain; with each report. */
+    void (*on_drain)(void *owner, bool draining);
 };
 
 struct partitions *partitions_new(struct consumer *consumer, size_t count,
@@ -42,7 +42,7 @@ bool partitions_are_ready(const struct partitions *partitions);
 void partitions_switch(struct partitions *partitions,
                        const struct node *master);
 
-/* A slot is free, or one who was offered some has had its turn. */
+/* A slot is free, or a partition that was offered some has used them. */
 void partitions_wake(struct partitions *partitions);
 /* The mode does not let them take any more: reads that wait are ended. */
 void partitions_stop(struct partitions *partitions);

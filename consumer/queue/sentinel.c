@@ -1,4 +1,4 @@
-/* sentinel.c - hears that the master is another one now. */
+/* sentinel.c - learns from a sentinel that there is another master. */
 #include "consumer/queue/sentinel.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* sentinel.h - hears that the master is another one now.
+/* sentinel.h - learns from a sentinel that there is another master.
  *
- * Links ask sentinels when they connect. That is too late for one whose master
+ * A link asks the sentinels when it connects. That is too late when its master
  * hangs, or came back before it was made a replica: what is written there is
- * lost. So one sentinel's news are listened to, and links go where they say. */
+ * lost. So the consumer subscribes to one sentinel, and its links go to the
+ * master that it announces. */
 #ifndef CONSUMER_SENTINEL_H
 #define CONSUMER_SENTINEL_H
 

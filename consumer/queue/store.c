@@ -1,4 +1,4 @@
-/* store.c - what the consumer writes to Redis, in order, come what may. */
+/* store.c - what the consumer writes to Redis, in order, until it is there. */
 #include "consumer/queue/store.h"
 
 #include <stdlib.h>
@@ -31,20 +31,20 @@ struct control {
     struct store *stores;
     bool ready;
     bool welcome; /* it was ready once */
-    bool refused; /* the server is not to be trusted with jobs */
+    bool refused; /* the server must not be trusted with jobs */
     bool closing;
 };
 
 enum write_kind {
     PLAIN,
     COMMITTED, /* for the ledger */
-    END,       /* too, with those of other jobs */
+    END,       /* too, sent with the ends of other jobs */
 };
 
 /* Copied: what it points to lies behind the struct. */
 struct write {
     struct write *next;
-    struct store *store; /* NULL: nobody waits any more */
+    struct store *store; /* NULL: freed, no answer is wanted */
     struct control *control;
     store_done *done;
     void *owner;
@@ -134,8 +134,8 @@ static void check_library(struct control *control)
     command_finish(&command);
 }
 
-/* A fault that comes while we serve is for the doctor to find: what runs is
- * better off with us. */
+/* A fault that comes while we serve is for quern doctor to find: the jobs that
+ * run are better off with this consumer. */
 static void heed_finding(struct control *control, const struct finding *finding)
 {
     struct err err;
@@ -167,12 +167,12 @@ static void on_info(void *owner, const redisReply *reply, const struct err *why)
         heed_finding(owner, &findings[i]);
 }
 
-/* Answered before anything else, so that nothing is claimed from a server that
- * may drop it. */
+/* INFO is answered before anything else, so that nothing is claimed from a
+ * server that may lose it. */
 static void look_at_server(struct control *control)
 {
     struct command command;
-    command_init(&command, "INFO");
+    info_ask(&command);
     link_send(control->link, &command, control->answer_ms, on_info, control);
     command_finish(&command);
 }
@@ -372,8 +372,8 @@ static void pop(struct store *store)
         store->last = NULL;
 }
 
-/* What comes behind it waits until its sender has heard of it: who has lost his
- * job writes nothing more, and may be gone then, the store with him. */
+/* The writes behind it wait until the sender has its answer: an attempt that
+ * has lost its job writes nothing more, and may free the store then. */
 static void refuse(struct write *write, const struct err *err)
 {
     if (write->done != NULL)
@@ -386,7 +386,7 @@ static void refuse(struct write *write, const struct err *err)
     free(write);
 }
 
-/* Neither reply nor err: nobody knows. */
+/* Neither reply nor err: the outcome is not known. */
 static void settle(void *sender, const redisReply *reply, const struct err *err)
 {
     struct write *write = sender;

@@ -1,16 +1,16 @@
-/* store.h - what the consumer writes to Redis, in order, come what may.
+/* store.h - what the consumer writes to Redis, in order, until it is there.
  *
  * struct control is the connection to one partition for all but claiming:
  *
  *   AWAY --> CHECKING --> READY       CHECKING: is our function library there,
  *     ^----------+----------+         this build or a later one? If not, load.
  *
- * struct store is the queue of one attempt. One write at a time is on its
- * way; one that was not answered, or that Redis could not take just now (out
- * of memory, loading, read-only), is sent again when the connection is good.
- * Every transition allows that. What Redis refuses is told to its sender. What
- * is committed has landed when it is durable (ledger.h): so the next write of
- * the attempt, and its next step, come after that. */
+ * struct store is the queue of one attempt's writes, which are sent one at a
+ * time. A write that was not answered, or that Redis could not take just now
+ * (out of memory, loading, read-only), is sent again when the connection is
+ * good. Every transition allows that. The sender learns what Redis refuses. A
+ * commit is answered when it is durable (ledger.h): the attempt's next write,
+ * and its next step, come after that. */
 #ifndef CONSUMER_STORE_H
 #define CONSUMER_STORE_H
 
@@ -24,7 +24,7 @@ struct store;
 
 struct control_events {
     void (*on_ready)(void *owner);
-    /* Redis does not want us (password, ACL) and never did: waiting is idle. */
+    /* Redis refuses the login (password, ACL): it is no use to wait. */
     void (*on_refused)(void *owner, const struct err *why);
 };
 
@@ -47,7 +47,8 @@ bool control_is_ready(const struct control *control);
 /* Once every store is finished; is gone when the loop has run out. */
 void control_free(struct control *control);
 
-/* At once or not at all, for what is repeated anyhow (beats, reclaiming). */
+/* At once or not at all, for commands that are repeated anyway (beats,
+ * reclaiming). */
 bool control_send(struct control *control, const struct command *command,
                   link_done *done, void *owner);
 
@@ -73,11 +74,11 @@ void store_send(struct store *store, const struct command *command,
 /* The same, of what must not be lost: done comes when it is durable. */
 void store_commit(struct store *store, const struct command *command,
                   store_done *done, void *owner);
-/* And of a job's end, which leaves with others of this turn (ends.h). */
+/* The same of a job's end, which is sent with others (ends.h). */
 void store_end(struct store *store, const struct finish *finish,
                store_done *done, void *owner);
 
-/* Forgets what waits, but not what is on its way. */
+/* Forgets the writes that wait, but not the one that is on its way. */
 void store_drop(struct store *store);
 bool store_is_empty(const struct store *store);
 /* Where it writes to. */

@@ -20,7 +20,7 @@ struct sweep {
 };
 
 /* A step's reply may come after the sweep is gone. */
-struct step {
+struct sweep_step {
     struct sweep *sweep;
     bool alive;
 };
@@ -35,7 +35,7 @@ static void rest(struct sweep *sweep)
 
 static void on_step(void *owner, const redisReply *reply, const struct err *why)
 {
-    CLEANUP(cleanup_free) struct step *step = owner;
+    CLEANUP(cleanup_free) struct sweep_step *step = owner;
     struct sweep *sweep = step->sweep;
     struct err err;
     struct view cursor;
@@ -76,10 +76,10 @@ static void take_step(struct sweep *sweep)
         .count = STEP_ENTRIES,
         .cursor = view_of(sweep->cursor),
     };
-    struct step *step = malloc(sizeof(*step));
+    struct sweep_step *step = malloc(sizeof(*step));
     if (step == NULL)
         abort();
-    *step = (struct step){ sweep, true };
+    *step = (struct sweep_step){ sweep, true };
     struct command command;
     transition_reclaim(&command, &consumer->names, partition->number, &reclaim);
     if (control_send(partition->control, &command, on_step, step)) {
@@ -91,7 +91,7 @@ static void take_step(struct sweep *sweep)
     command_finish(&command);
 }
 
-/* As with leases that lapse: what we hold is held on first. */
+/* As with leases that lapse: our own leases are renewed first. */
 static void on_alarm(void *owner)
 {
     struct sweep *sweep = owner;

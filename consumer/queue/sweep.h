@@ -10,7 +10,7 @@
 
 struct sweep *sweep_new(const struct partition *partition);
 /* Redis is there, for the first time or again: the next walk is a lease away,
- * so that those who were cut off as we were can beat before. */
+ * so that other consumers that were cut off can beat before. */
 void sweep_wake(struct sweep *sweep);
 void sweep_free(struct sweep *sweep);
 

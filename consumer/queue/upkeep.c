@@ -15,6 +15,7 @@
 #include "consumer/queue/store.h"
 #include "schemas/message/cron.h"
 #include "schemas/message/id.h"
+#include "schemas/redis/clock.h"
 #include "schemas/redis/upkeep.h"
 
 enum {
@@ -29,14 +30,14 @@ struct chore {
     void (*begin)(struct chore *chore);
     uint64_t rest_ms;
     struct alarm *alarm;
-    struct step *step; /* on its way; NULL: none */
+    struct chore_step *step; /* on its way; NULL: none */
 };
-typedef void step_done(struct chore *chore, const redisReply *reply);
+typedef void chore_step_done(struct chore *chore, const redisReply *reply);
 
 /* Its reply may come after the chore is gone: chore is NULL then. */
-struct step {
+struct chore_step {
     struct chore *chore;
-    step_done *done;
+    chore_step_done *done;
 };
 
 struct firing { /* a schedule that is due */
@@ -69,7 +70,7 @@ struct upkeep {
 
 static void on_departed(struct chore *chore, const redisReply *reply);
 
-/* A quarter sooner or less: others rest as long. */
+/* Up to a quarter sooner, so that consumers do not come all at once. */
 static void rest(struct chore *chore, uint64_t ms)
 {
     alarm_set(chore->alarm, ms - ms / 4 * (uint64_t)(rand() % 256) / 256);
@@ -77,13 +78,14 @@ static void rest(struct chore *chore, uint64_t ms)
 
 static void on_step(void *owner, const redisReply *reply, const struct err *why)
 {
-    CLEANUP(cleanup_free) struct step *step = owner;
+    CLEANUP(cleanup_free) struct chore_step *step = owner;
     struct chore *chore = step->chore;
     (void)why;
     if (chore == NULL)
         return;
     chore->step = NULL;
-    /* Who leaves is not asked to wait for Redis, nor says that he is there. */
+    /* A consumer that leaves does not wait for Redis, and reports nothing more.
+     */
     if (reply != NULL || step->done == on_departed)
         step->done(chore, reply);
     else
@@ -91,12 +93,12 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
 }
 
 static void send_step(struct chore *chore, struct command *command,
-                      step_done *done)
+                      chore_step_done *done)
 {
-    struct step *step = malloc(sizeof(*step));
+    struct chore_step *step = malloc(sizeof(*step));
     if (step == NULL)
         abort();
-    *step = (struct step){ chore, done };
+    *step = (struct chore_step){ chore, done };
     if (control_send(chore->upkeep->partition->control, command, on_step,
                      step)) {
         chore->step = step;
@@ -121,7 +123,7 @@ static void on_reported(struct chore *chore, const redisReply *reply)
     bool draining = false, first = !upkeep->reported;
     struct err err = { 0 };
     bool answered = transition_reported(reply, &draining, &err);
-    upkeep->reported = true; /* who may not report is not held up for it */
+    upkeep->reported = true; /* a refused report holds up nothing */
     if (!answered)
         refused(chore, &err);
     else if (upkeep->changed)
@@ -130,7 +132,7 @@ static void on_reported(struct chore *chore, const redisReply *reply)
         rest(chore, chore->rest_ms);
     upkeep->changed = false;
     if (answered)
-        upkeep->events.on_wish(upkeep->owner, draining);
+        upkeep->events.on_drain(upkeep->owner, draining);
     if (first)
         upkeep->events.on_known(upkeep->owner);
 }
@@ -144,9 +146,9 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
     size_t count = 0;
     buf_init(ids, (size_t)MOST_JOBS * (ID_LEN + 1));
     for (size_t i = 0; i < consumer->settings.slots && count < MOST_JOBS; i++) {
-        struct held held;
-        if (consumer->jobs->find(upkeep->partition, i, &held))
-            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", held.id);
+        struct slot_job job;
+        if (consumer->jobs->find(upkeep->partition, i, &job))
+            buf_printf(ids, "%s%s", count++ > 0 ? " " : "", job.id);
     }
 }
 
@@ -173,7 +175,7 @@ static void on_departed(struct chore *chore, const redisReply *reply)
     upkeep->on_departed(upkeep->departed_owner);
 }
 
-/* A report that is on its way has left before it, and is answered before. */
+/* A report that is on its way arrives before it, and is answered before. */
 bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
                    void *owner)
 {
@@ -236,7 +238,7 @@ static void report(struct chore *chore)
 static void promote(struct chore *chore);
 static void fire_next(struct chore *chore);
 
-/* Zero: it never goes off again, or nobody can tell when. */
+/* Zero: it never goes off again, or the time cannot be computed. */
 static uint64_t next_time(const struct firing *firing, uint64_t now)
 {
     struct err err = { 0 };
@@ -297,16 +299,12 @@ static void fire_next(struct chore *chore)
     send_step(chore, &command, on_fired);
 }
 
-/* [seconds, microseconds] */
 static void on_time(struct chore *chore, const redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+    if (clock_read(reply, &chore->upkeep->now))
+        fire_next(chore);
+    else
         rest(chore, chore->rest_ms);
-        return;
-    }
-    chore->upkeep->now = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
-                         strtoull(reply->element[1]->str, NULL, 10) / 1000;
-    fire_next(chore);
 }
 
 static void copy(char *text, size_t size, struct view view)
@@ -314,7 +312,7 @@ static void copy(char *text, size_t size, struct view view)
     snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
 }
 
-/* When they go off next is reckoned from Redis's clock, not from ours. */
+/* When they go off next is computed from Redis's clock, not from ours. */
 static void fire_due(struct chore *chore, const struct due *due, size_t count)
 {
     struct upkeep *upkeep = chore->upkeep;
@@ -328,7 +326,7 @@ static void fire_due(struct chore *chore, const struct due *due, size_t count)
     }
     upkeep->firing_count = count;
     upkeep->firing_at = 0;
-    command_init(&command, "TIME");
+    clock_ask(&command);
     send_step(chore, &command, on_time);
 }
 
@@ -393,7 +391,8 @@ static void lapse(struct chore *chore)
     send_step(chore, &command, on_lapsed);
 }
 
-/* What we hold is held on first: who stood still finds his own leases over. */
+/* Our own leases are renewed first: after the process stood still they may be
+ * over. */
 static void begin_lapse(struct chore *chore)
 {
     lease_beat(chore->upkeep->partition->lease);
@@ -427,7 +426,7 @@ static void mend(struct chore *chore)
     send_step(chore, &command, on_mended);
 }
 
-/* What has been walked so far is no matter. */
+/* A walk that is going on is dropped. */
 void upkeep_mend(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[MEND];
@@ -481,7 +480,7 @@ struct upkeep *upkeep_new(struct partition *partition,
     return upkeep;
 }
 
-/* A report that is on its way has left before the change: another follows. */
+/* A report that is on its way does not have the change: another follows. */
 void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
@@ -497,8 +496,8 @@ bool upkeep_has_reported(const struct upkeep *upkeep)
     return upkeep->reported;
 }
 
-/* Each as if it had just been done, but the report, and leases: those who were
- * away as we were have one more to beat in. */
+/* Each chore rests as if it had just been done, but for the report. Leases are
+ * left alone for a lease: other consumers that were cut off can beat before. */
 void upkeep_wake(struct upkeep *upkeep)
 {
     const uint64_t lease_ms = upkeep->consumer->settings.lease_ms;

@@ -1,25 +1,25 @@
 /* upkeep.h - what each consumer does now and then, for all of them.
  *
- *   report    every lease/3: that we live, and what of; brings back whether
- *             operators wish us to drain
+ *   report    every lease/3: what the consumer says of itself; brings back
+ *             whether operators want it to drain
  *   promote   every second, or sooner when something is due: jobs that come
  *             later, lanes, deadlines; schedules go off
  *   lapse     every lease/2, and not before Redis has been there for a lease:
  *             jobs whose leases have ended
- *   mend      when promote says that it is our turn, or we had to make a group:
- *             what other hands have destroyed, a walk over all keys
+ *   mend      when promote chooses this consumer, or it had to make a group:
+ *             repairs what others have deleted, by a walk over all keys
  *
- * None of it needs a leader (schemas/redis/upkeep.h), and not all consumers do
- * it at the same moment. A chore has one command on its way; what is not
- * answered is done again when it is its turn. */
+ * None of it needs a leader (schemas/redis/upkeep.h), and consumers do it at
+ * different moments. A chore has one command on its way; one that is not
+ * answered is sent again when the chore is due next. */
 #ifndef CONSUMER_UPKEEP_H
 #define CONSUMER_UPKEEP_H
 
 #include "consumer/queue/partition.h"
 
 struct upkeep_events {
-    /* Whether operators wish the consumer to drain; with each report. */
-    void (*on_wish)(void *owner, bool draining);
+    /* Whether operators want the consumer to drain; with each report. */
+    void (*on_drain)(void *owner, bool draining);
     /* The first report was answered: upkeep_has_reported() from here on. */
     void (*on_known)(void *owner);
 };
@@ -29,8 +29,8 @@ struct upkeep *upkeep_new(struct partition *partition,
                           struct upkeep_events events, void *owner);
 /* Redis is there, for the first time or again. */
 void upkeep_wake(struct upkeep *upkeep);
-/* Operators' wishes are known: before that nothing is claimed, for the consumer
- * may have to drain. */
+/* It is known whether the consumer is to drain: before that it claims nothing.
+ */
 bool upkeep_has_reported(const struct upkeep *upkeep);
 /* What is reported has changed: it is told at once. */
 void upkeep_report(struct upkeep *upkeep);

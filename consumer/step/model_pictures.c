@@ -4,6 +4,7 @@
 
 #include "consumer/blob.h"
 #include "consumer/step/model_turn.h"
+#include "schemas/redis/blob.h"
 
 struct shown {
     struct picture pictures[MAX_SHOWN];
@@ -117,13 +118,10 @@ static void on_picture(void *owner, const redisReply *reply,
 
 static void ask_for(struct attempt *attempt, struct view blob)
 {
-    struct key key =
-        names_blob(&attempt->consumer->names, attempt->partition->number, blob);
     struct command command;
-    command_init(&command, "GETRANGE");
-    command_add(&command, key_view(&key));
-    command_add_text(&command, "0");
-    command_add_uint(&command, attempt->consumer->settings.picture_bytes);
+    blob_ask_head(&command, &attempt->consumer->names,
+                  attempt->partition->number, blob,
+                  attempt->consumer->settings.picture_bytes);
     store_send(&attempt->store, &command, on_picture, attempt);
     command_finish(&command);
 }

@@ -27,9 +27,9 @@ enum pace turn_go(struct model_turn *turn, enum model_turn_state next)
     return machine_go(&turn->step.machine, next);
 }
 
-static struct profile *profile_of(const struct model_turn *turn)
+static struct fleet_endpoints *shared_of(const struct model_turn *turn)
 {
-    return fleet_profile(turn->step.attempt->consumer->fleet);
+    return fleet_endpoints(turn->step.attempt->consumer->fleet);
 }
 
 static uint64_t next_turn(const struct model_turn *turn)
@@ -127,14 +127,14 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
 
 void turn_count(struct model_turn *turn, enum endpoint_count what)
 {
-    profile_count(profile_of(turn), turn->step.attempt->endpoint, what);
+    fleet_endpoints_count(shared_of(turn), turn->step.attempt->endpoint, what);
 }
 
-/* The others need not find out for themselves. */
-static void on_learned(void *owner)
+/* The other consumers leave it alone as well. */
+static void on_wait(void *owner)
 {
     struct model_turn *turn = owner;
-    profile_tell(profile_of(turn), turn->step.attempt->endpoint);
+    fleet_endpoints_tell_wait(shared_of(turn), turn->step.attempt->endpoint);
 }
 
 /* What it says of the endpoint, not of the request. */
@@ -156,9 +156,9 @@ void turn_tell_endpoint(struct model_turn *turn,
         breaker_wait(breaker, now, failure->retry_after_ms);
     /* One that is made again at once, otherwise, has not failed yet. */
     if (failure == NULL || !(failure->anew || failure->blind))
-        profile_ended(profile_of(turn), attempt->endpoint,
-                      failure == NULL ? NULL : &failure->why);
-    on_learned(turn);
+        fleet_endpoints_count_end(shared_of(turn), attempt->endpoint,
+                                  failure ? &failure->why : NULL);
+    on_wait(turn);
 }
 
 void turn_drop_call(struct model_turn *turn)
@@ -244,7 +244,7 @@ static uint64_t find_endpoint(struct model_turn *turn)
     if (turn->asks_endpoint) /* somebody has been told meanwhile */
         breaker_dropped(breaker);
     turn->asks_endpoint = false;
-    profile_look(profile_of(turn));
+    fleet_endpoints_look(shared_of(turn));
     while ((wait = breaker_ask(&attempt->endpoint->breaker, now)) > 0)
         if (wait <= BRIEF_MS ||
             !fall_back(turn, "it is left alone after failures"))
@@ -360,10 +360,10 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
                                                 .on_reasoning = on_reasoning,
                                                 .on_call = on_call,
                                                 .on_kept = on_kept,
-                                                .on_learned = on_learned,
+                                                .on_wait = on_wait,
                                                 .on_done = on_model_done };
     static const struct model_events unheard = { .on_kept = on_kept,
-                                                 .on_learned = on_learned,
+                                                 .on_wait = on_wait,
                                                  .on_done = on_model_done };
     struct attempt *attempt = turn->step.attempt;
     struct terms terms = attempt_terms(attempt);
@@ -570,11 +570,12 @@ static enum pace request(struct model_turn *turn)
     return WAIT;
 }
 
-/* What the fleet knows of the endpoint may just be being read. */
+/* Another consumer may have been asked to wait: that is being read, as the
+ * intent is being written. */
 static enum pace step_requesting(void *owner)
 {
     struct model_turn *turn = owner;
-    if (turn->requested || profile_is_awaited(profile_of(turn)))
+    if (turn->requested || fleet_endpoints_are_awaited(shared_of(turn)))
         return WAIT;
     turn->requested = true;
     return request(turn);

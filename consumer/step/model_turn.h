@@ -27,7 +27,7 @@
 #ifndef CONSUMER_STEP_MODEL_TURN_H
 #define CONSUMER_STEP_MODEL_TURN_H
 
-#include "consumer/queue/profile.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "consumer/step/ahead.h"
 #include "consumer/step/step.h"
 

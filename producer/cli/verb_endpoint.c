@@ -7,33 +7,17 @@
 #include "producer/cli/table.h"
 #include "producer/client/quern_operate.h"
 
-static json_t *words_of(const char *text)
-{
-    json_t *words = json_array();
-
-    while (*text) {
-        size_t len = strcspn(text, " ");
-
-        json_array_append_new(words, json_stringn(text, len));
-        text += len + strspn(text + len, " ");
-    }
-    return words;
-}
-
 static void show_line(const struct quern_endpoint *endpoint)
 {
     json_line(json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-        "s:s, "
-        "s:s}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}",
         "endpoint", endpoint->name, "id", endpoint->id, "host", endpoint->host,
         "model", endpoint->model, "failures", (json_int_t)endpoint->failures,
         "answered_at", (json_int_t)endpoint->answered_at, "failed_at",
         (json_int_t)endpoint->failed_at, "calls", (json_int_t)endpoint->calls,
         "paid_twice", (json_int_t)endpoint->paid_twice, "recovered",
-        (json_int_t)endpoint->recovered, "window", (json_int_t)endpoint->window,
-        "wait_ms", (json_int_t)endpoint->wait_ms, "learned",
-        words_of(endpoint->learned), "error_code", endpoint->error_code,
+        (json_int_t)endpoint->recovered, "wait_ms",
+        (json_int_t)endpoint->wait_ms, "error_code", endpoint->error_code,
         "error", endpoint->error));
 }
 
@@ -41,15 +25,11 @@ struct number {
     char text[24];
 };
 
-/* none: what stands there for 0. */
-static struct number number_of(uint64_t value, const char *none)
+static struct number number_of(uint64_t value)
 {
     struct number number;
 
-    if (value == 0)
-        snprintf(number.text, sizeof(number.text), "%s", none);
-    else
-        snprintf(number.text, sizeof(number.text), "%" PRIu64, value);
+    snprintf(number.text, sizeof(number.text), "%" PRIu64, value);
     return number;
 }
 
@@ -70,20 +50,19 @@ static void add_row(struct table *table, const struct quern_endpoint *endpoint,
                     uint64_t now)
 {
     char failure[400];
-    struct number failures = number_of(endpoint->failures, "0");
-    struct number calls = number_of(endpoint->calls, "0");
-    struct number twice = number_of(endpoint->paid_twice, "0");
-    struct number recovered = number_of(endpoint->recovered, "0");
-    struct number window = number_of(endpoint->window, "-");
+    struct number failures = number_of(endpoint->failures);
+    struct number calls = number_of(endpoint->calls);
+    struct number twice = number_of(endpoint->paid_twice);
+    struct number recovered = number_of(endpoint->recovered);
 
     print_failure(endpoint, now, failure, sizeof(failure));
     table_add(table,
               (const char *[]){
                   endpoint->name, *endpoint->host ? endpoint->host : "-",
                   *endpoint->model ? endpoint->model : "-", calls.text,
-                  failures.text, twice.text, recovered.text, window.text,
+                  failures.text, twice.text, recovered.text,
                   endpoint->wait_ms > 0 ? term_age(endpoint->wait_ms) : "-",
-                  *endpoint->learned ? endpoint->learned : "-", failure });
+                  failure });
 }
 
 int verb_endpoint_ls(struct app *app)
@@ -96,9 +75,7 @@ int verb_endpoint_ls(struct app *app)
         { .title = "FAILURES", .right = true },
         { .title = "PAID TWICE", .right = true },
         { .title = "RECOVERED", .right = true },
-        { .title = "WINDOW", .right = true },
         { .title = "WAITS", .right = true },
-        { .title = "LEARNED", .cut = true },
         { .title = "LAST ERROR", .cut = true },
     };
     struct quern_endpoints all;

@@ -1,5 +1,5 @@
-/* endpoint.c - model endpoints by what the fleet has learned and counted of
- * them: three keys beside the partitions. */
+/* endpoint.c - model endpoints by what the fleet's consumers share about them:
+ * two keys beside the partitions. */
 #include "schemas/redis/endpoint.h"
 
 #include <stdlib.h>
@@ -23,22 +23,6 @@ static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
     view_copy(endpoint->id, sizeof(endpoint->id), id);
     view_copy(endpoint->name, sizeof(endpoint->name), name);
     return endpoint;
-}
-
-static void add_fact(struct quern_endpoint *endpoint, struct view fact,
-                     const redisReply *value)
-{
-    size_t len = strlen(endpoint->learned);
-
-    if (view_is(fact, ENDPOINT_WINDOW)) {
-        endpoint->window = reply_number(value);
-    } else if (view_is_utf8(fact) &&
-               len + fact.len + 2 <= sizeof(endpoint->learned)) {
-        if (len > 0)
-            endpoint->learned[len++] = ' ';
-        view_copy(endpoint->learned + len, sizeof(endpoint->learned) - len,
-                  fact);
-    }
 }
 
 static void add_note(struct quern_endpoint *endpoint, struct view what,
@@ -104,14 +88,11 @@ static redisReply *ask(struct quern *quern, const char *name, const char *what,
     return reply;
 }
 
-static bool read_hash(struct quern *quern, const char *what,
-                      struct quern_endpoints *all,
-                      void (*add)(struct quern_endpoint *endpoint,
-                                  struct view word, const redisReply *value),
-                      struct err *err)
+static bool read_counts(struct quern *quern, struct quern_endpoints *all,
+                        struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *hash = ask(quern, "HGETALL", what, err);
+    redisReply *hash = ask(quern, "HGETALL", "counts", err);
 
     for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
         struct view id, word;
@@ -121,7 +102,7 @@ static bool read_hash(struct quern *quern, const char *what,
                 : NULL;
 
         if (endpoint)
-            add(endpoint, word, hash->element[i + 1]);
+            add_count(endpoint, word, hash->element[i + 1]);
     }
     return hash != NULL;
 }
@@ -166,8 +147,7 @@ bool quern_endpoints(struct quern *quern, struct quern_endpoints *endpoints,
     struct err err = { 0 };
 
     *endpoints = (struct quern_endpoints){ 0 };
-    if (!read_hash(quern, "counts", endpoints, add_count, &err) ||
-        !read_hash(quern, "endpoints", endpoints, add_fact, &err) ||
+    if (!read_counts(quern, endpoints, &err) ||
         !read_waits(quern, endpoints, &err)) {
         free(endpoints->items);
         *endpoints = (struct quern_endpoints){ 0 };

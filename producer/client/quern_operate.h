@@ -318,7 +318,7 @@ QUERN_API bool quern_drain(struct quern *quern, const char *worker, bool drain,
 
 /* --- endpoints ---------------------------------------------------------- */
 
-/* Of a model: what the consumers of the fleet have learned and counted. */
+/* Of a model: what the consumers of the fleet have counted, and its wait. */
 struct quern_endpoint {
     char name[QUERN_NAME]; /* in QUERN_MODELS, at most 64 bytes */
     char id[QUERN_NAME];   /* two of that name differ in it */
@@ -332,9 +332,7 @@ struct quern_endpoint {
     uint64_t answered_at, failed_at; /* the last time; 0: never */
     char error_code[32];             /* of the last failure */
     char error[256];                 /* the same as a sentence */
-    uint64_t window;                 /* tokens, as it has said; 0: it has not */
-    uint64_t wait_ms;  /* it wants to be left alone; 0: it does not */
-    char learned[256]; /* what it does not take, a word each */
+    uint64_t wait_ms; /* it wants to be left alone; 0: it does not */
 };
 struct quern_endpoints {
     struct quern_endpoint *items; /* by name */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct command_number {
-    struct command_number *next;
-    char text[COMMAND_DIGITS];
+struct command_text {
+    struct command_text *next;
+    char text[];
 };
 
 void command_init(struct command *command, const char *name)
@@ -18,7 +18,8 @@ void command_init(struct command *command, const char *name)
     command->argv = command->inline_argv;
     command->argvlen = command->inline_argvlen;
     command->used_numbers = 0;
-    command->more_numbers = NULL;
+    command->used_scratch = false;
+    command->more_texts = NULL;
     command_add_text(command, name);
 }
 
@@ -26,10 +27,10 @@ void command_finish(struct command *command)
 {
     if (!command)
         return;
-    while (command->more_numbers) {
-        struct command_number *number = command->more_numbers;
-        command->more_numbers = number->next;
-        free(number);
+    while (command->more_texts) {
+        struct command_text *text = command->more_texts;
+        command->more_texts = text->next;
+        free(text);
     }
     if (command->argv == command->inline_argv)
         return;
@@ -71,12 +72,33 @@ void command_add(struct command *command, struct view argument)
     command->argc++;
 }
 
+static char *more_room(struct command *command, size_t size)
+{
+    struct command_text *text = malloc(sizeof(*text) + size);
+
+    if (!text)
+        abort();
+    text->next = command->more_texts;
+    command->more_texts = text;
+    return text->text;
+}
+
+/* The first one is most often a key, and needs no memory of its own. */
+static char *copy_room(struct command *command, size_t size)
+{
+    if (command->used_scratch || size > sizeof(command->scratch[0]))
+        return more_room(command, size);
+    command->used_scratch = true;
+    return command->scratch[0];
+}
+
 void command_add_copy(struct command *command, struct view argument)
 {
-    if (argument.len > sizeof(command->scratch[0]))
-        abort();
-    memcpy(command->scratch[0], argument.data, argument.len);
-    command_add(command, (struct view){ command->scratch[0], argument.len });
+    char *text = copy_room(command, argument.len);
+
+    if (argument.len > 0)
+        memcpy(text, argument.data, argument.len);
+    command_add(command, (struct view){ text, argument.len });
 }
 
 void command_add_text(struct command *command, const char *argument)
@@ -88,13 +110,7 @@ static char *number_room(struct command *command)
 {
     if (command->used_numbers < COMMAND_NUMBERS)
         return command->numbers[command->used_numbers++];
-
-    struct command_number *number = malloc(sizeof(*number));
-    if (!number)
-        abort();
-    number->next = command->more_numbers;
-    command->more_numbers = number;
-    return number->text;
+    return more_room(command, COMMAND_DIGITS);
 }
 
 void command_add_uint(struct command *command, uint64_t number)

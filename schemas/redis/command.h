@@ -5,6 +5,7 @@
 #ifndef SCHEMAS_REDIS_COMMAND_H
 #define SCHEMAS_REDIS_COMMAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schemas/message/view.h"
@@ -20,7 +21,9 @@ struct command {
     size_t inline_argvlen[COMMAND_INLINE_ARGS];
     char numbers[COMMAND_NUMBERS][COMMAND_DIGITS];
     int used_numbers;
-    struct command_number *more_numbers; /* than there is room for inside */
+    bool used_scratch;
+    struct command_text *more_texts; /* numbers and copies for which there is no
+                                        room inside */
     char scratch[2][1024]; /* keys made on the way: a copy, session.c's */
 };
 
@@ -28,8 +31,7 @@ void command_init(struct command *command, const char *name);
 void command_finish(struct command *command);
 void command_add(struct command *command, struct view argument);
 void command_add_text(struct command *command, const char *argument);
-/* A copy, of what goes before the command does: of up to 512 bytes, one a
- * command. */
+/* Copies the argument, which may go before the command does. */
 void command_add_copy(struct command *command, struct view argument);
 void command_add_uint(struct command *command, uint64_t number);
 

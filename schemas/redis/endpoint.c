@@ -1,4 +1,5 @@
-/* endpoint.c - how model endpoints are called in the keys of the fleet. */
+/* endpoint.c - what consumers share about model endpoints: names and commands.
+ */
 #include "schemas/redis/endpoint.h"
 
 #include <stdio.h>
@@ -49,15 +50,6 @@ bool endpoint_id_read(struct view id, struct view *name)
     return view_is_utf8(*name) && memchr(name->data, '\0', name->len) == NULL;
 }
 
-struct endpoint_field endpoint_field_make(const struct endpoint_id *id,
-                                          const char *word)
-{
-    struct endpoint_field field;
-
-    snprintf(field.text, sizeof(field.text), "%s %s", id->text, word);
-    return field;
-}
-
 /* The word is behind the last space, as names may have some. */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word)
 {
@@ -70,4 +62,100 @@ bool endpoint_field_read(struct view field, struct view *id, struct view *word)
     *id = (struct view){ field.data, len };
     *word = (struct view){ space + 1, field.len - len - 1 };
     return true;
+}
+
+/* --- commands ------------------------------------------------------------- */
+
+static void begin(struct command *command, const char *name,
+                  const struct names *names, const char *what)
+{
+    struct key key = names_of_fleet(names, what);
+
+    command_init(command, name);
+    command_add_copy(command, key_view(&key));
+}
+
+void endpoint_begin(struct command *command)
+{
+    command_init(command, "MULTI");
+}
+
+void endpoint_end(struct command *command)
+{
+    command_init(command, "EXEC");
+}
+
+void endpoint_add_wait(struct command *command, const struct names *names,
+                       const struct endpoint_id *id, uint64_t until)
+{
+    begin(command, "ZADD", names, "waits");
+    command_add_text(command, "GT");
+    command_add_uint(command, until);
+    command_add_text(command, id->text);
+}
+
+void endpoint_drop_waits(struct command *command, const struct names *names,
+                         uint64_t now)
+{
+    begin(command, "ZREMRANGEBYSCORE", names, "waits");
+    command_add_text(command, "-inf");
+    command_add_uint(command, now);
+}
+
+void endpoint_drop_wait(struct command *command, const struct names *names,
+                        struct view id)
+{
+    begin(command, "ZREM", names, "waits");
+    command_add(command, id);
+}
+
+void endpoint_keep_waits(struct command *command, const struct names *names)
+{
+    begin(command, "PEXPIRE", names, "waits");
+    command_add_uint(command, ENDPOINT_LONGEST_MS + ENDPOINT_DAY_MS);
+}
+
+void endpoint_ask_waits(struct command *command, const struct names *names)
+{
+    begin(command, "ZRANGE", names, "waits");
+    command_add_uint(command, 0);
+    command_add_uint(command, ENDPOINT_MOST_WAITS - 1);
+    command_add_text(command, "REV");
+    command_add_text(command, "WITHSCORES");
+}
+
+static void add_field(struct command *command, const struct endpoint_id *id,
+                      const char *word)
+{
+    char field[ENDPOINT_ID_BYTES + 32];
+    int len = snprintf(field, sizeof(field), "%s %s", id->text, word);
+
+    command_add_copy(command, (struct view){ field, (size_t)len });
+}
+
+void endpoint_add_count(struct command *command, const struct names *names,
+                        const struct endpoint_id *id, enum endpoint_count what,
+                        uint64_t count)
+{
+    begin(command, "HINCRBY", names, "counts");
+    add_field(command, id, endpoint_count_names[what]);
+    command_add_uint(command, count);
+}
+
+void endpoint_set_notes(struct command *command, const struct names *names,
+                        const struct endpoint_id *id,
+                        const struct view notes[ENDPOINT_NOTES])
+{
+    begin(command, "HSET", names, "counts");
+    for (size_t i = 0; i < ENDPOINT_NOTES; i++)
+        if (notes[i].len > 0) {
+            add_field(command, id, endpoint_note_names[i]);
+            command_add(command, notes[i]);
+        }
+}
+
+void endpoint_keep_counts(struct command *command, const struct names *names)
+{
+    begin(command, "PEXPIRE", names, "counts");
+    command_add_uint(command, 30ull * ENDPOINT_DAY_MS);
 }

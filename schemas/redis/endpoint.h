@@ -1,35 +1,35 @@
-/* endpoint.h - how model endpoints are called in the keys of the fleet, where
- * consumers write what they learn of them and count, and operators read it.
+/* endpoint.h - what consumers share about model endpoints, in two keys of the
+ * fleet, and the commands for them.
  *
- *   endpoints  hash        "<id> <fact>": "1"; "<id> window": tokens
- *   waits      sorted set  <id>, by until when it wants to be left alone, in ms
- *                          since 1970 by Redis's clock
- *   counts     hash        "<id> <count>": a number; "<id> <note>": what it is,
- *                          and how it was last
+ *   waits   sorted set  <id>, by until when the endpoint wants to be left
+ * alone, in ms since 1970 by Redis's clock; kept for eight days after the last
+ * write counts  hash        "<id> <count>": a number; "<id> <note>": a text,
+ * the latest one; kept for 30 days after the last write
  *
  * An id is "NAME#0123456789abcdef": the name that jobs give it, at most 64
  * bytes, and digits of a hash of name, URL, model and dialect. Names may have
- * spaces and "#"; facts and counts have none. Facts are words of the consumer's
- * (consumer/model/endpoint.h): who does not know one passes over it. */
+ * spaces and "#"; counts and notes have none. A reader passes over a count or
+ * note that it does not know. */
 #ifndef SCHEMAS_REDIS_ENDPOINT_H
 #define SCHEMAS_REDIS_ENDPOINT_H
 
 #include <stdbool.h>
 
 #include "schemas/message/view.h"
+#include "schemas/redis/command.h"
+#include "schemas/redis/names.h"
 
 enum {
     ENDPOINT_NAME_BYTES = 64,
     ENDPOINT_DIGITS = 16,
     ENDPOINT_ID_BYTES = ENDPOINT_NAME_BYTES + 1 + ENDPOINT_DIGITS,
-    ENDPOINT_FIELD_BYTES = ENDPOINT_ID_BYTES + 32,
+    ENDPOINT_DAY_MS = 24 * 3600 * 1000,
+    ENDPOINT_LONGEST_MS = 7 * ENDPOINT_DAY_MS, /* no endpoint asks for more */
+    ENDPOINT_MOST_WAITS = 256, /* that are read, the latest ones */
 };
 
 struct endpoint_id {
     char text[ENDPOINT_ID_BYTES + 1];
-};
-struct endpoint_field {
-    char text[ENDPOINT_FIELD_BYTES + 1];
 };
 
 enum endpoint_count {
@@ -40,7 +40,6 @@ enum endpoint_count {
     ENDPOINT_COUNTS,
 };
 extern const char *const endpoint_count_names[ENDPOINT_COUNTS];
-/* What is kept beside them, the latest of each. */
 enum endpoint_note {
     NOTE_HOST,        /* of its URL, with the port where that says one */
     NOTE_MODEL,       /* what it calls the model */
@@ -51,17 +50,40 @@ enum endpoint_note {
     ENDPOINT_NOTES,
 };
 extern const char *const endpoint_note_names[ENDPOINT_NOTES];
-/* The fact that is no flag. */
-#define ENDPOINT_WINDOW "window"
-
 /* hash: at least ENDPOINT_DIGITS hexadecimal digits; the name is cut. */
 struct endpoint_id endpoint_id_make(struct view name, const char *hash);
 /* False: that is none. */
 bool endpoint_id_read(struct view id, struct view *name);
 
-struct endpoint_field endpoint_field_make(const struct endpoint_id *id,
-                                          const char *word);
-/* False: there is no word in it. The id may be none. */
+/* Of a field "<id> <word>" in counts. False: there is no word in it. The id may
+ * be none. */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word);
+
+/* Around the writes to one key, the last of which says how long it is kept: a
+ * consumer that is killed between two of them leaves no key that stays for
+ * ever. */
+void endpoint_begin(struct command *command);
+void endpoint_end(struct command *command);
+
+/* until: ms since 1970, by Redis's clock. The later of two waits stays. */
+void endpoint_add_wait(struct command *command, const struct names *names,
+                       const struct endpoint_id *id, uint64_t until);
+/* All that are over now. */
+void endpoint_drop_waits(struct command *command, const struct names *names,
+                         uint64_t now);
+void endpoint_drop_wait(struct command *command, const struct names *names,
+                        struct view id);
+void endpoint_keep_waits(struct command *command, const struct names *names);
+/* The reply has an id and its time, in turn, the latest first. */
+void endpoint_ask_waits(struct command *command, const struct names *names);
+
+void endpoint_add_count(struct command *command, const struct names *names,
+                        const struct endpoint_id *id, enum endpoint_count what,
+                        uint64_t count);
+/* Empty notes stay as they were. At least one must not be empty. */
+void endpoint_set_notes(struct command *command, const struct names *names,
+                        const struct endpoint_id *id,
+                        const struct view notes[ENDPOINT_NOTES]);
+void endpoint_keep_counts(struct command *command, const struct names *names);
 
 #endif

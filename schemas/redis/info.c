@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void info_ask(struct command *command)
+{
+    command_init(command, "INFO");
+}
+
 struct view info_value(struct view info, const char *name)
 {
     size_t len = strlen(name);

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 
 #include "schemas/message/view.h"
+#include "schemas/redis/command.h"
+
+void info_ask(struct command *command);
 
 /* Of a line "name:value"; empty where there is none. */
 struct view info_value(struct view info, const char *name);

@@ -64,11 +64,10 @@
  * agree on: partitions, how many there are. All of one tenant is in one of
  * them, so that its keys may be unique and its limits exact. In the same slot:
  *
- *   <prefix>{<prefix>fleet}:endpoints  hash: what was learned of endpoints of
- *                                      models (endpoint.h)
- *   <prefix>{<prefix>fleet}:waits      sorted set: endpoints that want to be
- *                                      left alone, by until when
- *   <prefix>{<prefix>fleet}:counts     hash: requests to endpoints
+ *   <prefix>{<prefix>fleet}:waits   sorted set: endpoints of models that want
+ *                                   to be left alone, by until when
+ *                                   (endpoint.h)
+ *   <prefix>{<prefix>fleet}:counts  hash: requests to endpoints
  */
 #ifndef SCHEMAS_REDIS_NAMES_H
 #define SCHEMAS_REDIS_NAMES_H
@@ -118,7 +117,7 @@ unsigned int names_slot(const struct names *names, unsigned int partition);
 
 #define NAMES_FLEET_PARTITIONS "partitions"
 struct key names_fleet(const struct names *names);
-/* "endpoints", "waits", "counts": beside it. */
+/* "waits", "counts": beside it. */
 struct key names_of_fleet(const struct names *names, const char *what);
 
 struct key names_root(const struct names *names, unsigned int partition);

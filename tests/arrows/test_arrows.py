@@ -72,6 +72,14 @@ def test_include_is_seen(copy, path, include):
     assert all(line.startswith(f"{path}:1: includes ") for line in found)
 
 
+@pytest.mark.parametrize("call", ["command_init", "command_add_text"])
+def test_call_is_seen(copy, call):
+    text = f'/* {call}( */\nvoid f(void)\n{{\n    {call}(&command, "GET");\n}}\n'
+    (copy / "consumer" / "x.c").write_text(text)
+    said = f"consumer/x.c:4: calls {call}(): schemas/redis builds the commands"
+    assert seeded(copy) == [said]
+
+
 def test_unknown_top_level_is_seen(copy):
     (copy / "lib").mkdir()
     (copy / "lib" / "util.c").write_text("int x;\n")

@@ -217,13 +217,10 @@ def consume(me, admin):
     connect(me)
     me.call("HSETNX", "quern:fleet", "partitions", 1)
     me.call("HGET", "quern:fleet", "partitions")
-    known = "quern:{quern:fleet}:endpoints"
-    me.call("HSET", known, "e window", 4096)
-    me.call("PEXPIRE", known, 60000)
-    me.call("HMGET", known, "e window", "e no_stream")
     counts = "quern:{quern:fleet}:counts"
     me.call("MULTI")
     me.call("HINCRBY", counts, "e calls", 1)
+    me.call("HSET", counts, "e model", "m")
     me.call("PEXPIRE", counts, 60000)
     me.call("EXEC")
     waits = "quern:{quern:fleet}:waits"

@@ -547,9 +547,6 @@ def test_endpoints_by_what_is_known_of_them(quern, redis):
     redis.hset(FLEET + "counts", f"{ONE} calls", 120)
     redis.hset(FLEET + "counts", f"{ONE} paid_twice", 3)
     redis.hset(FLEET + "counts", f"{ONE} recovered", 17)
-    redis.hset(FLEET + "endpoints", f"{OTHER} no_stream_options", 1)
-    redis.hset(FLEET + "endpoints", f"{OTHER} no_tool_choice", 1)
-    redis.hset(FLEET + "endpoints", f"{OTHER} window", 4096)
     now = int(redis.time()[0]) * 1000
     redis.zadd(FLEET + "waits", {OTHER: now + 90000, ONE: now - 1000})
     gpt, mine = quern.json("endpoint", "ls")
@@ -560,14 +557,12 @@ def test_endpoints_by_what_is_known_of_them(quern, redis):
         **dict.fromkeys(("calls", "paid_twice", "recovered", "failures"), 0),
         **dict.fromkeys(("answered_at", "failed_at"), 0),
         **dict.fromkeys(("host", "model", "error_code", "error"), ""),
-        "window": 4096,
-        "learned": ["no_stream_options", "no_tool_choice"],
     }
-    assert (mine["endpoint"], mine["learned"], mine["wait_ms"]) == ("my model", [], 0)
+    assert (mine["endpoint"], mine["wait_ms"]) == ("my model", 0)
     assert (mine["calls"], mine["paid_twice"], mine["recovered"]) == (120, 3, 17)
     head, first, second = quern("endpoint", "ls").splitlines()
     assert head.split("  ")[0] == "ENDPOINT" and "PAID TWICE" in head
-    assert "no_stream_options no_tool_choice" in first and " 4096 " in first
+    assert first.split()[0] == "gpt" and first.split()[3:7] == ["0"] * 4
     assert second.split()[:8] == ["my", "model", "-", "-", "120", "0", "3", "17"]
 
 
@@ -578,11 +573,10 @@ def test_endpoints_that_are_none(quern, redis):
     redis.hset(FLEET + "counts", b"\xff\xfe#0123456789abcdef calls", 1)
     redis.hset(FLEET + "counts", "x" * 500 + "#0123456789abcdef calls", 1)
     redis.hset(FLEET + "counts", f"{ONE} calls", "many")
-    redis.hset(FLEET + "endpoints", f"{ONE} " + "y" * 400, 1)
-    redis.hset(FLEET + "endpoints", f"{ONE} window", "wide")
+    redis.hset(FLEET + "counts", f"{ONE} " + "y" * 400, 1)
     redis.zadd(FLEET + "waits", {"nobody": 9e15, "": 1})
     (line,) = quern.json("endpoint", "ls")
-    assert (line["id"], line["calls"], line["learned"]) == (ONE, 0, [])
+    assert (line["id"], line["calls"]) == (ONE, 0)
     redis.delete(FLEET + "counts")
     redis.set(FLEET + "counts", "no hash")
     assert "WRONGTYPE" in quern("endpoint", "ls", code=69)

@@ -1,4 +1,4 @@
-"""What one consumer has learned of an endpoint, the others need not find out."""
+"""When an endpoint asks one consumer to wait, the others leave it alone as well."""
 
 import json
 import time
@@ -9,12 +9,9 @@ from servers import KIND, RedisCluster, wait_until
 from stack import Stack
 
 FLEET = "quern:{quern:fleet}:"
-FACTS, WAITS = FLEET + "endpoints", FLEET + "waits"
-TOO_LONG = {
-    "status": 400,
-    "error": "This model's maximum context length is 2048 tokens.",
-}
-PICKY = {"refuse": ["stream_options"], "text": "ok"}
+WAITS = FLEET + "waits"
+LATER = {"status": 429, "headers": {"Retry-After": "300"}}
+OK = {"text": "ok"}
 single = pytest.mark.skipif(KIND != "single", reason="of one server")
 
 
@@ -69,169 +66,23 @@ def two(stack):
     return consumers
 
 
-def hears(consumer):
-    """Within a lease, when it has nothing to do."""
-    consumer.wait_for('"model.heard"')
+def is_put_aside(stack, queue):
+    """No request is made for it."""
+    before = asked(stack)
+    assert wait_of(stack, stack.submit(prompt="go", queue=queue)) > 240_000
+    assert asked(stack) == before
 
 
-def heard(consumer):
-    lines = [json.loads(x) for x in consumer.text().splitlines() if x[:1] == "{"]
-    return {x["fact"]: x["value"] for x in lines if x["what"] == "model.heard"}
+def is_turned_away(stack, queue, **settings):
+    """A consumer's request is: it is asked to wait."""
+    consumer = stack.consumer(queues=queue, **settings)
+    wait_of(stack, stack.submit(prompt="go", queue=queue))
+    assert asked(stack) == 1
+    return consumer
 
 
-# ------------------------------------------------------------------- facts
-
-
-def test_a_parameter_is_refused_once(stack):
-    script(stack, PICKY)
-    _, other = two(stack)
-    run_at(stack, "a")
-    assert asked(stack) == 2
-    hears(other)
-    run_at(stack, "b")
-    assert asked(stack) == 3, "who was there already knows"
-    late = stack.consumer(queues="c")
-    run_at(stack, "c")
-    assert asked(stack) == 4, "and who comes later"
-    assert heard(late) == {"no_stream_options": 1}
-    for number in (2, 3):
-        assert "stream_options" not in stack.model.request(number)
-    assert 0 < fleet(stack).pttl(FACTS) <= 24 * 3600 * 1000
-
-
-def test_it_is_told_before_the_reply_is_there(stack):
-    script(stack, {**PICKY, "first_ms": 60000})
-    stack.consumer(queues="a")
-    job = stack.submit(prompt="go", queue="a")
-    wait_until(lambda: asked(stack) == 2, what="it is asked again")
-    wait_until(lambda: fleet(stack).exists(FACTS), 30, "the fleet knows")
-    assert stack.state(job) == "in_progress"
-    stack.call("cancel", job)
-    assert stack.result(job)["status"] == "cancelled"
-
-
-def test_a_window_is_told_once(stack):
-    said = [
-        {"role": role, "content": f"{n} " * 150}
-        for n in range(40)
-        for role in ("user", "assistant")
-    ]
-    messages = [*said, {"role": "user", "content": "go"}]
-    script(stack, TOO_LONG, {"text": "ok"})
-    _, other = two(stack)
-    run_at(stack, "a", messages=messages)
-    assert asked(stack) == 2
-    hears(other)
-    run_at(stack, "b", messages=messages)
-    assert asked(stack) == 3
-    assert len(json.dumps(stack.model.request(2))) < 4 * 2048
-
-
-def test_a_window_of_the_operator_is_nobody_elses(stack, tmp_path):
-    path = tmp_path / "models.json"
-    entry = {"url": stack.model.url, "model": "practice", "window": 4096}
-    path.write_text(json.dumps({"default": entry}))
-    script(stack, PICKY)
-    stack.consumer(queues="a", models=path)
-    run_at(stack, "a")
-    assert len(fleet(stack).hgetall(FACTS)) == 1, "the parameter alone"
-    assert heard(stack.consumer(queues="b")) == {"no_stream_options": 1}
-
-
-def test_what_is_only_called_the_same_is_another_one(stack):
-    script(stack, PICKY)
-    stack.consumer(queues="a")
-    run_at(stack, "a")
-    stack.consumer(queues="b", env={"OPENAI_MODEL": "another"})
-    run_at(stack, "b")
-    assert asked(stack) == 4
-
-
-def test_models_that_are_loaded_anew_are_known(stack, tmp_path):
-    script(stack, PICKY)
-    stack.consumer(queues="a")
-    run_at(stack, "a")
-    path = tmp_path / "models.json"
-    entry = {"url": stack.model.url, "model": "other"}
-    path.write_text(json.dumps({"default": entry}))
-    later = stack.consumer(queues="b", models=path, lease="1m")
-    path.write_text(json.dumps({"default": {**entry, "model": "practice"}}))
-    later.signal(1)  # HUP
-    later.wait_for('"model.heard"')
-    run_at(stack, "b")
-    assert asked(stack) == 3
-
-
-def test_while_redis_is_away_it_is_kept(lasting):
-    stack = lasting
-    error = {"message": "not supported", "param": "stream_options"}
-    script(stack, {"status": 400, "error": error, "delay_ms": 5000}, {"text": "ok"})
-    stack.consumer(queues="a")
-    job = stack.submit(prompt="go", queue="a")
-    wait_until(lambda: asked(stack) == 1, what="it is asked")
-    stack.redis.kill()
-    wait_until(lambda: asked(stack) == 2, what="it is asked again")
-    stack.redis.start()
-    assert stack.result(job)["answer"] == "ok"
-    wait_until(lambda: fleet(stack).exists(FACTS), what="the fleet is told")
-    stack.consumer(queues="b")
-    run_at(stack, "b")
-    assert asked(stack) == 3 and "stream_options" not in stack.model.request()
-
-
-def test_what_redis_has_lost_is_told_again(stack):
-    script(stack, PICKY)
-    stack.consumer(queues="a")
-    run_at(stack, "a")
-    fleet(stack).delete(FACTS)
-    fleet(stack).client_kill_filter(_type="normal", skipme=True)
-    wait_until(lambda: fleet(stack).exists(FACTS), what="it is told again")
-
-
-@single
-def test_what_one_has_heard_of_itself_is_its_own(stack):
-    script(stack, PICKY)
-    stack.consumer(queues="a", lease="300ms")
-    run_at(stack, "a")
-    run_at(stack, "a")
-    time.sleep(0.5)
-    fleet(stack).delete(FACTS)
-    fleet(stack).client_kill_filter(_type="normal", skipme=True)
-    wait_until(lambda: fleet(stack).exists(FACTS), 20, "it is told again")
-
-
-@single
-def test_facts_are_forgotten_though_connections_come_and_go(stack):
-    script(stack, PICKY)
-    stack.consumer(queues="a")
-    run_at(stack, "a")
-    fleet(stack).pexpire(FACTS, 60_000)
-    fleet(stack).hset(FACTS, "somebody#0123456789abcdef blind", 1)
-    mine, _ = sorted(fleet(stack).hkeys(FACTS))
-    fleet(stack).hdel(FACTS, mine)
-    fleet(stack).client_kill_filter(_type="normal", skipme=True)
-    wait_until(lambda: fleet(stack).hexists(FACTS, mine), 20, "it is told again")
-    time.sleep(0.3)
-    assert 0 < fleet(stack).pttl(FACTS) <= 60_000
-
-
-@single
-def test_what_redis_has_refused_is_told_again(stack):
-    """The connection stands all the while."""
-    rules = ["on", ">secret", "~quern:{000}:*", "~quern:fleet", "&*", "+@all"]
-    mayread = "%R~quern:{quern:fleet}:*"
-    stack.db.execute_command("ACL", "SETUSER", "me", *rules, mayread)
-    path = stack.redis.url.split("://")[1]
-    script(stack, PICKY)
-    consumer = stack.consumer(
-        queues="a", redis_url=f"unix://me:secret@{path}", lease="600ms"
-    )
-    run_at(stack, "a")
-    consumer.wait_for('"profile.refused"')
-    assert not fleet(stack).exists(FACTS)
-    stack.db.execute_command("ACL", "SETUSER", "me", "~quern:{quern:fleet}:*")
-    wait_until(lambda: fleet(stack).exists(FACTS), 20, "it is told again")
-    assert consumer.text().count('"redis.lost"') == 0
+def is_written(stack):
+    wait_until(lambda: fleet(stack).exists(WAITS), 20, "the wait is in Redis")
 
 
 # ------------------------------------------------------------------- waits
@@ -381,46 +232,96 @@ def test_failures_are_ones_own(stack):
     assert stack.run(prompt="go", queue="a")["status"] == "failed"
     stack.consumer(queues="b")
     run_at(stack, "b")
-    assert not fleet(stack).exists(FACTS, WAITS)
+    assert not fleet(stack).exists(WAITS)
+
+
+def test_what_is_only_called_the_same_is_another_one(stack):
+    script(stack, LATER, OK)
+    is_turned_away(stack, "a")
+    stack.consumer(queues="b", env={"OPENAI_MODEL": "another"})
+    run_at(stack, "b")
+    assert asked(stack) == 2
+
+
+def test_a_wait_is_forgotten_some_day(stack):
+    script(stack, LATER)
+    is_turned_away(stack, "a")
+    is_written(stack)
+    assert 0 < fleet(stack).pttl(WAITS) <= 8 * 24 * 3600 * 1000
+
+
+def test_a_parameter_is_refused_to_each(stack):
+    """That is not shared: each consumer finds out for itself, once."""
+    script(stack, {"refuse": ["stream_options"], "text": "ok"})
+    two(stack)
+    for queue, requests in [("a", 2), ("a", 3), ("b", 5), ("b", 6)]:
+        run_at(stack, queue)
+        assert asked(stack) == requests
+    assert "stream_options" not in stack.model.request()
+
+
+def test_models_that_are_loaded_anew_are_known(stack, tmp_path):
+    script(stack, LATER)
+    is_turned_away(stack, "a")
+    is_written(stack)
+    path = tmp_path / "models.json"
+    entry = {"url": stack.model.url, "model": "other"}
+    path.write_text(json.dumps({"default": entry}))
+    later = stack.consumer(queues="b", models=path, lease="1m")
+    path.write_text(json.dumps({"default": {**entry, "model": "practice"}}))
+    later.signal(1)  # HUP
+    later.wait_for('"model.heard"')
+    is_put_aside(stack, "b")
+
+
+def test_while_redis_is_away_it_is_kept(lasting):
+    stack = lasting
+    script(stack, {**LATER, "delay_ms": 5000})
+    stack.consumer(queues="a")
+    stack.submit(prompt="go", queue="a")
+    wait_until(lambda: asked(stack) == 1, what="it is asked")
+    stack.redis.kill()
+    time.sleep(6)
+    stack.redis.start()
+    is_written(stack)
+    stack.consumer(queues="b")
+    is_put_aside(stack, "b")
+
+
+def test_what_redis_has_lost_is_written_again(stack):
+    script(stack, LATER)
+    is_turned_away(stack, "a")
+    is_written(stack)
+    fleet(stack).delete(WAITS)
+    fleet(stack).client_kill_filter(_type="normal", skipme=True)
+    is_written(stack)
+
+
+def login(stack, *more):
+    """A URL for one that may not write to the keys that are shared."""
+    rules = ["on", ">secret", "~quern:{000}:*", "~quern:fleet", "&*", "+@all"]
+    stack.db.execute_command("ACL", "SETUSER", "me", *rules, *more)
+    return f"unix://me:secret@{stack.redis.url.split('://')[1]}"
+
+
+@single
+def test_what_redis_has_refused_is_written_again(stack):
+    """The connection stands all the while."""
+    url = login(stack, "%R~quern:{quern:fleet}:*")
+    script(stack, LATER)
+    consumer = is_turned_away(stack, "a", redis_url=url, lease="600ms")
+    consumer.wait_for('"endpoints.refused"')
+    assert not fleet(stack).exists(WAITS)
+    stack.db.execute_command("ACL", "SETUSER", "me", "~quern:{quern:fleet}:*")
+    is_written(stack)
+    assert consumer.text().count('"redis.lost"') == 0
 
 
 # ----------------------------------------------------------------- garbage
 
-GARBAGE = [
-    "",
-    "0",
-    "2",
-    "-1",
-    "x",
-    " 1",
-    "1 ",
-    "1.0",
-    "9" * 40,
-    b"\xff\x00",
-    "1" * 9999,
-]
-
 
 def odd(consumer):
-    return consumer.text().count('"profile.odd"')
-
-
-@pytest.mark.parametrize("value", GARBAGE, ids=lambda value: repr(value)[:12])
-def test_what_is_no_fact_is_passed_over(stack, value):
-    script(stack, PICKY)
-    stack.consumer(queues="a")
-    run_at(stack, "a")
-    (field,) = fleet(stack).hkeys(FACTS)
-    endpoint = field[: -len(b"no_stream_options")]
-    fleet(stack).hset(FACTS, field, value)
-    fleet(stack).hset(FACTS, endpoint + b"window", value)
-    fleet(stack).hset(FACTS, endpoint + b"of_later", value)
-    fleet(stack).hset(FACTS, b"\xff", value)
-    late = stack.consumer(queues="b")
-    run_at(stack, "b")
-    assert asked(stack) == 4 and heard(late) == {}, "it finds out by itself"
-    run_at(stack, "b")
-    assert odd(late) == 1, "said once"
+    return consumer.text().count('"endpoints.bad_wait"')
 
 
 @pytest.mark.parametrize("until", ["inf", "-inf", "1e300", "-5", "0", "99999999999999"])
@@ -440,26 +341,22 @@ def test_what_is_no_time_is_passed_over(stack, until):
         assert fleet(stack).zscore(WAITS, name) is None, "it would stay for ever"
 
 
-@pytest.mark.parametrize("key", [FACTS, WAITS])
-def test_keys_of_another_kind_are_told_of_once(stack, key):
-    fleet(stack).set(key, "text")
-    script(stack, PICKY)
+def test_a_key_of_another_kind_is_told_of_once(stack):
+    fleet(stack).set(WAITS, "text")
+    script(stack, OK)
     consumer = stack.consumer()
     for _ in range(3):
         run_at(stack, "default")
-    assert asked(stack) == 4
-    assert consumer.text().count('"profile.refused"') == 1
+    assert asked(stack) == 3
+    assert consumer.text().count('"endpoints.refused"') == 1
     assert "WRONGTYPE" in consumer.text()
 
 
 @single
 def test_a_login_that_may_not_read_it_serves_all_the_same(stack):
-    rules = ["on", ">secret", "~quern:{000}:*", "~quern:fleet", "&*", "+@all"]
-    stack.db.execute_command("ACL", "SETUSER", "me", *rules)
-    path = stack.redis.url.split("://")[1]
-    script(stack, PICKY)
-    consumer = stack.consumer(redis_url=f"unix://me:secret@{path}")
+    script(stack, OK)
+    consumer = stack.consumer(redis_url=login(stack))
     for _ in range(2):
         run_at(stack, "default")
-    assert asked(stack) == 3
-    assert consumer.text().count('"profile.refused"') == 1
+    assert asked(stack) == 2
+    assert consumer.text().count('"endpoints.refused"') == 1

@@ -522,8 +522,8 @@ def test_counts_that_redis_does_not_take(stack, tmp_path):
     client.execute_command("ACL", "SETUSER", "default", "-hincrby")
     stack.run(prompt="go", model="plain")
     consumer = stack.consumers[-1]
-    wait_until(lambda: "profile.refused" in consumer.text(), what="it is said")
+    wait_until(lambda: "endpoints.refused" in consumer.text(), what="it is said")
     client.execute_command("ACL", "SETUSER", "default", "+hincrby")
     stack.run(prompt="go on", model="plain")
     wait_until(lambda: "plain" in endpoints(stack, tmp_path), what="it is told")
-    assert consumer.text().count("profile.refused") == 1
+    assert consumer.text().count("endpoints.refused") == 1

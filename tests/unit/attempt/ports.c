@@ -2,8 +2,8 @@
  * consumer asks for Redis, HTTP, frames, timers and a clock.
  *
  * The functions of redis/link.c, model/http.c, session/executor.c, alarm.c,
- * log.c and queue/profile*.c are those below, so the linker takes nothing from
- * there. Sown bugs are sown here, in what goes over the wires. */
+ * log.c and queue/fleet_endpoints.c are those below, so the linker takes
+ * nothing from there. Sown bugs are sown here, in what goes over the wires. */
 #include "tests/unit/attempt/ports.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@
 #include "consumer/job/attempts.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
+#include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/lease.h"
-#include "consumer/queue/profile.h"
 #include "tests/unit/attempt/boxes.h"
 #include "tests/unit/attempt/server.h"
 #include "tests/unit/attempt/store.h"
@@ -187,42 +187,44 @@ void log_gather(uv_loop_t *of, uv_prepare_t *turn)
 
 /* ------------------------------------------------------------------- fleet */
 
-struct profile *fleet_profile(const struct fleet *fleet)
+struct fleet_endpoints *fleet_endpoints(const struct fleet *fleet)
 {
     (void)fleet;
     return NULL;
 }
 
-void profile_look(struct profile *profile)
+void fleet_endpoints_look(struct fleet_endpoints *shared)
 {
-    (void)profile;
+    (void)shared;
 }
 
-bool profile_is_awaited(const struct profile *profile)
+bool fleet_endpoints_are_awaited(const struct fleet_endpoints *shared)
 {
-    (void)profile;
+    (void)shared;
     return false;
 }
 
-void profile_tell(struct profile *profile, struct model_endpoint *endpoint)
+void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
+                               struct model_endpoint *endpoint)
 {
-    (void)profile;
+    (void)shared;
     (void)endpoint;
 }
 
-void profile_count(struct profile *profile,
-                   const struct model_endpoint *endpoint,
-                   enum endpoint_count what)
+void fleet_endpoints_count(struct fleet_endpoints *shared,
+                           const struct model_endpoint *endpoint,
+                           enum endpoint_count what)
 {
-    (void)profile;
+    (void)shared;
     (void)endpoint;
     (void)what;
 }
 
-void profile_ended(struct profile *profile,
-                   const struct model_endpoint *endpoint, const struct err *why)
+void fleet_endpoints_count_end(struct fleet_endpoints *shared,
+                               const struct model_endpoint *endpoint,
+                               const struct err *why)
 {
-    (void)profile;
+    (void)shared;
     (void)endpoint;
     (void)why;
 }

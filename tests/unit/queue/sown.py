@@ -38,20 +38,20 @@ BUGS = {
     ),
     "answer_for_another": (
         "queue/lease.c",
-        "held->serial == batch->held[index].serial",
-        "held->serial != 0",
+        "job->serial == batch->jobs[index].serial",
+        "job->serial != 0",
         "only who has lost a job gives it up",
     ),
     "deaf_to_cancel": (
         "queue/lease.c",
-        'if (!view_starts(text, "cancel "))',
         'if (view_starts(text, "cancel "))',
+        'if (!view_starts(text, "cancel "))',
         "a cancel reaches the attempt in time",
     ),
     "take_not_asked_again": (
         "queue/intake.c",
         "intake->asked = false;\n        return; /* it is sent again",
-        "end_asking(intake);\n        turn(intake);\n        return; /* it is sent again",
+        "end_take(intake);\n        end_round(intake);\n        return; /* it is sent again",
         "what was taken is started",
     ),
     "claims_while_draining": (
@@ -62,7 +62,7 @@ BUGS = {
     ),
     "keeps_slots_for_ever": (
         "queue/intake.c",
-        "intake->consumer->coming -= intake->asking.count;",
+        "intake->consumer->coming -= intake->pending.count;",
         "",
         "who has nothing leaves at once",
     ),

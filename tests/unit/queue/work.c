@@ -282,14 +282,14 @@ static void on_started(const struct partition *partition,
 }
 
 static bool find(const struct partition *partition, size_t slot,
-                 struct held *held)
+                 struct slot_job *job)
 {
     const struct host *host = (const struct host *)partition->consumer;
     const struct work *work = &host->works[slot];
     if (work->host == NULL || work->partition != partition)
         return false;
-    *held = (struct held){ work->id, work->epoch, work->serial,
-                           work->ending || work->leaving };
+    *job = (struct slot_job){ work->id, work->epoch, work->serial,
+                              work->ending || work->leaving };
     return true;
 }
 
@@ -334,7 +334,7 @@ static void print(const struct consumer *consumer, size_t slot)
     (void)slot;
 }
 
-static void on_profile(struct consumer *consumer)
+static void on_waits_read(struct consumer *consumer)
 {
     (void)consumer;
 }
@@ -346,5 +346,5 @@ const struct jobs world_jobs = {
     .on_cancel = on_cancel,
     .on_release = on_release,
     .print = print,
-    .on_profile = on_profile,
+    .on_waits_read = on_waits_read,
 };

@@ -157,7 +157,7 @@ static void begin_to_leave(struct host *host)
         host->leaves_by += host->asleep_until - world_now();
 }
 
-static void on_wish(void *owner, bool draining)
+static void on_drain(void *owner, bool draining)
 {
     struct host *host = owner;
     enum mode before = host->consumer.mode;
@@ -203,7 +203,7 @@ static void set_up(struct host *host)
 static void host_begin(size_t number, int name)
 {
     struct service_events outside = { leave, on_reload };
-    struct partitions_events events = { on_ready, on_refused, on_wish };
+    struct partitions_events events = { on_ready, on_refused, on_drain };
     struct host *host = calloc(1, sizeof(*host));
     if (host == NULL)
         abort();

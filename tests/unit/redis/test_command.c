@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs those before it. */
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -51,11 +52,33 @@ static void many_arguments_keep_their_values(void **state)
     command_finish(&command);
 }
 
+static void copies_outlive_what_was_copied(void **state)
+{
+    (void)state;
+    struct command command;
+    char text[2000];
+
+    command_init(&command, "SET");
+    for (size_t i = 1; i < sizeof(text); i *= 3) {
+        memset(text, (int)('a' + command.argc), i);
+        command_add_copy(&command, (struct view){ text, i });
+    }
+    command_add_copy(&command, (struct view){ NULL, 0 });
+    memset(text, 0, sizeof(text));
+    for (int i = 1; i < command.argc - 1; i++)
+        for (size_t at = 0; at < command.argvlen[i]; at++)
+            assert_int_equal(command.argv[i][at], 'a' + i);
+    assert_int_equal(command.argvlen[command.argc - 1], 0);
+    assert_non_null(command.argv[command.argc - 1]);
+    command_finish(&command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_arguments_need_no_heap),
         cmocka_unit_test(many_arguments_keep_their_values),
+        cmocka_unit_test(copies_outlive_what_was_copied),
     };
     command_finish(NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,20 +23,24 @@ static void what_is_made_is_read(void **state)
         { LONG, LONG MARK, LONG MARK " paid_twice" },
         { LONG "!", LONG MARK, LONG MARK " paid_twice" },
     };
+    struct names names;
     (void)state;
+    assert_true(names_init(&names, "quern:", NULL));
     assert_int_equal(strlen(LONG), ENDPOINT_NAME_BYTES);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct endpoint_id id = endpoint_id_make(view_of(rows[i].name), HASH);
-        struct endpoint_field field =
-            endpoint_field_make(&id, endpoint_count_names[COUNT_PAID_TWICE]);
         struct view name, whose, word;
+        struct command command;
+        endpoint_add_count(&command, &names, &id, COUNT_PAID_TWICE, 1);
+        struct view field = { command.argv[2], command.argvlen[2] };
         assert_string_equal(id.text, rows[i].id);
-        assert_string_equal(field.text, rows[i].field);
-        assert_true(endpoint_field_read(view_of(field.text), &whose, &word));
+        assert_true(view_is(field, rows[i].field));
+        assert_true(endpoint_field_read(field, &whose, &word));
         assert_true(view_is(whose, id.text));
         assert_true(view_is(word, "paid_twice"));
         assert_true(endpoint_id_read(whose, &name));
         assert_true(view_is(name, i == 3 ? LONG : rows[i].name));
+        command_finish(&command);
     }
 }
 

@@ -71,7 +71,7 @@ static void what_the_fleet_knows_is_in_one_slot(void **state)
     struct names names;
     assert_true(names_init(&names, "a.prefix:", NULL));
     struct key fleet = names_fleet(&names);
-    struct key beside = names_of_fleet(&names, "endpoints");
+    struct key beside = names_of_fleet(&names, "counts");
     assert_int_equal(slot_of(key_view(&beside)), slot_of(key_view(&fleet)));
 }
 

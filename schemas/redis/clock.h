@@ -1,0 +1,15 @@
+/* clock.h - the time by the clock of a Redis server. */
+#ifndef SCHEMAS_REDIS_CLOCK_H
+#define SCHEMAS_REDIS_CLOCK_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schemas/redis/command.h"
+
+void clock_ask(struct command *command);
+/* ms since 1970. False: the reply is not a time. */
+bool clock_read(const redisReply *reply, uint64_t *now);
+
+#endif
