@@ -1,4 +1,4 @@
-/* event.h - what happened to a job, in order, for everyone who follows it.
+/* event.h - the progress of a job, in order, for everyone who follows it.
  *
  * seq counts 1, 2, 3, ... without a gap and is also the id of the stream entry
  * (<seq>-0). Redis stamps seq and at; data is one flat map whose members
