@@ -1,5 +1,5 @@
 """A client of quern-executor with nothing of quern's in it: its own reading of
-"Executor frames" in schemas/README.md.
+schemas/FRAMES.md.
 
     with Executor() as executor:
         session = executor.open("a")

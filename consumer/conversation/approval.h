@@ -1,7 +1,7 @@
-/* approval.h - what a person has said of calls before they are run.
+/* approval.h - a person's verdicts on calls before they are run.
  *
- * A reply is asked about as a whole before any of it is run: so one that is
- * thrown away has done nothing. */
+ * The person decides on all calls of a reply before any of them runs: so a
+ * reply that is thrown away has done nothing. */
 #ifndef CONSUMER_APPROVAL_H
 #define CONSUMER_APPROVAL_H
 

@@ -1,5 +1,5 @@
-/* ask.h - what the model is sent: instructions, and as much of the conversation
- * as its window holds. */
+/* ask.h - the messages of a request: instructions, and as much of the
+ * conversation as the window holds. */
 #ifndef CONSUMER_ASK_H
 #define CONSUMER_ASK_H
 

@@ -1,9 +1,10 @@
-/* brake.h - tells when a model goes round in circles.
+/* brake.h - stops a model that goes round in circles.
  *
- * What it does again with the same outcome, an error in particular, will not
- * turn out otherwise next time. In three steps: a hint beside the outcome, then
- * the call is not made, then a last answer is asked for. Deeds of the last
- * BRAKE_WINDOW count, wherever they stand: so A-B-A-B is caught as A-A-A is. */
+ * A call that had the same outcome before, an error in particular, will not
+ * turn out otherwise next time. The brake works in three steps: it gives a hint
+ * beside the outcome, then refuses the call, then asks for a last answer. It
+ * looks at the last BRAKE_WINDOW calls, wherever they stand: so it catches
+ * A-B-A-B as it catches A-A-A. */
 #ifndef CONSUMER_BRAKE_H
 #define CONSUMER_BRAKE_H
 

@@ -1,10 +1,10 @@
-/* budget.h - what a job may still use up, and so what a request may ask for.
+/* budget.h - what a job may still spend, and so how large a request may be.
  *
- * A request is made when what is left covers it, a short reply, and once more
- * the same: each one holds the whole conversation, so the answer that follows
- * will need at least as much. When that is not there the model is asked for
- * its answer now, as long as what is left allows; when not even that fits, no
- * more is asked. A pure function. */
+ * A request is sent when the rest of the budget covers it, a short reply, and
+ * the same once more: the next request will hold the whole conversation, so the
+ * answer after it will need at least as much. When less is left, the model is
+ * asked for its answer now, as long as the rest allows; when not even that
+ * fits, no request is sent. A pure function. */
 #ifndef CONSUMER_BUDGET_H
 #define CONSUMER_BUDGET_H
 

@@ -21,7 +21,7 @@
  *                   what is wrongly run costs less than what is wrongly final.
  *                   So does a text that is nothing but Python
  *   the answer      behind the last "FINAL ANSWER:", in the last <solution>;
- * else all of the text that is no reasoning
+ *                   else all of the text that is no reasoning
  *
  * Code comes with newlines only, without what all its lines are indented by,
  * without prompts (>>>) and what stands there as their output. */

@@ -1,16 +1,16 @@
-/* conversation.h - what was said and done so far: a fold over the journal.
+/* conversation.h - the conversation so far, computed from the journal.
  *
- * Nothing changes a conversation but a journal record. A record is written
- * first and applied when it is written, live and after a crash alike: so the
- * consumer that takes a job over stands exactly where the first one stood.
+ * Only journal records change a conversation. A record is applied after it is
+ * written, live and after a crash alike: so the consumer that takes a job over
+ * has the same conversation as the first one.
  *
  *   ASK --model_intent, model_reply--> CALL --tool_intent, tool_result--+
  *    ^                                  ^  |                            |
  *    |                                  +--(calls left)-----------------+
  *    +----------(none left)----------------+      a reply without calls: END
  *
- * Before ASK a summary of what is to be left out may be asked for, in the same
- * way: it is no turn.
+ * Before ASK the model may be asked, in the same way, for a summary of the
+ * messages that will be left out: it is no turn.
  *
  * A job of kind code is one turn whose calls are its cells. */
 #ifndef CONSUMER_CONVERSATION_H

@@ -1,8 +1,8 @@
-/* decide.h - what is done next, and what the model is told, from a conversation
- * and its terms alone.
+/* decide.h - decides the next step, and the text that the model gets, from a
+ * conversation and its terms alone.
  *
- * An attempt does it; a replay compares it with what was done. So nothing here
- * asks a clock, Redis, or anybody outside. */
+ * An attempt carries out the step; a replay compares it with the recorded one.
+ * So no function here asks a clock, Redis, or anybody outside. */
 #ifndef CONSUMER_DECIDE_H
 #define CONSUMER_DECIDE_H
 

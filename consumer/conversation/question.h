@@ -1,9 +1,9 @@
-/* question.h - what a person is asked about before it is run, and how long.
+/* question.h - which calls need a person's approval, and how long to wait.
  *
- * The operator names tools, the job may name more. Code needs approval when
- * execute_python_code does, and when it names a tool that does: who approves
- * code approves the calls that it makes. Other code is refused such calls. What
- * a producer submits as cells is said by a person already. */
+ * The operator names tools, and the job may name more. Code needs approval when
+ * execute_python_code does, or when it names a tool that does: the person who
+ * approves code approves the calls that it makes. Other code is refused such
+ * calls. Cells that a producer submits need no approval. */
 #ifndef CONSUMER_QUESTION_H
 #define CONSUMER_QUESTION_H
 

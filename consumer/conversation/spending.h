@@ -4,8 +4,8 @@
  *                                 | '-----refused------> nothing, or counted
  *                                 '---model_intent-----> counted as reserved
  *
- * A request that nobody knows the outcome of may have been paid for: what was
- * reserved for it counts as used up. */
+ * A request whose outcome is not known may have been paid for: what was
+ * reserved for it counts as spent. */
 #ifndef CONSUMER_SPENDING_H
 #define CONSUMER_SPENDING_H
 

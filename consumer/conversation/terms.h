@@ -1,8 +1,8 @@
 /* terms.h - what an operator has set that a conversation depends on.
  *
- * From the job, the journal and its terms alone follows what is done next. So
- * an intent carries them into the journal where they are not those of the one
- * before it, and whoever reads that can do it all again. */
+ * The job, its journal and its terms decide every next step. So an intent
+ * carries the terms into the journal when they differ from those of the intent
+ * before it, and a reader of the journal can do every step again. */
 #ifndef CONSUMER_TERMS_H
 #define CONSUMER_TERMS_H
 

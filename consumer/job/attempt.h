@@ -9,19 +9,19 @@
  *   any --> SAVING (fault, cancel, deadline)   any --> ENDED (lease lost)
  *
  * LOADING reads the job and its journal. WORKING holds one activity at a time
- * (step/step.h); when that is over, what comes next is decided from the
- * conversation alone. So an attempt that starts with a journal is in no way
- * special: whatever the last one has written is in the conversation.
+ * (step/step.h); when that is over, the attempt decides the next step from the
+ * conversation alone. So an attempt that starts with a journal is no special
+ * case: all that the last attempt wrote is in the conversation.
  *
- * From SAVING on it is decided how the job ends: the journal is sealed, the
- * session that outlives the job is written, so that the next job finds it, and
+ * From SAVING on the end of the job is decided: the attempt seals the journal
+ * and saves the session that outlives the job, so that the next job finds it.
  * FINISHING writes the result.
  *
- * Whoever wants the attempt to stop says so by attempt_stop(). An activity that
- * has something to write first (that a request came to nothing, so that nobody
- * pays for it twice) is let; then the attempt goes where the stop leads.
+ * A caller stops an attempt with attempt_stop(). An activity that must write
+ * something first (for instance that a request came to nothing, so that nobody
+ * pays for it twice) may do so; then the attempt goes where the stop leads.
  *
- * A callback records what has come, and runs the attempt. */
+ * A callback stores the answer and runs the attempt. */
 #ifndef CONSUMER_JOB_ATTEMPT_H
 #define CONSUMER_JOB_ATTEMPT_H
 

@@ -1,9 +1,9 @@
-/* facts.h - what Redis knows of a job, held against what the job says.
+/* facts.h - compares a job with its facts in Redis.
  *
- * By its facts a job was counted, ordered and limited; by its body it will run.
- * A producer that submits with "pairs all" gives the facts itself, and Redis
- * does not read the body: so an attempt compares them before it touches a
- * session, a model or the executor. */
+ * Redis counts, orders and limits a job by its facts; the consumer runs it by
+ * its body. A producer that submits with "pairs all" gives the facts itself,
+ * and Redis does not read the body. So an attempt compares both before it
+ * touches a session, a model or the executor. */
 #ifndef CONSUMER_JOB_FACTS_H
 #define CONSUMER_JOB_FACTS_H
 

@@ -3,16 +3,17 @@
  *   encode --> commit, with its event --> durable --> apply --> done
  *
  * A record gets its index when it is written, so records stand in the journal
- * in the order of these calls; several may be on their way at once. It is
- * applied to the conversation when it is durable, never before: whatever the
- * job does next, it does from what another consumer would read as well.
+ * in the order of the calls of journal_write(); several may be on their way at
+ * once. The journal applies a record to the conversation when the record is
+ * durable, never before: so each next step follows from records that another
+ * consumer would read as well.
  *
- * Once the job's end is decided the journal is sealed. What was on its way then
- * may still land, and is in the journal for good, but it is not applied any
- * more, and nobody is told: the result is being written without it.
+ * Once the job's end is decided, the journal is sealed. Records that are on
+ * their way then may still reach Redis, but they are not applied, and nobody is
+ * told, because the result is already being written without them.
  *
- * A record that Redis refuses is told to the owner of the journal, not to the
- * writer of the record: the attempt has lost its job, or fails. */
+ * When Redis refuses a record, the owner of the journal is told, not the writer
+ * of the record: the attempt has lost its job, or fails. */
 #ifndef CONSUMER_JOB_JOURNAL_H
 #define CONSUMER_JOB_JOURNAL_H
 

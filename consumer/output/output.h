@@ -1,10 +1,11 @@
-/* output.h - what a cell gives: streams, displays, files.
+/* output.h - the output of a cell: streams, displays, files.
  *
- * Told to followers as it comes, kept for the result and the model: streams fit
- * to be read, displays by their text. All else (richer forms, files, streams
- * that are not what is shown of them) becomes blobs before the journal's record
- * of the cell is written, so that the record only names bytes that are stored.
- * What a job may have of anything is bounded; what is dropped is noted. */
+ * Followers get the output as it comes; the result and the model get readable
+ * streams and the text of displays. All else (richer forms, files, streams
+ * whose text differs from their bytes) becomes blobs before the journal's
+ * record of the cell is written, so the record only names bytes that are
+ * stored. A job may have a bounded amount of each; notes say what was dropped.
+ */
 #ifndef CONSUMER_OUTPUT_H
 #define CONSUMER_OUTPUT_H
 

@@ -1,8 +1,8 @@
 /* progress.h - the events of an attempt, with pieces of text gathered.
  *
- * Deltas of a model and output of a cell come in crumbs; they are put together
- * until delta_ms have passed since the last ones were sent, enough is there, or
- * something else happens. While Redis is away they wait, in one piece. */
+ * Deltas of a model and output of a cell come in small pieces. They are
+ * gathered until delta_ms have passed since the last write, enough is there, or
+ * another event comes. While Redis is away they wait, in one piece. */
 #ifndef CONSUMER_PROGRESS_H
 #define CONSUMER_PROGRESS_H
 

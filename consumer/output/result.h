@@ -1,4 +1,4 @@
-/* result.h - what came of a job, put together to be written once.
+/* result.h - makes the result of a job, which is written once.
  *
  * A result is at most MAX_RESULT_BYTES. What does not fit is cut in this order,
  * and notes say so: long texts of cells, long tool messages, the conversation,

@@ -1,7 +1,7 @@
 /* code_calls.h - tools that the code of a cell calls.
  *
- * A cell that has to run a second time asks again: what it asked before, it is
- * told from the journal. */
+ * When a cell has to run a second time, its code calls the tools again: the
+ * answers then come from the journal. */
 #ifndef CONSUMER_STEP_CODE_CALLS_H
 #define CONSUMER_STEP_CODE_CALLS_H
 

@@ -6,13 +6,13 @@
  *   tool_calls    makes calls of other tools, many at once
  *   session_act   does what a job of kind session is for
  *
- * An attempt has at most one (job/attempt.h). It owns what it needs: it is made
- * when it starts, and freed when it is over. What is to be kept of it is in the
- * journal, and so in the conversation.
+ * An attempt has at most one activity (job/attempt.h). An activity owns what it
+ * needs: it is made when it starts, and freed when it is over. What must be
+ * kept of it is in the journal, and so in the conversation.
  *
- * It has a machine of its own, which the attempt runs. It is over when one of
- * the step_...() functions below has said so. Each of them returns what the
- * machine's step then returns. */
+ * An activity has a machine of its own, which the attempt runs. It is over when
+ * it has called one of the step_...() functions below that end it. Each of them
+ * returns what the machine's step then returns. */
 #ifndef CONSUMER_STEP_STEP_H
 #define CONSUMER_STEP_STEP_H
 

@@ -15,8 +15,7 @@
  *     |                     |            |-- clone -->| maps, root, hardening
  *     |                     |            `- exit      |
  *     |<---------------------------- BOX_UP + fds ----|
- *     |----------------------------- BOX_SWEEP ------>| stops some, kills
- * others
+ *     |----------------------------- BOX_SWEEP ------>| stops, kills
  *     |<---------------------------- BOX_SWEPT -------|
  *     |<---------------------------- BOX_ENDED -------| one of those, if its
  *                                                       child */

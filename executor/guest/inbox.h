@@ -1,9 +1,10 @@
-/* inbox.h - what the warden sends, sorted by who waits for it.
+/* inbox.h - sorts the warden's frames by the thread that waits for them.
  *
  * The main thread waits for the next cell; any thread of a cell may wait for
- * the answer to what it asked. No thread is there only to read: whoever waits
- * and finds nobody reading reads for all, until its own letter is there; then
- * another that waits takes over. Nothing here needs Python, or its lock. */
+ * the answer to its question. There is no thread that only reads: a thread that
+ * waits, and finds no other reading, reads for all until its own frame has
+ * come; then another waiting thread takes over. Nothing here needs Python, or
+ * its lock. */
 #ifndef EXECUTOR_GUEST_INBOX_H
 #define EXECUTOR_GUEST_INBOX_H
 

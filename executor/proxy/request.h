@@ -1,7 +1,7 @@
 /* request.h - the head of a request to a proxy (RFC 9112), read strictly.
  *
- *   CONNECT host:port HTTP/1.1       a tunnel: what follows is nobody's
- * business GET http://host/path HTTP/1.1    passed on as "GET /path", once
+ *   CONNECT host:port HTTP/1.1       a tunnel: no look into what follows
+ *   GET http://host/path HTTP/1.1    passed on as "GET /path", once
  *
  * Nothing is guessed: what two servers might read in two ways is refused. A
  * connection carries one request; its body has the length that its head

@@ -1,10 +1,10 @@
 /* call.h - the calls of a session and what came of them, remembered.
  *
- * A consumer may die between asking for a run and writing down its outcome;
- * the next one asks again, by the same call id. So what a call put out is
- * kept, as the frames that were sent, until it is forgotten (the outcome is
- * in a journal then) or too many came after it. That it has run stays known:
- * asked for again, it is just done. */
+ * A consumer may die after it asked for a run and before it wrote down the
+ * outcome; the next one asks again with the same call id. So the warden keeps
+ * the frames of a call until the call is forgotten (then the outcome is in a
+ * journal) or too many frames came after it. It always remembers that the call
+ * has run: when it is asked for again, it answers only that it is done. */
 #ifndef EXECUTOR_WARDEN_CALL_H
 #define EXECUTOR_WARDEN_CALL_H
 

@@ -1,8 +1,8 @@
 /* maker.h - asks quern-box for boxes.
  *
- * The program is started when it is first asked, and again when it has died. It
- * has few descriptors and little memory to fork, as many sessions as the warden
- * may have. */
+ * quern-box is started at the first order, and again when it has died. It is
+ * forked from instead of the warden because it has few descriptors and little
+ * memory, however many sessions the warden has. */
 #ifndef EXECUTOR_WARDEN_MAKER_H
 #define EXECUTOR_WARDEN_MAKER_H
 

@@ -1,8 +1,8 @@
-/* orphans.h - children of ours that nobody knows of, waited for.
+/* orphans.h - waits for children of the warden that no other part knows.
  *
- * A box may fail before it has said who its init is, and what made it die; an
- * interpreter is born while its zygote dies. Whoever is known is waited
- * for at once, so a zombie that two looks see is nobody's. */
+ * A box may fail before it has named its init; an interpreter may be born while
+ * its zygote dies. The other parts wait at once for the children that they
+ * know, so a zombie that is there at two looks belongs to nobody. */
 #ifndef EXECUTOR_WARDEN_ORPHANS_H
 #define EXECUTOR_WARDEN_ORPHANS_H
 

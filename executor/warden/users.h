@@ -9,8 +9,7 @@
  * what it must to the processes in boxes, without any capability over the host.
  *
  *   host: root, or CAP_SETUID, or newuidmap    writes the pool's map, once
- *     `- pool: 1900000000 ... 1900000511       quern-box enters it, for each
- * box
+ *     `- pool: 1900000000 ... 1900000511       quern-box enters it, once a box
  *          `- box: 1000 is 1900000042          made as that user
  *
  * An id is lent to one box at a time, the one that has rested longest first,

@@ -15,7 +15,7 @@
  * Functions return false when they fail and then fill *error, which may be
  * NULL. Text is UTF-8 and ends in NUL, times are milliseconds, sizes bytes.
  * Strings passed in are borrowed for the call. Messages come as MessagePack, as
- * schemas/README.md describes them; quern_json() turns any of them into JSON.
+ * schemas/MESSAGES.md describes them; quern_json() turns any of them into JSON.
  */
 #ifndef QUERN_H
 #define QUERN_H
@@ -40,7 +40,7 @@ enum quern_error_kind {
 
 struct quern_error {
     enum quern_error_kind kind;
-    char code[32];  /* a stable word: "Error codes" in schemas/README.md */
+    char code[32];  /* a stable word: "Error codes" in schemas/MESSAGES.md */
     char text[320]; /* a sentence for people, without a full stop */
 };
 
@@ -284,7 +284,7 @@ struct quern_event { /* borrowed: valid until the next call on the watch */
     uint64_t from;   /* QUERN_GAP: the first that is missing; seq: the last */
     uint64_t at;
     uint64_t attempt;
-    const char *type;  /* "Events" in schemas/README.md */
+    const char *type;  /* "Events" in schemas/MESSAGES.md */
     bool terminal;     /* the last one */
     const void *bytes; /* the whole event, MessagePack */
     size_t size;
@@ -328,7 +328,7 @@ QUERN_API void quern_watch_close(struct quern_watch *watch);
 /* --- sessions ----------------------------------------------------------- */
 
 /* What is kept of a session that outlives its jobs, for as long as the operator
- * has set it (a week): MessagePack, "Session" in schemas/README.md. It
+ * has set it (a week): MessagePack, "Session" in schemas/MESSAGES.md. It
  * is written when a job of the session ends. What touches the session itself is
  * a job of kind QUERN_SESSION. */
 struct quern_record {

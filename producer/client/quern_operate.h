@@ -187,7 +187,7 @@ QUERN_API bool quern_list(struct quern *quern,
                           struct quern_listing *listing,
                           struct quern_error *error);
 
-/* One fact of a job, by its name in schemas/README.md. */
+/* One fact of a job, by its name in schemas/KEYS.md. */
 struct quern_fact {
     char name[32];
     char text[512];

@@ -1,10 +1,10 @@
 /* err.h - why something failed, and what a queue has to do about it.
  *
  * The kind answers the only question a queue asks: try again, or reject. The
- * code is a stable word for programs (see "Error codes" in schemas/README.md),
- * the text a sentence for people that names the value and the limit. Functions
- * that can fail return bool and take a struct err last; it is untouched on
- * success. Our own bugs are assert()ed, never reported. */
+ * code is a stable word for programs (see "Error codes" in
+ * schemas/MESSAGES.md), the text a sentence for people that names the value and
+ * the limit. Functions that can fail return bool and take a struct err last; it
+ * is untouched on success. Our own bugs are assert()ed, never reported. */
 #ifndef SCHEMAS_MESSAGE_ERR_H
 #define SCHEMAS_MESSAGE_ERR_H
 

@@ -1,10 +1,11 @@
-/* event.h - what happened to a job, in order, for everyone who follows it.
+/* event.h - the progress of a job, in order, for everyone who follows it.
  *
  * seq counts 1, 2, 3, ... without a gap and is also the id of the stream entry
  * (<seq>-0). Redis stamps seq and at; data is one flat map whose members
- * depend on type (the table "Events" in schemas/README.md). The terminal event
- * (job.completed, incomplete, failed, cancelled) is always there, and last. A
- * gap is in no stream: clients that follow tell by it what they cannot have. */
+ * depend on type (the table "Events" in schemas/MESSAGES.md). The terminal
+ * event (job.completed, incomplete, failed, cancelled) is always there, and
+ * last. A gap is in no stream: clients that follow tell by it what they cannot
+ * have. */
 #ifndef SCHEMAS_MESSAGE_EVENT_H
 #define SCHEMAS_MESSAGE_EVENT_H
 

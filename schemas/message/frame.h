@@ -6,7 +6,7 @@
  *   struct frame        consumer <-> warden, over a unix stream socket
  *   struct guest_frame  warden <-> guest, over a socket pair
  *
- * The sequence of each is in schemas/README.md, "Executor frames". */
+ * The sequence of each is in schemas/FRAMES.md. */
 #ifndef SCHEMAS_MESSAGE_FRAME_H
 #define SCHEMAS_MESSAGE_FRAME_H
 

@@ -142,7 +142,7 @@ struct timings { /* milliseconds */
 
 struct result_error {
     struct view kind; /* retry, reject */
-    struct view code; /* "Error codes" in schemas/README.md */
+    struct view code; /* "Error codes" in schemas/MESSAGES.md */
     struct view message;
     bool retryable;
 };

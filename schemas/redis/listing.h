@@ -46,7 +46,7 @@ bool transition_jobs_told(const redisReply *reply, struct view *cursor,
 bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
                         struct err *err);
 
-/* Pairs of a name and its value: schemas/README.md. */
+/* Pairs of a name and its value: schemas/FUNCTIONS.md. */
 void transition_explain(struct command *command, const struct names *names,
                         struct view id);
 bool transition_explained(const redisReply *reply, size_t *pairs,

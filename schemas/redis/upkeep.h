@@ -1,7 +1,7 @@
 /* upkeep.h - what every consumer does now and then, for all of them.
  *
- * None of it needs a leader: each step looks at what is due and moves it, and
- * two that come at once move it once. Steps as those of transition.h. */
+ * No step needs a leader: each looks for what is due and moves it; when two
+ * consumers call at once, it is moved once. Steps as those of transition.h. */
 #ifndef SCHEMAS_REDIS_UPKEEP_H
 #define SCHEMAS_REDIS_UPKEEP_H
 

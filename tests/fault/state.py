@@ -1,6 +1,6 @@
 """What is in Redis, read when all is quiet.
 
-Nothing here but what schemas/README.md says of keys, read by plain commands.
+Nothing here but what schemas/KEYS.md says of keys, read by plain commands.
 """
 
 import re

@@ -160,8 +160,8 @@ def test_one_ends_so(pack, end):
 
 
 def test_every_error_code_is_accounted_for():
-    """Those of the table in schemas/README.md: a new one needs a recording."""
-    text = pathlib.Path(SOURCE, "schemas", "README.md").read_text()
+    """Those of the table in schemas/MESSAGES.md: a new one needs a recording."""
+    text = pathlib.Path(SOURCE, "schemas", "MESSAGES.md").read_text()
     table = text.partition("## Error codes")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line[:2] == "| "]
     codes = {code for cell in rows for code in re.findall(r"`(\w+)`", cell)}

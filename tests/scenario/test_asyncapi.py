@@ -1,4 +1,4 @@
-"""schemas/json/asyncapi.json against Redis, the README and the functions."""
+"""schemas/json/asyncapi.json against Redis, the pages and the functions."""
 
 import hashlib
 import json
@@ -225,8 +225,8 @@ def test_every_answer_is_documented():
         assert f'"{word}"' in code or f" {word} = true" in code, word
 
 
-def test_event_types_are_those_of_the_readme():
-    text = (SCHEMAS / "README.md").read_text()
+def test_event_types_are_those_of_the_page():
+    text = (SCHEMAS / "MESSAGES.md").read_text()
     section = text.split("\n## Events\n")[1].split("\n## ")[0]
     first_cells = re.findall(r"^\| (`.*?) \|", section, re.M)
     types = [t for cell in first_cells for t in re.findall(r"`([^`]+)`", cell)]

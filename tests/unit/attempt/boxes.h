@@ -1,6 +1,6 @@
 /* boxes.h - executors, one on each host, as who sends them frames sees them.
  *
- * schemas/README.md, "Executor frames", is what they stand for. A cell's code
+ * schemas/FRAMES.md is what they stand for. A cell's code
  * is a list of lines that say what it does: print('word'), look_up(word='word')
  * and other tools, rest(), raise(), crash(). An executor outlives the consumer
  * of its host, and may die by itself. */

@@ -1,4 +1,4 @@
-/* test_names.c - keys and channels are what schemas/README.md says. */
+/* test_names.c - keys and channels are what schemas/KEYS.md says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
