@@ -15,7 +15,7 @@
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
 #include "consumer/queue/store.h"
-#include "consumer/session/executor.h"
+#include "consumer/python/executor.h"
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
 #include "consumer/tools/mcp.h"

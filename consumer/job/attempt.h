@@ -32,7 +32,7 @@
 #include "consumer/output/progress.h"
 #include "consumer/output/result.h"
 #include "consumer/queue/partition.h"
-#include "consumer/session/session.h"
+#include "consumer/python/session.h"
 #include "schemas/message/history.h"
 #include "schemas/message/machine.h"
 

@@ -4,8 +4,8 @@
  * The first byte says which; the rest is the report, or the record. */
 #include <string.h>
 
-#include "consumer/session/known.h"
-#include "consumer/session/told.h"
+#include "consumer/python/known.h"
+#include "consumer/python/told.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 

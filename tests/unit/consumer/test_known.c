@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/session/known.h"
+#include "consumer/python/known.h"
 #include "schemas/message/limits.h"
 
 #define JOB "019aa5c8-1b2c-7000-8000-000000000000"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/session/told.h"
+#include "consumer/python/told.h"
 #include "schemas/message/limits.h"
 
 #define LONG                                                                   \

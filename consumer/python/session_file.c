@@ -1,6 +1,6 @@
 /* session_file.c - a session's files: the job's put in, those of cells got. */
 #include "consumer/blob.h"
-#include "consumer/session/session_step.h"
+#include "consumer/python/session_step.h"
 #include "consumer/text.h"
 
 /* Those of the record first, then the job's. */

@@ -1,5 +1,5 @@
 /* executor.c - the link to quern-executor: many sessions over one socket. */
-#include "consumer/session/executor.h"
+#include "consumer/python/executor.h"
 
 #include <stdlib.h>
 #include <string.h>

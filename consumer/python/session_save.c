@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "consumer/blob.h"
-#include "consumer/session/session_step.h"
+#include "consumer/python/session_step.h"
 
 enum {
     BLOB_MS = 3600 * 1000, /* until the record keeps it */

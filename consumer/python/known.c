@@ -1,6 +1,6 @@
 /* known.c - what Redis knows of a session, and what guest code says of its
  * picture. */
-#include "consumer/session/known.h"
+#include "consumer/python/known.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* session_cell.c - a session's cells: run, and run again when it was lost. */
 #include <stdio.h>
 
-#include "consumer/session/session_step.h"
+#include "consumer/python/session_step.h"
 
 enum {
     REASON_BYTES = 1000, /* of a cell */

@@ -4,7 +4,7 @@
 #ifndef CONSUMER_SESSION_STEP_H
 #define CONSUMER_SESSION_STEP_H
 
-#include "consumer/session/session.h"
+#include "consumer/python/session.h"
 #include "schemas/message/limits.h"
 
 machine_step session_fetching, session_putting, session_getting;

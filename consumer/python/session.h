@@ -37,9 +37,9 @@
 #include "consumer/alarm.h"
 #include "consumer/conversation/conversation.h"
 #include "consumer/queue/store.h"
-#include "consumer/session/executor.h"
-#include "consumer/session/known.h"
-#include "consumer/session/told.h"
+#include "consumer/python/executor.h"
+#include "consumer/python/known.h"
+#include "consumer/python/told.h"
 #include "schemas/message/machine.h"
 #include "schemas/redis/session.h"
 

@@ -1,5 +1,5 @@
 /* told.c - what the next cell is told of how its session came to be. */
-#include "consumer/session/told.h"
+#include "consumer/python/told.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "consumer/blob.h"
-#include "consumer/session/session_step.h"
+#include "consumer/python/session_step.h"
 
 enum {
     FIRST_WAIT_MS = 20,

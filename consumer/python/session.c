@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/session/session_step.h"
+#include "consumer/python/session_step.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
 
