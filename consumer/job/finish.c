@@ -32,7 +32,7 @@ enum pace enter_saving(void *owner)
     struct attempt *attempt = owner;
     bool saves = has_to_be_saved(attempt);
     struct said said = recall_add(attempt);
-    if (!saves && known_says(&attempt->session.known, said.blob))
+    if (!saves && memo_has_history(&attempt->session.memo, said.blob))
         return machine_go(&attempt->machine, FINISHING);
     struct wish wish = {
         .kind = saves ? WISH_SAVE : WISH_NOTE,

@@ -98,7 +98,7 @@ static void drop_pipe(struct executor *executor)
 
 static void tell_watches(struct executor *executor, bool ready)
 {
-    /* A watch may unwatch itself while it is told. */
+    /* A watch may unwatch itself while it is notice. */
     struct executor_watch *watch = executor->watches;
     while (watch != NULL) {
         struct executor_watch *next = watch->next;

@@ -249,8 +249,7 @@ enum pace session_settle(struct session *session)
         session_enter(session, SESSION_GETTING);
         return AGAIN;
     }
-    bool pictured =
-        session->record_due && session->known.record.picture.len > 0;
+    bool pictured = session->record_due && session->memo.record.picture.len > 0;
     if (session->files_due)
         session_enter(session, SESSION_FETCHING);
     else if (pictured)
@@ -430,7 +429,7 @@ void session_init(struct session *session, const struct session_setup *setup,
         (struct session){ .setup = *setup, .events = events, .owner = owner };
     machine_init(&session->machine, &kind, session, SESSION_IDLE);
     snprintf(session->name, sizeof(session->name), "%s", name);
-    told_init(&session->told);
+    notice_init(&session->notice);
     session->alarm = alarm_new(setup->loop, on_overdue, session);
     session->watch.on_change = on_change;
     session->watch.owner = session;
@@ -446,8 +445,8 @@ void session_finish(struct session *session)
     alarm_free(session->alarm);
     buf_finish(&session->file);
     buf_finish(&session->sent_out);
-    known_finish(&session->known);
-    told_finish(&session->told);
+    memo_finish(&session->memo);
+    notice_finish(&session->notice);
     saving_free(session->saving);
     *session = (struct session){ 0 };
 }

@@ -36,10 +36,11 @@
 
 #include "consumer/alarm.h"
 #include "consumer/conversation/conversation.h"
-#include "consumer/queue/store.h"
 #include "consumer/python/executor.h"
-#include "consumer/python/known.h"
-#include "consumer/python/told.h"
+#include "consumer/python/memo.h"
+#include "consumer/python/notice.h"
+#include "consumer/python/report.h"
+#include "consumer/queue/store.h"
 #include "schemas/message/machine.h"
 #include "schemas/redis/session.h"
 
@@ -120,7 +121,7 @@ struct session_setup {
 };
 
 enum wish_kind {
-    WISH_CLAIM, /* the job's turn: session->known is there */
+    WISH_CLAIM, /* the job's turn: session->memo is there */
     WISH_READY, /* open, files put, earlier cells run */
     WISH_RUN,   /* call, code */
     WISH_GET,   /* name: a file of the workspace, into session->file */
@@ -189,13 +190,13 @@ struct session {
     uint64_t wait_ms;                /* until we ask again whose it is */
     char holder[MAX_NAME_BYTES + 1]; /* which session it is, of that name */
     unsigned int drops;              /* of others of that name */
-    struct known known;
-    bool record_due;     /* what is known is to be put into it */
-    bool hold_due;       /* it is to be said that this one is it */
-    struct told told;    /* ... with the next cell */
-    bool reported;       /* a cell has been told what the record says */
-    struct buf sent_out; /* the record on its way */
-    unsigned int saves;  /* asked of the executor */
+    struct session_memo memo;
+    bool record_due;      /* what is known is to be put into it */
+    bool hold_due;        /* it is to be said that this one is it */
+    struct notice notice; /* ... with the next cell */
+    bool reported;        /* a cell has been told what the record says */
+    struct buf sent_out;  /* the record on its way */
+    unsigned int saves;   /* asked of the executor */
     struct saving *saving;
 };
 
@@ -225,7 +226,7 @@ void session_close(struct session *session); /* ends it at the executor */
 
 /* A record of a session of that key, one generation on; now nobody's. */
 struct session_record session_record_next(const struct session_setup *setup,
-                                          const struct known *known);
+                                          const struct session_memo *memo);
 /* Replaces what is known; reply as the transition answers. */
 bool session_record_send(struct session *session, struct session_key key,
                          uint64_t generation,

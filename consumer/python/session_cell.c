@@ -20,7 +20,7 @@ struct call_name session_call_name(const struct session *session,
 static uint64_t number_in_session(const struct session *session,
                                   uint64_t number)
 {
-    const struct session_record *record = &session->known.record;
+    const struct session_record *record = &session->memo.record;
     return session_is_named(session) ? record->cells + number : number;
 }
 
@@ -91,11 +91,11 @@ enum pace session_replaying(void *owner)
 static void say_history(const struct session *session, struct buf *reason)
 {
     const struct past *past = &session->wish.past;
-    const struct buf *told = &session->told.text;
-    buf_add(reason, buf_view(told));
+    const struct buf *notice = &session->notice.text;
+    buf_add(reason, buf_view(notice));
     if (!session->restored && !session->unrestored)
         return;
-    if (told->len > 0)
+    if (notice->len > 0)
         buf_printf(reason, "; ");
     if (session->unrestored) {
         buf_printf(reason, "the executor went away and the earlier cells did "
@@ -119,12 +119,12 @@ static void add_history(const struct session *session, struct cell *cell,
                         struct buf *reason)
 {
     if (!session->restored && !session->unrestored &&
-        session->told.text.len == 0)
+        session->notice.text.len == 0)
         return;
     if (cell->reason.len > 0)
         buf_printf(reason, "%.*s; ", VIEW_ARG(view_head(cell->reason, 500)));
     say_history(session, reason);
-    if (session->unrestored || session->told.state == CELL_LOST)
+    if (session->unrestored || session->notice.state == CELL_LOST)
         cell->state = CELL_LOST;
     else if (cell->state == CELL_KEPT)
         cell->state = CELL_RESTORED;
@@ -145,8 +145,8 @@ static void report(struct session *session, const struct frame *frame)
     }
     session->restored = session->unrestored = false;
     session->reported = true;
-    told_finish(&session->told);
-    told_init(&session->told);
+    notice_finish(&session->notice);
+    notice_init(&session->notice);
     session->sent = session->sent_here = false;
     session->rerun = session->rerun_killed = 0;
     session->wish.cell->on_cell(session->wish.owner, &cell, frame->number,

@@ -6,12 +6,12 @@
 /* Those of the record first, then the job's. */
 static size_t record_files(const struct session *session)
 {
-    return session->record_due ? session->known.record.files.count : 0;
+    return session->record_due ? session->memo.record.files.count : 0;
 }
 
 static struct session_file *record_file(const struct session *session)
 {
-    struct session_file *files = session->known.record.files.items;
+    struct session_file *files = session->memo.record.files.items;
     return session->file_at < record_files(session) ? &files[session->file_at]
                                                     : NULL;
 }
@@ -35,8 +35,8 @@ static bool do_without(struct session *session, struct view why)
     CLEANUP(buf_finish) struct buf name;
     buf_init(&name, 400);
     text_add_line(&name, file->name, 100);
-    told_add(&session->told, CELL_RESTORED, "the file %.*s is gone: %.*s",
-             VIEW_ARG(buf_view(&name)), VIEW_ARG(view_head(why, 120)));
+    notice_add(&session->notice, CELL_RESTORED, "the file %.*s is gone: %.*s",
+               VIEW_ARG(buf_view(&name)), VIEW_ARG(view_head(why, 120)));
     file->blob = (struct view){ 0 };
     file->note = VIEW("gone");
     session->answer = (struct err){ 0 };

@@ -53,15 +53,15 @@ bool session_waits(const struct session *session)
 }
 
 /* What an earlier attempt, or job, had to tell and did not. */
-static void recall_told(struct session *session)
+static void recall_notice(struct session *session)
 {
-    const struct session_record *record = &session->known.record;
-    told_finish(&session->told);
-    told_init(&session->told);
-    if (known_is_open(&session->known) && record->note.len > 0 &&
+    const struct session_record *record = &session->memo.record;
+    notice_finish(&session->notice);
+    notice_init(&session->notice);
+    if (memo_is_open(&session->memo) && record->note.len > 0 &&
         !session->reported)
-        told_add(&session->told, (enum cell_state)record->state, "%.*s",
-                 VIEW_ARG(record->note));
+        notice_add(&session->notice, (enum cell_state)record->state, "%.*s",
+                   VIEW_ARG(record->note));
 }
 
 static void on_claimed(void *owner, const redisReply *reply,
@@ -85,9 +85,9 @@ static void on_claimed(void *owner, const redisReply *reply,
         if (!turn.runs && session->wait_ms == MOST_WAIT_MS)
             session->events.on_stuck(session->owner);
         return; /* the session may be gone */
-    } else if (known_read(&session->known, turn.record, &session->answer)) {
+    } else if (memo_read(&session->memo, turn.record, &session->answer)) {
         session->claimed = true;
-        recall_told(session);
+        recall_notice(session);
     } else {
         err_prefix(&session->answer, "what is kept of the session");
     }
@@ -112,8 +112,8 @@ enum pace session_claiming(void *owner)
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
     session->wait_ms = 0;
-    bool saved = known_is_saved_by(&session->known, session->setup.job) &&
-                 known_says(&session->known, session->wish.said.blob);
+    bool saved = memo_is_saved_by(&session->memo, session->setup.job) &&
+                 memo_has_history(&session->memo, session->wish.said.blob);
     if (session->wish.kind == WISH_NOTE) {
         session_enter(session, SESSION_NOTING);
         return AGAIN;
@@ -132,7 +132,7 @@ enum pace session_claiming(void *owner)
 bool session_is_stale(const struct session *session)
 {
     return session_is_named(session) && !session->fresh &&
-           !known_is_held_by(&session->known, view_of(session->holder));
+           !memo_is_held_by(&session->memo, view_of(session->holder));
 }
 
 enum pace session_dropping(void *owner)
@@ -158,39 +158,39 @@ enum pace session_dropping(void *owner)
 static void lose_variables(struct session *session, const char *what,
                            struct view why)
 {
-    told_add(&session->told, CELL_LOST, "%s: %.*s", what,
-             VIEW_ARG(view_head(why, 200)));
-    told_add_packages(&session->told, "packages to install again",
-                      &session->known.record.packages);
+    notice_add(&session->notice, CELL_LOST, "%s: %.*s", what,
+               VIEW_ARG(view_head(why, 200)));
+    notice_add_packages(&session->notice, "packages to install again",
+                        &session->memo.record.packages);
 }
 
-/* A fresh one, in the place of what is known. When the record names it already
+/* A fresh one, in the place of what is memo. When the record names it already
  * it has been made, and all of it is there: who made it was called off while
  * that was written. */
 void session_remake(struct session *session)
 {
-    const struct session_record *record = &session->known.record;
-    struct told *told = &session->told;
-    bool made = known_is_held_by(&session->known, view_of(session->holder));
+    const struct session_record *record = &session->memo.record;
+    struct notice *notice = &session->notice;
+    bool made = memo_is_held_by(&session->memo, view_of(session->holder));
     session->hold_due = session_is_named(session) && !made;
     session->record_due = false;
-    if (!session->hold_due || !known_is_open(&session->known) ||
-        known_is_blank(&session->known))
+    if (!session->hold_due || !memo_is_open(&session->memo) ||
+        memo_is_blank(&session->memo))
         return;
     if (record->updated_ms == 0) {
         if (!view_equal(record->job, session->setup.job))
-            told_add(told, CELL_LOST,
-                     "the executor that had the session is gone, and neither "
-                     "variables nor files of it were saved");
+            notice_add(notice, CELL_LOST,
+                       "the executor that had the session is gone, and neither "
+                       "variables nor files of it were saved");
         return;
     }
     session->record_due = true;
-    told_add(told, CELL_RESTORED,
-             "the session was made again of what was saved of it");
+    notice_add(notice, CELL_RESTORED,
+               "the session was made again of what was saved of it");
     if (record->unsaved.len > 0)
         lose_variables(session, "variables were not saved", record->unsaved);
-    told_add_names(told, "not saved", &record->missing, false);
-    told_add_files(told, "files not saved", &record->files);
+    notice_add_names(notice, "not saved", &record->missing, false);
+    notice_add_files(notice, "files not saved", &record->files);
 }
 
 /* ------------------------------------------------------- its names again */
@@ -206,18 +206,18 @@ static void on_restored(void *owner, const struct frame *frame)
 {
     struct session *session = owner;
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct picture_report report;
+    struct variables_report report;
     if (frame == NULL ||
         (frame->type != FRAME_DONE && frame->type != FRAME_FAILED))
         return; /* what its own code prints while it is unpickled */
     if (frame->type == FRAME_DONE) {
         const struct cell *cell = &frame->cell;
-        picture_report_read(&report, cell->result, &arena);
+        report_read(&report, cell->result, &arena);
         if (cell->status != CELL_OK)
             lose_variables(session, "variables could not be brought back",
                            session_why(cell));
-        told_add_names(&session->told, "not brought back", &report.left,
-                       report.cut);
+        notice_add_names(&session->notice, "not brought back", &report.left,
+                         report.cut);
     }
     session_answered(session, frame);
 }
@@ -236,7 +236,7 @@ static void restore_from(struct session *session, struct view picture)
 
 static void forget_picture(struct session *session, const char *why)
 {
-    struct session_record *record = &session->known.record;
+    struct session_record *record = &session->memo.record;
     record->picture = (struct view){ 0 };
     record->unsaved = view_of(why);
     lose_variables(session, "variables could not be brought back",
@@ -251,7 +251,7 @@ static const char *picture_flaw(const struct session *session,
         return "what was saved of them is gone";
     if (reply->len > MAX_PICTURE_BYTES)
         return "what was saved of them is too large";
-    if (!blob_is_sound(session->known.record.picture,
+    if (!blob_is_sound(session->memo.record.picture,
                        (struct view){ reply->str, reply->len }))
         return "somebody has replaced what was saved of them";
     return NULL;
@@ -281,7 +281,7 @@ enum pace session_picturing(void *owner)
 {
     struct session *session = owner;
     if (!session->begun)
-        return session_read(session, session->known.record.picture, on_picture);
+        return session_read(session, session->memo.record.picture, on_picture);
     if (!session->landed)
         return WAIT;
     if (session->answer.kind != ERR_NONE)
@@ -312,16 +312,16 @@ uint64_t session_wall_ms(void)
 }
 
 struct session_record session_record_next(const struct session_setup *setup,
-                                          const struct known *known)
+                                          const struct session_memo *memo)
 {
     struct session_record next = { .created_ms = session_wall_ms(),
                                    .job = setup->job };
-    if (known_is_open(known))
-        next = known->record;
+    if (memo_is_open(memo))
+        next = memo->record;
     next.name = setup->key.name;
     next.tenant = setup->key.tenant;
     next.holder = (struct view){ 0 };
-    next.generation = (known->there ? known->record.generation : 0) + 1;
+    next.generation = (memo->exists ? memo->record.generation : 0) + 1;
     return next;
 }
 
@@ -387,8 +387,8 @@ static void on_written(void *owner, const redisReply *reply,
         if (strcmp(why->code, "misplaced") == 0) /* somebody else has written */
             session->answer.kind = ERR_RETRY;
     } else {
-        known_read(&session->known, buf_view(&session->sent_out),
-                   &session->answer);
+        memo_read(&session->memo, buf_view(&session->sent_out),
+                  &session->answer);
     }
     session->landed = true;
     session_run(session);
@@ -411,8 +411,8 @@ enum pace session_write(struct session *session,
 void session_record_tell(const struct session *session,
                          struct session_record *record)
 {
-    record->state = (int)session->told.state;
-    record->note = buf_view(&session->told.text);
+    record->state = (int)session->notice.state;
+    record->note = buf_view(&session->notice.text);
 }
 
 enum pace session_holding(void *owner)
@@ -420,14 +420,14 @@ enum pace session_holding(void *owner)
     struct session *session = owner;
     if (!session->begun) {
         struct session_record next =
-            session_record_next(&session->setup, &session->known);
+            session_record_next(&session->setup, &session->memo);
         next.holder = view_of(session->holder);
         session_record_tell(session, &next);
         return session_write(session, &next);
     }
     if (!session->landed)
         return WAIT;
-    if (record_lets_go(&session->known.record, &session->answer))
+    if (record_forget_blob(&session->memo.record, &session->answer))
         return session_write_again(session);
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);
@@ -439,12 +439,11 @@ enum pace session_holding(void *owner)
 enum pace session_noting(void *owner)
 {
     struct session *session = owner;
-    const struct known *known = &session->known;
+    const struct session_memo *memo = &session->memo;
     if (!session->begun) {
-        struct session_record next =
-            session_record_next(&session->setup, known);
-        if (known_is_open(known))
-            next.holder = known->record.holder;
+        struct session_record next = session_record_next(&session->setup, memo);
+        if (memo_is_open(memo))
+            next.holder = memo->record.holder;
         else
             next.updated_ms = next.created_ms; /* all that there is */
         session_record_say(session, &next);
@@ -452,7 +451,7 @@ enum pace session_noting(void *owner)
     }
     if (!session->landed)
         return WAIT;
-    if (record_lets_go(&session->known.record, &session->answer))
+    if (record_forget_blob(&session->memo.record, &session->answer))
         return session_write_again(session);
     if (session->answer.kind != ERR_NONE)
         return session_fail(session, &session->answer);

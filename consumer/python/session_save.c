@@ -39,7 +39,7 @@ static struct saving *saving_new(struct session *session)
     struct saving *saving = calloc(1, sizeof(*saving));
     if (saving == NULL)
         abort();
-    saving->next = session_record_next(&session->setup, &session->known);
+    saving->next = session_record_next(&session->setup, &session->memo);
     saving->bytes_left = session->setup.files_bytes;
     struct session_record *next = &saving->next;
     next->holder = view_of(session->holder);
@@ -73,10 +73,10 @@ static void take_picture(struct session *session, const struct frame *done)
     struct saving *saving = session->saving;
     struct session_record *next = &saving->next;
     const struct cell *cell = &done->cell;
-    struct picture_report report;
+    struct variables_report report;
     if (cell->state == CELL_LOST)
-        told_add(&session->told, CELL_LOST, "%.*s",
-                 VIEW_ARG(view_head(cell->reason, 300)));
+        notice_add(&session->notice, CELL_LOST, "%.*s",
+                   VIEW_ARG(view_head(cell->reason, 300)));
     if (cell->status != CELL_OK || done->picture.len == 0) {
         CLEANUP(buf_finish) struct buf text;
         buf_init(&text, 1000);
@@ -86,7 +86,7 @@ static void take_picture(struct session *session, const struct frame *done)
         next->unsaved = arena_copy(&saving->arena, buf_view(&text));
         return; /* packages: as far as they are known */
     }
-    picture_report_read(&report, cell->result, &saving->arena);
+    report_read(&report, cell->result, &saving->arena);
     next->missing = report.left;
     if (report.cut)
         missing_add(&next->missing, "and more", "there are more of them",
@@ -197,9 +197,9 @@ enum pace session_listing(void *owner)
 /* Its bytes are known to be there: the last record keeps them. */
 static bool is_known(const struct session *session, struct view blob)
 {
-    const struct list *list = &session->known.record.files;
+    const struct list *list = &session->memo.record.files;
     const struct session_file *files = list->items;
-    if (session->saving->all_anew || !known_is_open(&session->known))
+    if (session->saving->all_anew || !memo_is_open(&session->memo))
         return false;
     for (size_t i = 0; i < list->count; i++)
         if (view_equal(files[i].blob, blob))
@@ -281,7 +281,7 @@ enum pace session_writing(void *owner)
     }
     if (!session->landed)
         return WAIT;
-    if (record_lets_history_go(&saving->next, &session->answer))
+    if (record_forget_history(&saving->next, &session->answer))
         return session_write_again(session);
     if (strcmp(session->answer.code, "missing_blob") == 0 && !saving->all_anew)
         return collect_anew(session);

@@ -56,7 +56,7 @@ uint64_t session_wall_ms(void);
 /* What was said becomes the record's, when it is the wish. */
 void session_record_say(const struct session *session,
                         struct session_record *record);
-/* It was refused: see record_lets_go(). */
+/* It was refused: see record_forget_blob(). */
 enum pace session_write_again(struct session *session);
 /* Why a save, or a restoring, did not end well. */
 struct view session_why(const struct cell *cell);

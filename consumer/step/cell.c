@@ -228,7 +228,7 @@ static void begin_output(struct cell_step *cell)
         .records = conversation->results,
         .count = conversation->result_count,
         .given = &attempt->job.files,
-        .saved = &attempt->session.known.record.files,
+        .saved = &attempt->session.memo.record.files,
     };
     output_begin(&cell->output, view_of(cell->call->id), past);
 }

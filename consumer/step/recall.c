@@ -46,7 +46,7 @@ static enum pace step_claimed(void *owner)
  * looks after it. */
 static void forget(struct attempt *attempt, const char *why)
 {
-    struct session_record *record = &attempt->session.known.record;
+    struct session_record *record = &attempt->session.memo.record;
     log_line("session.forgot", "{s:s, s:s}", "job", attempt->origin.id, "why",
              why);
     record->history = (struct view){ 0 };
@@ -56,7 +56,7 @@ static void forget(struct attempt *attempt, const char *why)
 static void read_history(struct attempt *attempt, struct view bytes)
 {
     struct recollection *recollection = &attempt->recollection;
-    struct view blob = attempt->session.known.record.history;
+    struct view blob = attempt->session.memo.record.history;
     struct err err;
     if (!memory_recall(&attempt->conversation,
                        arena_copy(&recollection->arena, bytes), blob,
@@ -76,10 +76,10 @@ static enum pace enter_reading(void *owner)
 {
     struct step *step = owner;
     struct attempt *attempt = step->attempt;
-    const struct known *known = &attempt->session.known;
-    if (!known_is_open(known) || known->record.history.len == 0)
+    const struct session_memo *memo = &attempt->session.memo;
+    if (!memo_is_open(memo) || memo->record.history.len == 0)
         return finish(step);
-    blob_get(&attempt->store, &attempt->consumer->names, known->record.history,
+    blob_get(&attempt->store, &attempt->consumer->names, memo->record.history,
              on_history, attempt);
     return WAIT;
 }
@@ -117,7 +117,7 @@ static void on_history(void *owner, const redisReply *reply,
         attempt_written(attempt, reply, why);
         return;
     }
-    struct view blob = attempt->session.known.record.history;
+    struct view blob = attempt->session.memo.record.history;
     struct view bytes = (struct view){ reply->str, reply->len };
     if (reply->type != REDIS_REPLY_STRING)
         forget(attempt, "its blob is gone");
