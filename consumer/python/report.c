@@ -82,3 +82,10 @@ void missing_add(struct list *missing, const char *name, const char *why,
                                  arena_copy(arena, view_of(why)) };
     *missing = (struct list){ pairs, kept + 1 };
 }
+
+struct view report_why(const struct cell *cell)
+{
+    if (cell->error.value.len > 0)
+        return cell->error.value;
+    return cell->reason.len > 0 ? cell->reason : cell->error.name;
+}

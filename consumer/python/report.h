@@ -5,13 +5,16 @@
 #ifndef CONSUMER_PYTHON_REPORT_H
 #define CONSUMER_PYTHON_REPORT_H
 
-#include "schemas/message/session.h"
+#include "schemas/message/journal.h"
 
 struct variables_report {
     struct list left;     /* of struct pair: names left out, and why */
     struct list packages; /* of struct view: "name==version" */
     bool cut;             /* more names were left out */
 };
+
+/* Why the cell that saved or put back variables did not end well. Borrowed. */
+struct view report_why(const struct cell *cell);
 
 /* text: JSON; where it is broken, the report is empty. Copies. */
 void report_read(struct variables_report *report, struct view text,

@@ -40,10 +40,7 @@ static bool will_not_run(const struct model_turn *turn)
  * nothing else: somebody may have to be let past. */
 static bool may_be_readied(const struct model_turn *turn)
 {
-    const struct session *session = &turn->step.attempt->session;
-    return !session->opened && session->machine.state == SESSION_IDLE &&
-           (turn->step.attempt->job.session.len == 0 || session->claimed) &&
-           !will_not_run(turn);
+    return session_can_open(turn->step.attempt->session) && !will_not_run(turn);
 }
 
 static void make_ready(struct model_turn *turn)
@@ -53,12 +50,12 @@ static void make_ready(struct model_turn *turn)
     if (!may_be_readied(turn))
         return;
     ahead->readying = true;
-    struct wish wish = {
-        .kind = WISH_READY,
-        .past = conversation_past(&turn->step.attempt->conversation),
+    struct session_request request = {
+        .verb = SESSION_PREPARE,
+        .earlier = conversation_past(&turn->step.attempt->conversation),
         .files_there = turn->step.attempt->conversation.files_there,
     };
-    session_want(&turn->step.attempt->session, &wish);
+    session_request(turn->step.attempt->session, &request);
 }
 
 void ahead_hear(struct model_turn *turn, struct view text)
@@ -84,7 +81,7 @@ void ahead_end(struct model_turn *turn)
 {
     struct ahead *ahead = &turn->ahead;
     if (ahead->readying)
-        session_abandon(&turn->step.attempt->session);
+        session_abandon(turn->step.attempt->session);
     buf_finish(&ahead->text);
     *ahead = (struct ahead){ 0 };
 }

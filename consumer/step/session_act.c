@@ -14,6 +14,7 @@
 
 #include "consumer/blob.h"
 #include "consumer/output/output.h"
+#include "consumer/python/record.h"
 #include "consumer/step/step.h"
 
 enum { ACTING, FORKING, RECORDING, RESTING, STATES };
@@ -95,7 +96,7 @@ static enum pace give_files(struct session_act *act)
     for (size_t i = 0; i < names->count; i++) {
         struct view shown = view_head(wanted[i], 80);
         const struct session_file *file =
-            find_file(&attempt->session.memo.record, wanted[i]);
+            find_file(&session_memo(attempt->session)->record, wanted[i]);
         if (file == NULL)
             return refuse(act, "unknown_file",
                           "the session has no file \"%.*s\"", VIEW_ARG(shown));
@@ -116,10 +117,11 @@ static bool send_record(struct session_act *act, struct view name,
                         const struct session_record *record, struct err *err)
 {
     struct attempt *attempt = act->step.attempt;
-    struct session_key key = { attempt->session.setup.key.tenant, name };
+    struct session_key key = { session_setup(attempt->session)->key.tenant,
+                               name };
     uint64_t generation = memo->exists ? memo->record.generation : 0;
-    return session_record_send(&attempt->session, key, generation, record,
-                               on_recorded, attempt, err);
+    return record_send(attempt->session, key, generation, record, on_recorded,
+                       attempt, err);
 }
 
 /* A fork is of what is left of it. */
@@ -163,9 +165,9 @@ static enum pace write_record(struct session_act *act, struct view name,
 static enum pace close_session(struct session_act *act)
 {
     struct attempt *attempt = act->step.attempt;
-    const struct session_memo *memo = &attempt->session.memo;
+    const struct session_memo *memo = session_memo(attempt->session);
     struct session_record next =
-        session_record_next(&attempt->session.setup, memo);
+        record_next(session_setup(attempt->session), memo);
     struct session_record over = {
         .name = next.name,
         .tenant = next.tenant,
@@ -176,7 +178,7 @@ static enum pace close_session(struct session_act *act)
         .created_ms = next.created_ms,
         .updated_ms = next.updated_ms,
     };
-    session_close(&attempt->session);
+    session_close(attempt->session);
     return write_record(act, over.name, memo, &over);
 }
 
@@ -186,7 +188,7 @@ static enum pace fork_session(void *owner)
     struct attempt *attempt = act->step.attempt;
     struct view to = attempt->job.action.to, id = view_of(attempt->origin.id);
     const struct session_memo *fork = &act->fork;
-    struct session_setup setup = attempt->session.setup;
+    struct session_setup setup = *session_setup(attempt->session);
     if (memo_is_saved_by(fork, id)) {
         attempt->ending.record = fork->record;
         return complete(act);
@@ -196,7 +198,7 @@ static enum pace fork_session(void *owner)
                       "there is a session \"%.*s\" already", VIEW_ARG(to));
     setup.key.name = to;
     struct session_record next =
-        session_record_next(&setup, &attempt->session.memo);
+        record_next(&setup, session_memo(attempt->session));
     next.generation = (fork->exists ? fork->record.generation : 0) + 1;
     next.job = id;
     attempt->ending.record = next;
@@ -237,10 +239,10 @@ static enum pace enter_forking(void *owner)
 {
     struct session_act *act = owner;
     struct attempt *attempt = act->step.attempt;
-    const struct session_setup *setup = &attempt->session.setup;
+    const struct session_setup *setup = session_setup(attempt->session);
     struct session_key to = { setup->key.tenant, attempt->job.action.to };
     struct command command;
-    transition_session_claim(&command, setup->names, setup->holding, to,
+    transition_session_claim(&command, setup->names, setup->lease, to,
                              setup->ttl_ms);
     store_send(&attempt->store, &command, on_claimed, attempt);
     command_finish(&command);
@@ -258,14 +260,15 @@ static enum pace enter_acting(void *owner)
 {
     struct step *step = owner;
     bool puts = step->attempt->job.action.verb == ACTION_PUT;
-    struct wish wish = { .kind = puts ? WISH_READY : WISH_CLAIM };
-    return step_wish(step, &wish);
+    struct session_request request = { .verb = puts ? SESSION_PREPARE
+                                                    : SESSION_CLAIM };
+    return step_request(step, &request);
 }
 
 static enum pace act_on(struct session_act *act)
 {
     struct attempt *attempt = act->step.attempt;
-    const struct session_memo *memo = &attempt->session.memo;
+    const struct session_memo *memo = session_memo(attempt->session);
     int verb = attempt->job.action.verb;
     bool closed = memo->exists && memo->record.closed &&
                   view_is(memo->record.job, attempt->origin.id);

@@ -104,7 +104,7 @@ UNCALLED = {
 
 # Folders whose headers do not say yet where their functions are: they are being
 # rewritten.
-UNSORTED = ("consumer/queue/", "consumer/python/")
+UNSORTED = ("consumer/queue/",)
 
 TOP_LEVEL = set(
     """CMakeLists.txt CMakePresets.json README.md CHANGELOG.md SECURITY.md LICENSE
