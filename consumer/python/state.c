@@ -111,7 +111,7 @@ static uint64_t limit_ms(const struct python_session *session)
 static void on_entered(void *owner)
 {
     struct python_session *session = owner;
-    struct exchange *exchange = &session->exchange;
+    struct session_exchange *exchange = &session->exchange;
     exchange->answer = (struct err){ 0 };
     executor_dismiss(session->setup.executor, exchange->ref);
     exchange->ref = 0;
@@ -225,7 +225,7 @@ enum pace session_fetch_blob(struct python_session *session, struct view blob,
 
 bool session_heard(struct python_session *session, enum session_state state)
 {
-    struct exchange *exchange = &session->exchange;
+    struct session_exchange *exchange = &session->exchange;
     exchange->answered++;
     return session->machine.state == state &&
            exchange->answered == exchange->sent;

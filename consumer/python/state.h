@@ -61,7 +61,7 @@ enum session_state {
 enum { RESTORE_MS = 60000, SAVE_MS = 20000 };
 
 /* What the state has asked for. */
-struct exchange {
+struct session_exchange {
     uint64_t ref;          /* of the request to the executor; 0: none */
     struct err answer;     /* the executor or Redis has refused it */
     bool fresh;            /* the executor's answer: it is new there */
@@ -81,7 +81,7 @@ struct python_session {
     struct err fault; /* of the last request; ERR_NONE: carried out */
     bool over;        /* the request is: on_done is to be called */
     struct buf file;  /* the last one read from the workspace */
-    struct exchange exchange;
+    struct session_exchange exchange;
     struct session_opening opening;
     struct session_restore restore;
     struct cell_run run;
