@@ -8,7 +8,7 @@ enum { MAX_DROPS = 3 };
 enum pace open_away(void *owner)
 {
     struct python_session *session = owner;
-    if (session_is_named(session) && session->claim.turn != TURN_OURS)
+    if (session_is_named(session) && session->claim.state != CLAIM_OURS)
         return session_enter(session, CLAIMING);
     if (executor_is_off(session->setup.executor)) {
         struct err why;

@@ -39,7 +39,7 @@ static void wait_for_turn(struct python_session *session, bool somebody_works)
     if (claim->wait_ms == 0)
         next_ms = FIRST_WAIT_MS;
     claim->wait_ms = next_ms < MOST_WAIT_MS ? next_ms : MOST_WAIT_MS;
-    claim->turn = TURN_WAITED_FOR;
+    claim->state = CLAIM_WAITS;
     alarm_set(session->alarm, claim->wait_ms);
     if (!somebody_works && claim->wait_ms == MOST_WAIT_MS)
         session->events.on_stuck(session->owner);
@@ -61,7 +61,7 @@ static void on_claimed(void *owner, const redisReply *reply,
         wait_for_turn(session, turn.runs);
         return;
     } else if (memo_read(&session->memo, turn.record, answer)) {
-        session->claim.turn = TURN_OURS;
+        session->claim.state = CLAIM_OURS;
         recall_notice(session);
     } else {
         err_prefix(answer, "what is kept of the session");
@@ -74,7 +74,7 @@ enum pace record_enter_claim(void *owner)
     struct python_session *session = owner;
     const struct session_setup *setup = &session->setup;
     struct command command;
-    session->claim.turn = TURN_UNKNOWN;
+    session->claim.state = CLAIM_NONE;
     transition_session_claim(&command, setup->names, setup->lease, setup->key,
                              setup->ttl_ms);
     session->exchange.sent++;
@@ -181,7 +181,7 @@ static void on_written(void *owner, const redisReply *reply,
         return;
     if (!reply) {
         *answer = *why;
-        session->claim.turn = TURN_UNKNOWN;
+        session->claim.state = CLAIM_NONE;
         if (strcmp(why->code, "misplaced") == 0) /* somebody else has written */
             answer->kind = ERR_RETRY;
     } else {

@@ -14,15 +14,15 @@
 #include "consumer/python/session.h"
 #include "schemas/message/machine.h"
 
-/* Whose turn it is in the session. */
-enum session_turn_state {
-    TURN_UNKNOWN,
-    TURN_WAITED_FOR, /* another job has it, or goes first */
-    TURN_OURS,       /* the memo is the latest record */
+/* The job has to claim the session before it uses it. */
+enum claim_state {
+    CLAIM_NONE,  /* Redis is to be asked */
+    CLAIM_WAITS, /* another job has it, or goes first */
+    CLAIM_OURS,  /* the memo is the latest record */
 };
 
 struct session_claim {
-    enum session_turn_state turn;
+    enum claim_state state;
     uint64_t wait_ms;  /* until Redis is asked again */
     bool holder_due;   /* the record is to name this executor's session */
     bool notice_told;  /* a cell has told what the record's note says */

@@ -22,13 +22,13 @@ struct session_restore {
     size_t cell_at;
 };
 
-/* A fresh session lacks what the session had before: all is due. files_there:
- * but the files. */
+/* A fresh session lacks all that the session had before: files, unless
+ * files_there, and earlier cells are due. */
 enum pace restore_begin(struct python_session *session, bool files_there);
-/* A fresh session, in place of the one of the record: is anything to be put in
- * from there? The next cell is told what was not saved. */
+/* The executor has made a fresh session in place of the record's: decides what
+ * the record has to put in, and tells the next cell what was not saved. */
 void restore_from_record(struct python_session *session);
-/* All files, once more. */
+/* All files are due once more: a cell has emptied the workspace. */
 void restore_files(struct python_session *session);
 
 machine_step restore_enter_fetch, restore_not_fetched;

@@ -40,8 +40,8 @@ void run_begin(struct python_session *session);
 void run_lose_session(struct python_session *session);
 /* The call has lost its session too often. */
 bool run_is_lost(const struct python_session *session);
-/* It has already, when the connection does not come back: the next attempt
- * would not know that, and have the cell run a third time. */
+/* The connection does not come back, and this is the call's last loss: another
+ * attempt would not know of the losses, and run the cell a third time. */
 bool run_is_lost_again(const struct python_session *session);
 /* The owner hears that the outcome is unknown; the request is over. */
 enum pace run_give_up(struct python_session *session);

@@ -62,7 +62,7 @@ void session_name(char name[80], const struct job *job)
 
 static bool is_ours(const struct python_session *session)
 {
-    return session->claim.turn == TURN_OURS;
+    return session->claim.state == CLAIM_OURS;
 }
 
 static void begin(struct python_session *session)
@@ -112,7 +112,7 @@ void session_abandon(struct python_session *session)
         return;
     if (state == NAMING_HOLDER || state == WRITING_HISTORY ||
         state == WRITING_RECORD) {
-        session->claim.turn = TURN_UNKNOWN;
+        session->claim.state = CLAIM_NONE;
         if (session_is_open(session))
             session->opening.presence = PRESENCE_ASKED;
     }
@@ -170,7 +170,7 @@ bool session_can_open(const struct python_session *session)
 bool session_waits(const struct python_session *session)
 {
     return session && session->machine.state == CLAIMING &&
-           session->claim.turn == TURN_WAITED_FOR;
+           session->claim.state == CLAIM_WAITS;
 }
 
 /* --------------------------------------------------- word to the executor */

@@ -35,7 +35,8 @@ struct cell_events {
     /* The output starts from its first byte. again: it is the same run, whose
      * first part came before; else what came before is void. */
     void (*on_start)(void *owner, bool again);
-    /* offset: where the bytes stand in the stream; 0 where that is not told. */
+    /* offset: where the bytes stand in the stream; 0 where the executor does
+     * not tell. */
     void (*on_output)(void *owner, struct view stream, uint64_t offset,
                       struct view bytes);
     /* A display, an update or a clear. */
@@ -141,7 +142,7 @@ const struct err *session_fault(const struct python_session *session);
 /* Of the last SESSION_READ. */
 struct view session_file_bytes(const struct python_session *session);
 const struct session_setup *session_setup(const struct python_session *session);
-/* The record as it is known here. NULL for NULL. */
+/* The record, as this job has read or written it last. NULL for NULL. */
 struct session_memo *session_memo(struct python_session *session);
 
 /* The executor was asked for the session, so it may have it. */

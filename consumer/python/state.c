@@ -255,7 +255,7 @@ static void on_change(void *owner, bool ready)
     struct python_session *session = owner;
     if (!ready) {
         session->opening.presence = PRESENCE_NONE;
-        session->claim.turn = TURN_UNKNOWN; /* a write may be on its way */
+        session->claim.state = CLAIM_NONE; /* a write may be on its way */
         if (session->machine.state != IDLE)
             session_enter(session, AWAY);
     }

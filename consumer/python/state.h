@@ -1,24 +1,33 @@
 /* state.h - the machine of a session: its states, and what moves it on.
  *
- *   IDLE --> AWAY --> OPENING --> FETCHING_FILE <-> PUTTING_FILE --> RERUNNING
- *    ^        | ^        | '-> CHECKING -'  |                           |
- *    |  CLAIMING |       |                  |                           |
- *    |           |       +--> RUNNING, READING_FILE <--------+----------+
- *    |           +--- any, when the connection breaks        |
- *    +---------------------------- done, or fault -----------+
+ *   IDLE --> AWAY --> OPENING --> what is due, in this order --> IDLE
+ *            |  ^      |    ^
+ *            v  |      |    '--> DROPPING   it is not the record's session
+ *         CLAIMING     '-------> CHECKING   what is missing in it
  *
- *   A session with a name has these besides:
- *     AWAY --> CLAIMING       waits for the job's turn, and reads the record
- *     OPENING --> DROPPING    what the executor has is not the record's
- *                             session: end it and open a fresh one
- *     PUTTING_FILE --> FETCHING_VARIABLES --> RESTORING_VARIABLES
- *                  --> NAMING_HOLDER          writes who holds it now
+ *   what is due:
+ *     FETCHING_FILE <-> PUTTING_FILE               files
+ *     FETCHING_VARIABLES --> RESTORING_VARIABLES   variables of the record
+ *     NAMING_HOLDER                                the record says who holds it
+ *     RERUNNING                                    earlier cells
+ *   and then what was requested:
+ *     RUNNING                                      SESSION_RUN
  *     SAVING_VARIABLES --> LISTING_FILES --> SAVING_FILES <-> WRITING_RECORD
- *     CLAIMING --> WRITING_HISTORY            SESSION_REMEMBER
+ *                                                  SESSION_SAVE
+ *   from an open session at once:
+ *     READING_FILE                                 SESSION_READ
+ *   without an executor:
+ *     CLAIMING                                     SESSION_CLAIM
+ *     CLAIMING --> WRITING_HISTORY                 SESSION_REMEMBER
  *
- * Each state has one open exchange: a request to the executor or to Redis. Its
- * answer lands, and the state's function decides what is next. session_next()
- * decides that in an open session, from what is still due.
+ *   any --> IDLE (done, fault)   any --> AWAY (the connection breaks)
+ *
+ * CLAIMING, DROPPING, the variables, NAMING_HOLDER and all that is saved are of
+ * a session with a name only.
+ *
+ * Each state has one open exchange: a request to the executor or to Redis. When
+ * the answer has come, the state lands, and goes on itself or by
+ * session_next(), which knows the order above.
  *
  * For the files of this folder only. */
 #ifndef CONSUMER_PYTHON_STATE_H

@@ -27,8 +27,8 @@ static bool code_begins(struct view text, size_t heard)
     return holds(tail, "```") || holds(tail, "~~~") || holds(tail, "<execute");
 }
 
-/* Whatever the code is: when a person is asked first it may take days, and who
- * was asked for an answer runs nothing. */
+/* Whatever the code is: a person who is asked first may take days, and a model
+ * that was asked for its last answer runs nothing. */
 static bool will_not_run(const struct model_turn *turn)
 {
     struct terms terms = attempt_terms(turn->step.attempt);
@@ -36,8 +36,8 @@ static bool will_not_run(const struct model_turn *turn)
            question_of_code(&terms, &turn->step.attempt->job, VIEW(""));
 }
 
-/* One that outlives jobs is waited for in its turn, and by who waits for
- * nothing else: somebody may have to be let past. */
+/* A session with a name is opened ahead only when the job has claimed it: a job
+ * that waits for its turn must be able to give up its slot. */
 static bool may_be_readied(const struct model_turn *turn)
 {
     return session_can_open(turn->step.attempt->session) && !will_not_run(turn);
