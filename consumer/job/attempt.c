@@ -131,7 +131,7 @@ void attempt_overdue(struct attempt *attempt, const char *state,
 {
     log_line("job.overdue", "{s:s, s:s}", "job", attempt->origin.id, "state",
              state);
-    if (session_waits(&attempt->session)) { /* and not for itself */
+    if (session_waits(attempt->session)) { /* and not for itself */
         attempt_stop(attempt, STOP_RELEASE);
         return;
     }
@@ -151,9 +151,10 @@ static void on_alarm(void *owner)
         attempt_now_ms(attempt) >= deadline_ms) {
         attempt_stop(attempt, STOP_DEADLINE);
     } else if (attempt->machine.state == SAVING) {
-        session_abandon(&attempt->session);
-        err_set(&attempt->session.fault, ERR_RETRY, "session_failed",
-                "it took more than %llu ms", (unsigned long long)limit_ms);
+        struct err why;
+        err_set(&why, ERR_RETRY, "session_failed", "it took more than %llu ms",
+                (unsigned long long)limit_ms);
+        session_fail_request(attempt->session, &why);
         attempt_land(attempt);
     } else if (limit_ms == 0) {
         set_alarm(attempt); /* it was early */
@@ -198,7 +199,7 @@ static bool has_stopped(struct attempt *attempt)
         !step->kind->stop(step, attempt->stop))
         return false;
     drop_step(attempt);
-    session_abandon(&attempt->session);
+    session_abandon(attempt->session);
     return true;
 }
 
@@ -225,7 +226,7 @@ static void heed_stop(void *owner)
         return;
     if (attempt->stop == STOP_LOST) {
         drop_step(attempt);
-        session_abandon(&attempt->session);
+        session_abandon(attempt->session);
         store_drop(&attempt->store);
         machine_go(&attempt->machine, ENDED);
         return;
@@ -400,7 +401,7 @@ void attempt_new(const struct partition *partition,
 static void attempt_free(struct attempt *attempt)
 {
     drop_step(attempt);
-    session_finish(&attempt->session);
+    session_free(attempt->session);
     arena_finish(&attempt->recollection.arena);
     journal_finish(&attempt->journal);
     progress_finish(&attempt->progress);

@@ -31,8 +31,8 @@
 #include "consumer/job/journal.h"
 #include "consumer/output/progress.h"
 #include "consumer/output/result.h"
+#include "consumer/python/session.h"
 #include "consumer/queue/partition.h"
-#include "consumer/session/session.h"
 #include "schemas/message/history.h"
 #include "schemas/message/machine.h"
 
@@ -129,7 +129,7 @@ struct attempt {
     bool blind;                      /* it did not take pictures */
     bool squeezed; /* the request of this turn was too long once */
 
-    struct session session;
+    struct python_session *session; /* NULL: the job could not be read */
     struct recollection recollection;
     struct patience patience;
     struct step *step; /* WORKING: the activity; NULL: it is to be decided */

@@ -7,9 +7,10 @@
 /* A session of the job's own ends with it. */
 static void leave_session(struct attempt *attempt)
 {
-    bool used = attempt->session.made || attempt->conversation.files_there;
+    bool used =
+        session_is_asked(attempt->session) || attempt->conversation.files_there;
     if (attempt->known && used && attempt->job.session.len == 0)
-        session_close(&attempt->session);
+        session_close(attempt->session);
 }
 
 /* ----------------------------------------------------------------- saving */
@@ -18,30 +19,31 @@ static void leave_session(struct attempt *attempt)
 static bool has_to_be_saved(const struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
-    bool used =
-        attempt->known && attempt->job.session.len > 0 &&
-        (conversation_cells(conversation) > 0 || attempt->session.opened);
+    bool used = attempt->known && attempt->job.session.len > 0 &&
+                (conversation_cells(conversation) > 0 ||
+                 session_is_open(attempt->session));
     bool by_itself = attempt->ending.status == STATE_COMPLETED ||
                      attempt->ending.status == STATE_INCOMPLETE ||
                      attempt->stop == STOP_NONE;
-    return used && (by_itself || attempt->session.opened);
+    return used && (by_itself || session_is_open(attempt->session));
 }
 
 enum pace enter_saving(void *owner)
 {
     struct attempt *attempt = owner;
     bool saves = has_to_be_saved(attempt);
-    struct said said = recall_add(attempt);
-    if (!saves && known_says(&attempt->session.known, said.blob))
+    struct saved_history history = recall_add(attempt);
+    if (!saves &&
+        memo_has_history(session_memo(attempt->session), history.blob))
         return machine_go(&attempt->machine, FINISHING);
-    struct wish wish = {
-        .kind = saves ? WISH_SAVE : WISH_NOTE,
-        .past = conversation_past(&attempt->conversation),
+    struct session_request request = {
+        .verb = saves ? SESSION_SAVE : SESSION_REMEMBER,
+        .earlier = conversation_past(&attempt->conversation),
         .files_there = attempt->conversation.files_there,
         .cells = conversation_cells(&attempt->conversation),
-        .said = said,
+        .saved = history,
     };
-    session_want(&attempt->session, &wish);
+    session_request(attempt->session, &request);
     return WAIT;
 }
 
@@ -49,7 +51,7 @@ enum pace enter_saving(void *owner)
 enum pace step_saved(void *owner)
 {
     struct attempt *attempt = owner;
-    const struct err *fault = &attempt->session.fault;
+    const struct err *fault = session_fault(attempt->session);
     if (attempt->stop == STOP_NONE && attempt_is_deserted(attempt, fault))
         return attempt_hand_back(attempt, fault);
     if (fault->kind != ERR_NONE) {

@@ -328,7 +328,7 @@ static void on_session_tool(void *owner, struct view call,
     code_calls_repeat(owner, call, frame);
 }
 
-static void on_session_past(void *owner, struct view call)
+static void on_session_rerun(void *owner, struct view call)
 {
     struct attempt *attempt = owner;
     conversation_rerun(&attempt->conversation, call);
@@ -349,8 +349,8 @@ static void on_session_done(void *owner)
     struct step *step = attempt->step;
     if (step == NULL)
         attempt_land(attempt);
-    else if (step->kind->wished != NULL)
-        step->kind->wished(step);
+    else if (step->kind->on_session != NULL)
+        step->kind->on_session(step);
     else
         step_land(step);
 }
@@ -377,7 +377,7 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .tools = buf_view(&attempt->offer.code),
         .env = attempt->job.env,
         .key = { tenant, attempt->job.session },
-        .holding = attempt_holding(attempt),
+        .lease = attempt_holding(attempt),
         .saves = settings->save_sessions,
         .ttl_ms = settings->session_ttl_ms,
         .kept_ms = settings->result_ttl_ms,
@@ -389,7 +389,7 @@ static void open_session(struct attempt *attempt)
 {
     static const struct session_events events = {
         .on_tool = on_session_tool,
-        .on_past = on_session_past,
+        .on_rerun = on_session_rerun,
         .on_stuck = on_session_stuck,
         .on_done = on_session_done,
     };
@@ -399,5 +399,5 @@ static void open_session(struct attempt *attempt)
                      &attempt->offer.code);
     struct session_setup setup = session_setup_of(attempt);
     session_name(name, &attempt->job);
-    session_init(&attempt->session, &setup, name, events, attempt);
+    attempt->session = session_new(&setup, name, events, attempt);
 }

@@ -50,9 +50,9 @@ static void write_question(struct attempt *attempt, const struct terms *terms,
  * somebody who may come in a week. */
 static void leave_session(struct attempt *attempt)
 {
-    struct session *session = &attempt->session;
+    struct python_session *session = attempt->session;
     session_abandon(session);
-    if (session->made && attempt->job.session.len == 0 &&
+    if (session_is_asked(session) && attempt->job.session.len == 0 &&
         !attempt->conversation.files_there)
         session_close(session);
 }

@@ -27,8 +27,8 @@ static bool code_begins(struct view text, size_t heard)
     return holds(tail, "```") || holds(tail, "~~~") || holds(tail, "<execute");
 }
 
-/* Whatever the code is: when a person is asked first it may take days, and who
- * was asked for an answer runs nothing. */
+/* Whatever the code is: a person who is asked first may take days, and a model
+ * that was asked for its last answer runs nothing. */
 static bool will_not_run(const struct model_turn *turn)
 {
     struct terms terms = attempt_terms(turn->step.attempt);
@@ -36,14 +36,11 @@ static bool will_not_run(const struct model_turn *turn)
            question_of_code(&terms, &turn->step.attempt->job, VIEW(""));
 }
 
-/* One that outlives jobs is waited for in its turn, and by who waits for
- * nothing else: somebody may have to be let past. */
+/* A session with a name is opened ahead only when the job has claimed it: a job
+ * that waits for its turn must be able to give up its slot. */
 static bool may_be_readied(const struct model_turn *turn)
 {
-    const struct session *session = &turn->step.attempt->session;
-    return !session->opened && session->machine.state == SESSION_IDLE &&
-           (turn->step.attempt->job.session.len == 0 || session->claimed) &&
-           !will_not_run(turn);
+    return session_can_open(turn->step.attempt->session) && !will_not_run(turn);
 }
 
 static void make_ready(struct model_turn *turn)
@@ -53,12 +50,12 @@ static void make_ready(struct model_turn *turn)
     if (!may_be_readied(turn))
         return;
     ahead->readying = true;
-    struct wish wish = {
-        .kind = WISH_READY,
-        .past = conversation_past(&turn->step.attempt->conversation),
+    struct session_request request = {
+        .verb = SESSION_PREPARE,
+        .earlier = conversation_past(&turn->step.attempt->conversation),
         .files_there = turn->step.attempt->conversation.files_there,
     };
-    session_want(&turn->step.attempt->session, &wish);
+    session_request(turn->step.attempt->session, &request);
 }
 
 void ahead_hear(struct model_turn *turn, struct view text)
@@ -84,7 +81,7 @@ void ahead_end(struct model_turn *turn)
 {
     struct ahead *ahead = &turn->ahead;
     if (ahead->readying)
-        session_abandon(&turn->step.attempt->session);
+        session_abandon(turn->step.attempt->session);
     buf_finish(&ahead->text);
     *ahead = (struct ahead){ 0 };
 }

@@ -86,16 +86,17 @@ static bool is_last(const struct cell_step *cell)
            cell->call == &conversation->calls[conversation->call_count - 1];
 }
 
-static struct wish wish_for(const struct cell_step *cell, enum wish_kind kind)
+static struct session_request request_for(const struct cell_step *cell,
+                                          enum session_verb verb)
 {
     struct attempt *attempt = cell->step.attempt;
-    return (struct wish){
-        .kind = kind,
+    return (struct session_request){
+        .verb = verb,
         .call = view_of(cell->call->id),
         .code = buf_view(&cell->code),
         .number = conversation_cells(&attempt->conversation) + 1,
         .last = is_last(cell),
-        .past = conversation_past(&attempt->conversation),
+        .earlier = conversation_past(&attempt->conversation),
         .files_there = attempt->conversation.files_there,
     };
 }
@@ -114,8 +115,8 @@ static enum pace enter_preparing(void *owner)
     cell->sent_before = cell->call->intended;
     if (cell->sent_before)
         return machine_go(&cell->step.machine, RUNNING);
-    struct wish wish = wish_for(cell, WISH_READY);
-    return step_wish(&cell->step, &wish);
+    struct session_request request = request_for(cell, SESSION_PREPARE);
+    return step_request(&cell->step, &request);
 }
 
 static enum pace step_prepared(void *owner)
@@ -228,7 +229,7 @@ static void begin_output(struct cell_step *cell)
         .records = conversation->results,
         .count = conversation->result_count,
         .given = &attempt->job.files,
-        .saved = &attempt->session.known.record.files,
+        .saved = &session_memo(attempt->session)->record.files,
     };
     output_begin(&cell->output, view_of(cell->call->id), past);
 }
@@ -240,14 +241,14 @@ static enum pace enter_running(void *owner)
     struct cell_step *cell = owner;
     struct attempt *attempt = cell->step.attempt;
     begin_output(cell);
-    struct wish wish = wish_for(cell, WISH_RUN);
-    wish.intended = cell->sent_before || attempt->patience.tries > 0;
-    if (wish.intended)
+    struct session_request request = request_for(cell, SESSION_RUN);
+    request.intended = cell->sent_before || attempt->patience.tries > 0;
+    if (request.intended)
         tell_again(cell);
-    wish.cell = &events;
-    wish.owner = cell;
+    request.cell = &events;
+    request.owner = cell;
     cell->asked_ms = attempt_now_ms(attempt);
-    return step_wish(&cell->step, &wish);
+    return step_request(&cell->step, &request);
 }
 
 static enum pace step_ran(void *owner)
@@ -285,17 +286,18 @@ static enum pace compose_result(struct cell_step *cell)
 static enum pace enter_collecting(void *owner)
 {
     struct cell_step *cell = owner;
-    struct wish wish = { .kind = WISH_GET,
-                         .name = output_wanted(&cell->output) };
-    return wish.name.len == 0 ? compose_result(cell)
-                              : step_wish(&cell->step, &wish);
+    struct session_request request = { .verb = SESSION_READ,
+                                       .name = output_wanted(&cell->output) };
+    return request.name.len == 0 ? compose_result(cell)
+                                 : step_request(&cell->step, &request);
 }
 
 static enum pace step_collected(void *owner)
 {
     struct cell_step *cell = owner;
-    struct session *session = &cell->step.attempt->session;
-    output_file(&cell->output, buf_view(&session->file), &session->fault);
+    const struct python_session *session = cell->step.attempt->session;
+    output_file(&cell->output, session_file_bytes(session),
+                session_fault(session));
     return machine_go(&cell->step.machine, COLLECTING);
 }
 
@@ -326,7 +328,7 @@ static enum pace step_recorded(void *owner)
     struct cell_step *cell = owner;
     struct attempt *attempt = cell->step.attempt;
     if (cell->output.ended)
-        session_forget(&attempt->session, cell->output.call);
+        session_forget(attempt->session, cell->output.call);
     attempt_renew_blobs(attempt, attempt->consumer->settings.result_ttl_ms);
     attempt->patience.tries = 0;
     return step_done(&cell->step);
@@ -339,7 +341,7 @@ static enum pace step_recorded(void *owner)
 static bool cell_stop(struct step *step, enum stop stop)
 {
     if (step->machine.state == RUNNING && stop != STOP_RELEASE)
-        session_interrupt(&step->attempt->session);
+        session_interrupt(step->attempt->session);
     return true;
 }
 
@@ -347,7 +349,7 @@ static void cell_free(struct step *step)
 {
     struct cell_step *cell = (struct cell_step *)step;
     journal_forget(&step->attempt->journal, cell);
-    session_abandon(&step->attempt->session); /* it hears of the cell */
+    session_abandon(step->attempt->session); /* it hears of the cell */
     tool_uses_drop(&cell->uses);
     output_finish(&cell->output);
     buf_finish(&cell->code);

@@ -30,8 +30,8 @@ static void result(const struct tool_use *use, struct record *record,
 static void answer(struct tool_use *use)
 {
     if (use->asked_as != 0)
-        session_answer(&use->attempt->session, view_of(use->call),
-                       use->asked_as, buf_view(&use->data), &use->why);
+        session_answer(use->attempt->session, view_of(use->call), use->asked_as,
+                       buf_view(&use->data), &use->why);
     tool_use_free(use);
 }
 
@@ -69,7 +69,7 @@ static struct tool_use *find_running(const struct tool_uses *uses,
 static void refuse(struct attempt *attempt, struct view call, uint64_t number,
                    const struct err *why)
 {
-    session_answer(&attempt->session, call, number, (struct view){ 0 }, why);
+    session_answer(attempt->session, call, number, (struct view){ 0 }, why);
 }
 
 static void replay(struct attempt *attempt, const struct inner *known,
@@ -78,7 +78,7 @@ static void replay(struct attempt *attempt, const struct inner *known,
     struct err why = { .kind = ERR_NONE };
     if (known->failed)
         err_set(&why, ERR_REJECT, "tool_failed", "%.*s", VIEW_ARG(known->data));
-    session_answer(&attempt->session, known->call, number, known->data, &why);
+    session_answer(attempt->session, known->call, number, known->data, &why);
 }
 
 static bool is_too_much(const struct attempt *attempt)

@@ -721,7 +721,7 @@ static bool turn_stop(struct step *step, enum stop stop)
 }
 
 /* The session is ready, long before the reply. */
-static void turn_wished(struct step *step)
+static void turn_session_ended(struct step *step)
 {
     struct model_turn *turn = (struct model_turn *)step;
     turn->ahead.readying = false;
@@ -781,7 +781,7 @@ static const struct step_kind kind = {
     .machine = { "a model turn", states, TURN_STATES, step_entered, NULL },
     .resting = TURN_RESTING,
     .stop = turn_stop,
-    .wished = turn_wished,
+    .on_session = turn_session_ended,
     .free = turn_free,
 };
 

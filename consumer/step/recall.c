@@ -30,8 +30,8 @@ bool recall_is_due(const struct attempt *attempt)
 
 static enum pace enter_claiming(void *owner)
 {
-    static const struct wish wish = { .kind = WISH_CLAIM };
-    return step_wish(owner, &wish);
+    static const struct session_request claim = { .verb = SESSION_CLAIM };
+    return step_request(owner, &claim);
 }
 
 static enum pace step_claimed(void *owner)
@@ -46,7 +46,7 @@ static enum pace step_claimed(void *owner)
  * looks after it. */
 static void forget(struct attempt *attempt, const char *why)
 {
-    struct session_record *record = &attempt->session.known.record;
+    struct session_record *record = &session_memo(attempt->session)->record;
     log_line("session.forgot", "{s:s, s:s}", "job", attempt->origin.id, "why",
              why);
     record->history = (struct view){ 0 };
@@ -56,7 +56,7 @@ static void forget(struct attempt *attempt, const char *why)
 static void read_history(struct attempt *attempt, struct view bytes)
 {
     struct recollection *recollection = &attempt->recollection;
-    struct view blob = attempt->session.known.record.history;
+    struct view blob = session_memo(attempt->session)->record.history;
     struct err err;
     if (!memory_recall(&attempt->conversation,
                        arena_copy(&recollection->arena, bytes), blob,
@@ -76,10 +76,10 @@ static enum pace enter_reading(void *owner)
 {
     struct step *step = owner;
     struct attempt *attempt = step->attempt;
-    const struct known *known = &attempt->session.known;
-    if (!known_is_open(known) || known->record.history.len == 0)
+    const struct session_memo *memo = session_memo(attempt->session);
+    if (!memo_is_open(memo) || memo->record.history.len == 0)
         return finish(step);
-    blob_get(&attempt->store, &attempt->consumer->names, known->record.history,
+    blob_get(&attempt->store, &attempt->consumer->names, memo->record.history,
              on_history, attempt);
     return WAIT;
 }
@@ -117,7 +117,7 @@ static void on_history(void *owner, const redisReply *reply,
         attempt_written(attempt, reply, why);
         return;
     }
-    struct view blob = attempt->session.known.record.history;
+    struct view blob = session_memo(attempt->session)->record.history;
     struct view bytes = (struct view){ reply->str, reply->len };
     if (reply->type != REDIS_REPLY_STRING)
         forget(attempt, "its blob is gone");
@@ -148,11 +148,11 @@ static bool has_said(const struct attempt *attempt)
            memory_is_due(&attempt->conversation);
 }
 
-struct said recall_add(struct attempt *attempt)
+struct saved_history recall_add(struct attempt *attempt)
 {
     struct recollection *recollection = &attempt->recollection;
     if (!has_said(attempt))
-        return (struct said){ 0 };
+        return (struct saved_history){ 0 };
     CLEANUP(buf_finish) struct buf bytes;
     size_t exchanges =
         memory_write(&bytes, &recollection->history, &attempt->conversation,
@@ -161,5 +161,6 @@ struct said recall_add(struct attempt *attempt)
     blob_put(&attempt->store, &attempt->consumer->names,
              view_of(recollection->blob), buf_view(&bytes), BLOB_MS, NULL,
              NULL);
-    return (struct said){ view_of(recollection->blob), bytes.len, exchanges };
+    return (struct saved_history){ view_of(recollection->blob), bytes.len,
+                                   exchanges };
 }

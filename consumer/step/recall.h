@@ -17,6 +17,6 @@
 bool recall_is_due(const struct attempt *attempt);
 /* What is to be the session's when the job has ended, for the record; no blob:
  * as it is. */
-struct said recall_add(struct attempt *attempt);
+struct saved_history recall_add(struct attempt *attempt);
 
 #endif

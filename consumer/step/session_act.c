@@ -14,13 +14,15 @@
 
 #include "consumer/blob.h"
 #include "consumer/output/output.h"
+#include "consumer/python/record.h"
 #include "consumer/step/step.h"
 
 enum { ACTING, FORKING, RECORDING, RESTING, STATES };
 
 struct session_act {
     struct step step;
-    struct known fork; /* what is known of the session that is forked to */
+    struct session_memo
+        fork; /* what is known of the session that is forked to */
 };
 
 static const struct step_kind kind;
@@ -94,7 +96,7 @@ static enum pace give_files(struct session_act *act)
     for (size_t i = 0; i < names->count; i++) {
         struct view shown = view_head(wanted[i], 80);
         const struct session_file *file =
-            find_file(&attempt->session.known.record, wanted[i]);
+            find_file(&session_memo(attempt->session)->record, wanted[i]);
         if (file == NULL)
             return refuse(act, "unknown_file",
                           "the session has no file \"%.*s\"", VIEW_ARG(shown));
@@ -111,14 +113,15 @@ static enum pace give_files(struct session_act *act)
 static store_done on_recorded, on_claimed;
 
 static bool send_record(struct session_act *act, struct view name,
-                        const struct known *known,
+                        const struct session_memo *memo,
                         const struct session_record *record, struct err *err)
 {
     struct attempt *attempt = act->step.attempt;
-    struct session_key key = { attempt->session.setup.key.tenant, name };
-    uint64_t generation = known->there ? known->record.generation : 0;
-    return session_record_send(&attempt->session, key, generation, record,
-                               on_recorded, attempt, err);
+    struct session_key key = { session_setup(attempt->session)->key.tenant,
+                               name };
+    uint64_t generation = memo->exists ? memo->record.generation : 0;
+    return record_send(attempt->session, key, generation, record, on_recorded,
+                       attempt, err);
 }
 
 /* A fork is of what is left of it. */
@@ -139,7 +142,7 @@ static void on_recorded(void *owner, const redisReply *reply,
     struct attempt *attempt = owner;
     struct step *step = step_find(attempt, &kind, RECORDING);
     if (step != NULL && reply == NULL &&
-        record_lets_go(&attempt->ending.record, why))
+        record_forget_blob(&attempt->ending.record, why))
         send_rest((struct session_act *)step);
     else if (step == NULL || reply == NULL)
         attempt_written(attempt, reply, why);
@@ -148,12 +151,12 @@ static void on_recorded(void *owner, const redisReply *reply,
 }
 
 static enum pace write_record(struct session_act *act, struct view name,
-                              const struct known *known,
+                              const struct session_memo *memo,
                               const struct session_record *record)
 {
     struct err err;
     machine_go(&act->step.machine, RECORDING);
-    if (!send_record(act, name, known, record, &err))
+    if (!send_record(act, name, memo, record, &err))
         return step_fail(&act->step, &err);
     return WAIT;
 }
@@ -162,9 +165,9 @@ static enum pace write_record(struct session_act *act, struct view name,
 static enum pace close_session(struct session_act *act)
 {
     struct attempt *attempt = act->step.attempt;
-    const struct known *known = &attempt->session.known;
+    const struct session_memo *memo = session_memo(attempt->session);
     struct session_record next =
-        session_record_next(&attempt->session.setup, known);
+        record_next(session_setup(attempt->session), memo);
     struct session_record over = {
         .name = next.name,
         .tenant = next.tenant,
@@ -175,8 +178,8 @@ static enum pace close_session(struct session_act *act)
         .created_ms = next.created_ms,
         .updated_ms = next.updated_ms,
     };
-    session_close(&attempt->session);
-    return write_record(act, over.name, known, &over);
+    session_close(attempt->session);
+    return write_record(act, over.name, memo, &over);
 }
 
 static enum pace fork_session(void *owner)
@@ -184,19 +187,19 @@ static enum pace fork_session(void *owner)
     struct session_act *act = owner;
     struct attempt *attempt = act->step.attempt;
     struct view to = attempt->job.action.to, id = view_of(attempt->origin.id);
-    const struct known *fork = &act->fork;
-    struct session_setup setup = attempt->session.setup;
-    if (known_is_saved_by(fork, id)) {
+    const struct session_memo *fork = &act->fork;
+    struct session_setup setup = *session_setup(attempt->session);
+    if (memo_is_saved_by(fork, id)) {
         attempt->ending.record = fork->record;
         return complete(act);
     }
-    if (known_is_open(fork))
+    if (memo_is_open(fork))
         return refuse(act, "session_exists",
                       "there is a session \"%.*s\" already", VIEW_ARG(to));
     setup.key.name = to;
     struct session_record next =
-        session_record_next(&setup, &attempt->session.known);
-    next.generation = (fork->there ? fork->record.generation : 0) + 1;
+        record_next(&setup, session_memo(attempt->session));
+    next.generation = (fork->exists ? fork->record.generation : 0) + 1;
     next.job = id;
     attempt->ending.record = next;
     return write_record(act, to, fork, &next);
@@ -208,7 +211,7 @@ static bool read_fork(struct session_act *act, const redisReply *reply,
 {
     struct session_turn turn;
     if (!transition_session_claimed(reply, &turn, err) ||
-        !known_read(&act->fork, turn.record, err))
+        !memo_read(&act->fork, turn.record, err))
         return false;
     return turn.mine || err_set(err, ERR_REJECT, "session_exists",
                                 "a session \"%.*s\" is being used by job %.*s",
@@ -236,10 +239,10 @@ static enum pace enter_forking(void *owner)
 {
     struct session_act *act = owner;
     struct attempt *attempt = act->step.attempt;
-    const struct session_setup *setup = &attempt->session.setup;
+    const struct session_setup *setup = session_setup(attempt->session);
     struct session_key to = { setup->key.tenant, attempt->job.action.to };
     struct command command;
-    transition_session_claim(&command, setup->names, setup->holding, to,
+    transition_session_claim(&command, setup->names, setup->lease, to,
                              setup->ttl_ms);
     store_send(&attempt->store, &command, on_claimed, attempt);
     command_finish(&command);
@@ -257,20 +260,21 @@ static enum pace enter_acting(void *owner)
 {
     struct step *step = owner;
     bool puts = step->attempt->job.action.verb == ACTION_PUT;
-    struct wish wish = { .kind = puts ? WISH_READY : WISH_CLAIM };
-    return step_wish(step, &wish);
+    struct session_request request = { .verb = puts ? SESSION_PREPARE
+                                                    : SESSION_CLAIM };
+    return step_request(step, &request);
 }
 
 static enum pace act_on(struct session_act *act)
 {
     struct attempt *attempt = act->step.attempt;
-    const struct known *known = &attempt->session.known;
+    const struct session_memo *memo = session_memo(attempt->session);
     int verb = attempt->job.action.verb;
-    bool closed = known->there && known->record.closed &&
-                  view_is(known->record.job, attempt->origin.id);
+    bool closed = memo->exists && memo->record.closed &&
+                  view_is(memo->record.job, attempt->origin.id);
     if (verb == ACTION_PUT || (verb == ACTION_CLOSE && closed))
         return complete(act);
-    if (!known_is_open(known))
+    if (!memo_is_open(memo))
         return refuse(act, "unknown_session",
                       "there is no session \"%.*s\", or it has expired",
                       VIEW_ARG(attempt->job.session));
@@ -281,9 +285,9 @@ static enum pace act_on(struct session_act *act)
     if (verb == ACTION_GET)
         return give_files(act);
     if (verb == ACTION_FILES)
-        attempt->ending.listing = known->record.files;
+        attempt->ending.listing = memo->record.files;
     else
-        attempt->ending.record = known->record;
+        attempt->ending.record = memo->record;
     return complete(act);
 }
 
@@ -298,7 +302,7 @@ static enum pace step_acting(void *owner)
 static void act_free(struct step *step)
 {
     struct session_act *act = (struct session_act *)step;
-    known_finish(&act->fork);
+    memo_finish(&act->fork);
     free(act);
 }
 

@@ -88,15 +88,15 @@ enum pace step_fail(struct step *step, const struct err *why)
     return WAIT; /* the attempt stops */
 }
 
-enum pace step_wish(struct step *step, const struct wish *wish)
+enum pace step_request(struct step *step, const struct session_request *request)
 {
-    session_want(&step->attempt->session, wish);
+    session_request(step->attempt->session, request);
     return WAIT;
 }
 
 bool step_is_granted(struct step *step, enum pace *pace)
 {
-    const struct err *fault = &step->attempt->session.fault;
+    const struct err *fault = session_fault(step->attempt->session);
     if (fault->kind == ERR_NONE)
         return true;
     *pace = step_delay(step, wait_retry(step->attempt, fault, 0), fault,

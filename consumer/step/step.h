@@ -36,9 +36,9 @@ struct step_kind {
      * something to be written first; then it is over by itself. NULL: nothing
      * is to be done. Not called when the job is somebody else's. */
     bool (*stop)(struct step *step, enum stop stop);
-    /* Of an activity that is not waited for: see session_want(). NULL: it
-     * lands. */
-    void (*wished)(struct step *step);
+    /* A request to the session has ended, and no state waits for it. NULL: a
+     * state does, and lands. */
+    void (*on_session)(struct step *step);
     void (*free)(struct step *step);
 };
 
@@ -84,10 +84,11 @@ enum pace step_park(struct step *step);
 /* The job ends with that error. */
 enum pace step_fail(struct step *step, const struct err *why);
 
-/* A wish is under way; step_land() when it is fulfilled, or not. */
-enum pace step_wish(struct step *step, const struct wish *wish);
-/* Of a wish that has landed. False: it was not fulfilled, *pace is what the
- * step does then: it tries again in this state, or the job ends. */
+/* Makes a request to the session; step_land() when it has ended. */
+enum pace step_request(struct step *step,
+                       const struct session_request *request);
+/* Of a request that has landed. False: it failed, and *pace is what the step
+ * does then: it tries again in this state, or the job ends. */
 bool step_is_granted(struct step *step, enum pace *pace);
 
 /* As the delay says: rest and then resume; in the queue; or fail. */

@@ -107,10 +107,6 @@ UNCALLED = {
     "zone_read": "tests/fuzz/fuzz_cron.c hands it the bytes of a zone's file",
 }
 
-# Folders whose headers do not say yet where their functions are: they are being
-# rewritten.
-UNSORTED = ("consumer/session/",)
-
 TOP_LEVEL = set(
     """CMakeLists.txt CMakePresets.json README.md CHANGELOG.md SECURITY.md LICENSE
     producer consumer executor schemas deploy tests""".split()
@@ -288,8 +284,7 @@ def check_places(defined, places):
             if str(path.parent) == folder
         }
         if not (
-            source.startswith(UNSORTED)
-            or is_named_after(name, source)
+            is_named_after(name, source)
             or any(file in files for files in headers.values())
         ):
             where = ", ".join(map(str, headers)) or "no header beside it"

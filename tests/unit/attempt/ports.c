@@ -1,7 +1,7 @@
 /* ports.c - the product in this world: the only file that knows how today's
  * consumer asks for Redis, HTTP, frames, timers and a clock.
  *
- * The functions of redis/link.c, model/http.c, session/executor.c, alarm.c,
+ * The functions of redis/link.c, model/http.c, python/executor.c, alarm.c,
  * log.c and queue/fleet_endpoints.c are those below, so the linker takes
  * nothing from there. Sown bugs are sown here, in what goes over the wires. */
 #include "tests/unit/attempt/ports.h"

@@ -1,7 +1,6 @@
 foreach(module active arguments blob brake budget cache catalog codeact conversation
-    decide ends fetch_policy fleet_endpoints fold known links log mcp memory observation output python
-    replies
-    request result schema settings spending text told window)
+    decide ends fetch_policy fleet_endpoints fold links log mcp memo memory notice observation output
+    python replies report request result schema settings spending text window)
   unit_test(consumer/${module} consumer_core)
 endforeach()
 unit_test(consumer/show consumer_replay)

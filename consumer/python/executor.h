@@ -1,14 +1,15 @@
-/* executor.h - the link to quern-executor: many sessions over one socket.
+/* executor.h - the connection to quern-executor: many sessions over one socket.
  *
  *   CLOSED --> CONNECTING --> GREETING --> READY --> BACKOFF --> CONNECTING
  *                  +--------------+---------------------^
  *
- * A request gets a number (ref) that its answers carry. When the link breaks,
- * every open request is answered once with NULL, the watchers are told, and
- * the link tries again after 50 ms, doubled up to 2 s. Callbacks come from the
- * loop, never from inside executor_ask(). */
-#ifndef CONSUMER_EXECUTOR_H
-#define CONSUMER_EXECUTOR_H
+ * A request gets a number (ref), which its answers carry. When the connection
+ * breaks, every open request is answered once with NULL, and the watchers are
+ * told. The consumer connects again after 50 ms, then after twice as long each
+ * time, up to 500 ms. Callbacks come from the loop, never from inside
+ * executor_ask(). */
+#ifndef CONSUMER_PYTHON_EXECUTOR_H
+#define CONSUMER_PYTHON_EXECUTOR_H
 
 #include <uv.h>
 
@@ -16,26 +17,26 @@
 
 struct executor;
 
-/* An answer: borrowed. Called for every frame that carries the ref, until
- * executor_dismiss(); frame is NULL when the link broke, which ends it too. */
+/* Called for every frame that carries the ref, until executor_dismiss(). The
+ * frame is borrowed; NULL: the connection broke, and this is the last call. */
 typedef void executor_answer(void *owner, const struct frame *frame);
 
-/* Told when the link becomes ready (true) or breaks (false). */
+/* on_change is called when the connection is ready (true) or breaks (false). */
 struct executor_watch {
     struct executor_watch *next, *previous;
     void (*on_change)(void *owner, bool ready);
     void *owner;
 };
 
-/* path "none": there is no executor, and none is looked for. */
+/* path EXECUTOR_NONE: there is no executor, and none is looked for. */
 #define EXECUTOR_NONE "none"
 struct executor *executor_new(uv_loop_t *loop, const char *path);
 void executor_open(struct executor *executor);
 bool executor_is_ready(const struct executor *executor);
-/* The settings say that there is none. */
+/* Its path is EXECUTOR_NONE. */
 bool executor_is_off(const struct executor *executor);
 
-/* Why it is away, and since when. */
+/* Why the executor is away, and since when. */
 struct executor_absence {
     const char *word;  /* "refused", "not permitted", "absent", "lost", ... */
     const char *text;  /* the same as a sentence, which names the cause */
@@ -45,27 +46,28 @@ struct executor_absence {
 /* False: it is ready, or there is none. Borrowed until the loop turns. */
 bool executor_is_away(const struct executor *executor,
                       struct executor_absence *absence);
-/* Called when it becomes ready, is lost, and when it is away for another
- * reason than before. */
+/* on_state is called when the executor becomes ready, when it is lost, and when
+ * the reason of its absence changes. */
 void executor_notify(struct executor *executor, void (*on_state)(void *owner),
                      void *owner);
-/* What the executor said of its walls; "" before the first contact. */
+/* The executor's walls, in its own words; "" before the first contact. */
 const char *executor_isolation(const struct executor *executor);
-/* What code may import there, with commas, as it last said; "" before that. */
+/* What code may import there, separated by commas; "" before the first contact.
+ */
 const char *executor_libraries(const struct executor *executor);
-/* Answers nobody any more. */
+/* Calls nobody any more. */
 void executor_free(struct executor *executor);
 
 void executor_watch(struct executor *executor, struct executor_watch *watch);
 void executor_unwatch(struct executor *executor, struct executor_watch *watch);
 
-/* Sends the frame under a number of its own; 0: the link is not ready, or the
- * frame is too large. answer may be NULL: then nothing is expected. */
+/* Sends the frame and gives its ref. 0: the connection is not ready, or the
+ * frame is too large. answer NULL: the sender needs no answer. */
 uint64_t executor_ask(struct executor *executor, struct frame *frame,
                       executor_answer *answer, void *owner);
 /* One more frame of the same request (the pieces of a file). */
 bool executor_add(struct executor *executor, struct frame *frame, uint64_t ref);
-/* No answer to ref is wanted any more. 0 and old numbers are ignored. */
+/* Ends the answers to ref. 0 and old numbers are ignored. */
 void executor_dismiss(struct executor *executor, uint64_t ref);
 
 #endif

@@ -1,11 +1,12 @@
-/* fuzz_known.c - whatever guest code reports of a picture, and whatever Redis
+/* fuzz_memo.c - whatever guest code reports of variables, and whatever Redis
  * has for a record: it is bounded, it is text, and the next record can hold it.
  *
  * The first byte says which; the rest is the report, or the record. */
 #include <string.h>
 
-#include "consumer/session/known.h"
-#include "consumer/session/told.h"
+#include "consumer/python/memo.h"
+#include "consumer/python/notice.h"
+#include "consumer/python/report.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -22,10 +23,10 @@ static void check_name(struct view name)
     check_line(name, MAX_NAME_BYTES);
 }
 
-static void check_told(struct told *told)
+static void check_notice(struct notice *notice)
 {
-    MUST(buf_ok(&told->text) && told->text.len <= 700);
-    told_finish(told);
+    MUST(buf_ok(&notice->text) && notice->text.len <= 700);
+    notice_finish(notice);
 }
 
 static void check_fits(const struct session_record *record)
@@ -60,9 +61,9 @@ static void check_packages(const struct list *packages)
 static void read_report(struct view bytes)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct picture_report report;
-    struct told told;
-    picture_report_read(&report, bytes, &arena);
+    struct variables_report report;
+    struct notice notice;
+    report_read(&report, bytes, &arena);
     check_left(&report.left);
     check_packages(&report.packages);
     missing_add(&report.left, "and more", "there are more", &arena);
@@ -71,29 +72,29 @@ static void read_report(struct view bytes)
                                          .generation = 1,
                                          .missing = report.left,
                                          .packages = report.packages });
-    told_init(&told);
-    told_add_names(&told, "not saved", &report.left, report.cut);
-    told_add_packages(&told, "packages to install again", &report.packages);
-    check_told(&told);
+    notice_init(&notice);
+    notice_add_names(&notice, "not saved", &report.left, report.cut);
+    notice_add_packages(&notice, "packages to install again", &report.packages);
+    check_notice(&notice);
 }
 
 static void read_record(struct view bytes)
 {
-    struct known known = { 0 };
-    struct told told;
+    struct session_memo memo = { 0 };
+    struct notice notice;
     struct err err;
-    bool ok = known_read(&known, bytes, &err);
-    MUST(ok || (!known.there && err.text[0] != '\0'));
-    MUST(known.there == (ok && bytes.len > 0));
-    if (known.there) {
-        told_init(&told);
-        told_add(&told, CELL_LOST, "%.*s", VIEW_ARG(known.record.note));
-        told_add_names(&told, "not saved", &known.record.missing, false);
-        told_add_files(&told, "files not saved", &known.record.files);
-        told_add_packages(&told, "packages", &known.record.packages);
-        check_told(&told);
+    bool ok = memo_read(&memo, bytes, &err);
+    MUST(ok || (!memo.exists && err.text[0] != '\0'));
+    MUST(memo.exists == (ok && bytes.len > 0));
+    if (memo.exists) {
+        notice_init(&notice);
+        notice_add(&notice, CELL_LOST, "%.*s", VIEW_ARG(memo.record.note));
+        notice_add_names(&notice, "not saved", &memo.record.missing, false);
+        notice_add_files(&notice, "files not saved", &memo.record.files);
+        notice_add_packages(&notice, "packages", &memo.record.packages);
+        check_notice(&notice);
     }
-    known_finish(&known);
+    memo_finish(&memo);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

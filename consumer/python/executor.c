@@ -1,5 +1,6 @@
-/* executor.c - the link to quern-executor: many sessions over one socket. */
-#include "consumer/session/executor.h"
+/* executor.c - the connection to quern-executor: many sessions over one socket.
+ */
+#include "consumer/python/executor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 enum {
     BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 500, /* who comes back is used within a second */
+    BACKOFF_MAX_MS = 500, /* an executor that is back is used within a second */
     GREETING_MS = 5000,
     READ_BYTES = 64 << 10,
 };
@@ -29,20 +30,20 @@ static const struct machine_state states[] = {
     [BACKOFF] = { .name = "backoff", .next = TO(CONNECTING) | TO(CLOSED) },
 };
 static const struct machine_kind kind = {
-    .name = "a link to an executor",
+    .name = "a connection to an executor",
     .states = states,
     .count = sizeof(states) / sizeof(states[0]),
 };
 
-/* ref = (times used << 24 | place) + 1: a late answer finds nobody. */
-struct request {
+/* ref = (times used << 24 | place) + 1: a late answer finds no request. */
+struct executor_request {
     executor_answer *answer; /* NULL: free */
     void *owner;
     uint64_t times;
 };
 enum { PLACE_BITS = 24 };
 
-struct pipe { /* one connection; outlives it until libuv lets go */
+struct executor_pipe { /* one try to connect; libuv frees it after uv_close() */
     uv_pipe_t handle;
     uv_connect_t connect;
     struct executor *executor; /* NULL: abandoned */
@@ -53,20 +54,20 @@ struct executor {
     char *path;
     struct machine machine;
     struct alarm *alarm; /* the deadline of GREETING, the end of BACKOFF */
-    struct pipe *pipe;
+    struct executor_pipe *pipe;
     struct buf input;
-    struct request *requests;
+    struct executor_request *requests;
     size_t room;
     struct executor_watch *watches;
     char isolation[512];
     char libraries[MAX_LIBRARIES_BYTES + 1];
     uint64_t backoff_ms;
-    bool off;                      /* by the settings: there is none */
+    bool off;                      /* the path is EXECUTOR_NONE */
     const char *word;              /* why it is away; NULL: it is ready */
     char reason[128];              /* the same as a sentence */
     uint64_t away_ms;              /* of the loop's clock: since when */
     uint64_t away_since;           /* the same, ms since 1970 */
-    void (*on_state)(void *owner); /* NULL: nobody asks */
+    void (*on_state)(void *owner); /* may be NULL */
     void *state_owner;
 };
 
@@ -80,7 +81,7 @@ static void enter(struct executor *executor, enum state next)
                  executor->path);
 }
 
-/* ----------------------------------------------------------- losing it */
+/* --------------------------------------------------------------- losing */
 
 static void on_pipe_closed(uv_handle_t *handle)
 {
@@ -89,7 +90,7 @@ static void on_pipe_closed(uv_handle_t *handle)
 
 static void drop_pipe(struct executor *executor)
 {
-    if (executor->pipe == NULL)
+    if (!executor->pipe)
         return;
     executor->pipe->executor = NULL;
     uv_close((uv_handle_t *)&executor->pipe->handle, on_pipe_closed);
@@ -98,9 +99,9 @@ static void drop_pipe(struct executor *executor)
 
 static void tell_watches(struct executor *executor, bool ready)
 {
-    /* A watch may unwatch itself while it is told. */
+    /* A watch may unwatch itself while it is notice. */
     struct executor_watch *watch = executor->watches;
-    while (watch != NULL) {
+    while (watch) {
         struct executor_watch *next = watch->next;
         watch->on_change(watch->owner, ready);
         watch = next;
@@ -110,9 +111,9 @@ static void tell_watches(struct executor *executor, bool ready)
 static void answer_all(struct executor *executor)
 {
     for (size_t i = 0; i < executor->room; i++) {
-        struct request request = executor->requests[i];
+        struct executor_request request = executor->requests[i];
         executor->requests[i].answer = NULL;
-        if (request.answer != NULL)
+        if (request.answer)
             request.answer(request.owner, NULL);
     }
 }
@@ -124,7 +125,7 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* What the operator has to do differs: the word says it in short. */
+/* Each asks for another repair by the operator. */
 static const char *word_of(int status)
 {
     switch (status) {
@@ -157,16 +158,16 @@ static const char *sentence_of(int status)
 
 static void tell_state(const struct executor *executor)
 {
-    if (executor->on_state != NULL)
+    if (executor->on_state)
         executor->on_state(executor->state_owner);
 }
 
-/* Whether that is news. */
+/* True: the executor is newly away, or for another reason. */
 static bool note_away(struct executor *executor, const char *word,
                       const char *why)
 {
-    bool news = executor->word == NULL || strcmp(executor->word, word) != 0;
-    if (executor->word == NULL) {
+    bool news = !executor->word || strcmp(executor->word, word) != 0;
+    if (!executor->word) {
         executor->away_ms = uv_now(executor->loop);
         executor->away_since = wall_ms();
     }
@@ -199,14 +200,14 @@ static void lose(struct executor *executor, const char *word, const char *why)
 
 /* -------------------------------------------------------------- sending */
 
-struct sending {
+struct executor_write {
     uv_write_t request;
     struct buf bytes;
 };
 
 static void on_sent(uv_write_t *request, int status)
 {
-    struct sending *sending = request->data;
+    struct executor_write *sending = request->data;
     (void)status; /* a broken pipe is seen by the reader */
     buf_finish(&sending->bytes);
     free(sending);
@@ -214,8 +215,8 @@ static void on_sent(uv_write_t *request, int status)
 
 static bool send_frame(struct executor *executor, const struct frame *frame)
 {
-    struct sending *sending = calloc(1, sizeof(*sending));
-    if (sending == NULL)
+    struct executor_write *sending = calloc(1, sizeof(*sending));
+    if (!sending)
         abort();
     struct err err;
     buf_init(&sending->bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
@@ -241,36 +242,37 @@ static uint64_t take_place(struct executor *executor, executor_answer *answer,
                            void *owner)
 {
     size_t place = 0;
-    while (place < executor->room && executor->requests[place].answer != NULL)
+    while (place < executor->room && executor->requests[place].answer)
         place++;
     if (place == executor->room) {
         size_t room = executor->room == 0 ? 16 : executor->room * 2;
-        struct request *requests =
-            reallocarray(executor->requests, room, sizeof(struct request));
-        if (requests == NULL)
+        struct executor_request *requests = reallocarray(
+            executor->requests, room, sizeof(struct executor_request));
+        if (!requests)
             abort();
         memset(requests + executor->room, 0,
-               (room - executor->room) * sizeof(struct request));
+               (room - executor->room) * sizeof(struct executor_request));
         executor->requests = requests;
         executor->room = room;
     }
-    struct request *request = &executor->requests[place];
+    struct executor_request *request = &executor->requests[place];
     request->answer = answer;
     request->owner = owner;
     request->times++;
     return (request->times << PLACE_BITS | place) + 1;
 }
 
-static struct request *find_request(struct executor *executor, uint64_t ref)
+static struct executor_request *find_request(struct executor *executor,
+                                             uint64_t ref)
 {
     if (ref == 0)
         return NULL;
     size_t place = (ref - 1) & ((1u << PLACE_BITS) - 1);
     if (place >= executor->room)
         return NULL;
-    struct request *request = &executor->requests[place];
+    struct executor_request *request = &executor->requests[place];
     bool same = request->times == (ref - 1) >> PLACE_BITS;
-    return same && request->answer != NULL ? request : NULL;
+    return same && request->answer ? request : NULL;
 }
 
 static void ignore_answer(void *owner, const struct frame *frame)
@@ -284,10 +286,9 @@ uint64_t executor_ask(struct executor *executor, struct frame *frame,
 {
     if (executor->machine.state != READY)
         return 0;
-    frame->ref =
-        take_place(executor, answer == NULL ? ignore_answer : answer, owner);
+    frame->ref = take_place(executor, answer ? answer : ignore_answer, owner);
     bool sent = send_frame(executor, frame);
-    if (!sent || answer == NULL)
+    if (!sent || !answer)
         executor_dismiss(executor, frame->ref);
     return sent ? frame->ref : 0;
 }
@@ -300,8 +301,8 @@ bool executor_add(struct executor *executor, struct frame *frame, uint64_t ref)
 
 void executor_dismiss(struct executor *executor, uint64_t ref)
 {
-    struct request *request = find_request(executor, ref);
-    if (request != NULL)
+    struct executor_request *request = find_request(executor, ref);
+    if (request)
         request->answer = NULL;
 }
 
@@ -335,18 +336,18 @@ static bool take_frame(struct executor *executor, struct view bytes,
     if (executor->machine.state != READY)
         return err_set(err, ERR_RETRY, "executor_unavailable", "%.*s",
                        VIEW_ARG(frame.error.message));
-    struct request *request = find_request(executor, frame.ref);
-    if (request != NULL)
+    struct executor_request *request = find_request(executor, frame.ref);
+    if (request)
         request->answer(request->owner, &frame);
     return true;
 }
 
-/* Every whole frame that is there. The link may break on the way. */
+/* Takes every whole frame. The connection may break on the way. */
 static bool take_frames(struct executor *executor, struct err *err)
 {
     size_t at = 0;
-    const struct pipe *pipe = executor->pipe;
-    while (executor->pipe == pipe && pipe != NULL) {
+    const struct executor_pipe *pipe = executor->pipe;
+    while (executor->pipe == pipe && pipe) {
         struct view rest = { executor->input.data + at,
                              executor->input.len - at };
         size_t total = 0;
@@ -367,21 +368,22 @@ static bool take_frames(struct executor *executor, struct err *err)
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
 {
-    struct pipe *pipe = handle->data;
+    struct executor_pipe *pipe = handle->data;
     (void)suggested;
     *bytes = uv_buf_init(NULL, 0);
-    if (pipe->executor == NULL)
+    if (!pipe->executor)
         return;
     char *room = buf_reserve(&pipe->executor->input, READ_BYTES);
-    if (room != NULL)
+    if (room)
         *bytes = uv_buf_init(room, READ_BYTES);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
-    struct executor *executor = ((struct pipe *)stream->data)->executor;
+    struct executor *executor =
+        ((struct executor_pipe *)stream->data)->executor;
     (void)bytes;
-    if (executor == NULL || got == 0)
+    if (!executor || got == 0)
         return;
     if (got < 0) {
         lose(executor, "lost",
@@ -399,9 +401,9 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 
 static void on_connect(uv_connect_t *connect, int status)
 {
-    struct pipe *pipe = connect->handle->data;
+    struct executor_pipe *pipe = connect->handle->data;
     struct executor *executor = pipe->executor;
-    if (executor == NULL)
+    if (!executor)
         return;
     if (status < 0) {
         lose(executor, word_of(status), sentence_of(status));
@@ -416,8 +418,8 @@ static void on_connect(uv_connect_t *connect, int status)
 
 static void try_connect(struct executor *executor)
 {
-    struct pipe *pipe = calloc(1, sizeof(*pipe));
-    if (pipe == NULL)
+    struct executor_pipe *pipe = calloc(1, sizeof(*pipe));
+    if (!pipe)
         abort();
     uv_pipe_init(executor->loop, &pipe->handle, 0);
     pipe->handle.data = pipe;
@@ -440,7 +442,7 @@ static void on_alarm(void *owner)
 struct executor *executor_new(uv_loop_t *loop, const char *path)
 {
     struct executor *executor = calloc(1, sizeof(*executor));
-    if (executor == NULL)
+    if (!executor)
         abort();
     machine_init(&executor->machine, &kind, executor, CLOSED);
     executor->loop = loop;
@@ -466,7 +468,7 @@ bool executor_is_off(const struct executor *executor)
 bool executor_is_away(const struct executor *executor,
                       struct executor_absence *absence)
 {
-    if (executor->off || executor->word == NULL)
+    if (executor->off || !executor->word)
         return false;
     *absence = (struct executor_absence){
         .word = executor->word,
@@ -501,7 +503,7 @@ const char *executor_isolation(const struct executor *executor)
 
 void executor_free(struct executor *executor)
 {
-    if (executor == NULL)
+    if (!executor)
         return;
     if (executor->machine.state != CLOSED)
         enter(executor, CLOSED);
@@ -517,16 +519,16 @@ void executor_watch(struct executor *executor, struct executor_watch *watch)
 {
     watch->previous = NULL;
     watch->next = executor->watches;
-    if (watch->next != NULL)
+    if (watch->next)
         watch->next->previous = watch;
     executor->watches = watch;
 }
 
 void executor_unwatch(struct executor *executor, struct executor_watch *watch)
 {
-    if (watch->next != NULL)
+    if (watch->next)
         watch->next->previous = watch->previous;
-    if (watch->previous != NULL)
+    if (watch->previous)
         watch->previous->next = watch->next;
     else if (executor->watches == watch)
         executor->watches = watch->next;

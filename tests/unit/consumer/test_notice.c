@@ -1,4 +1,4 @@
-/* test_told.c - what the next cell is told of how its session came to be. */
+/* test_notice.c - what the next cell is told of how its session came to be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/session/told.h"
+#include "consumer/python/notice.h"
 #include "schemas/message/limits.h"
 
 #define LONG                                                                   \
@@ -16,17 +16,17 @@
 
 static void the_worst_of_its_parts_is_the_state(void **state)
 {
-    struct told told;
+    struct notice notice;
 
     (void)state;
-    told_init(&told);
-    assert_int_equal(told.state, CELL_KEPT);
-    told_add(&told, CELL_LOST, "variables are gone");
-    told_add(&told, CELL_RESTORED, "files are %s", "there");
-    assert_int_equal(told.state, CELL_LOST);
+    notice_init(&notice);
+    assert_int_equal(notice.state, CELL_KEPT);
+    notice_add(&notice, CELL_LOST, "variables are gone");
+    notice_add(&notice, CELL_RESTORED, "files are %s", "there");
+    assert_int_equal(notice.state, CELL_LOST);
     assert_true(
-        view_is(buf_view(&told.text), "variables are gone; files are there"));
-    told_finish(&told);
+        view_is(buf_view(&notice.text), "variables are gone; files are there"));
+    notice_finish(&notice);
 }
 
 /* names, the reason of all (NULL: each its own); what is said of them. */
@@ -60,18 +60,19 @@ static void names_come_before_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct list list = { pairs, rows[i].count };
-        struct told told;
+        struct notice notice;
 
         for (size_t n = 0; n < rows[i].count; n++) {
             snprintf(names[n], sizeof(names[n]), "n%zu", n);
             pairs[n].key = view_of(names[n]);
             pairs[n].value = view_of(rows[i].why ? rows[i].why : own[n]);
         }
-        told_init(&told);
-        told_add_names(&told, "not saved", &list, rows[i].cut);
-        if (!view_is(buf_view(&told.text), rows[i].said))
-            fail_msg("%s: %.*s", rows[i].what, VIEW_ARG(buf_view(&told.text)));
-        told_finish(&told);
+        notice_init(&notice);
+        notice_add_names(&notice, "not saved", &list, rows[i].cut);
+        if (!view_is(buf_view(&notice.text), rows[i].said))
+            fail_msg("%s: %.*s", rows[i].what,
+                     VIEW_ARG(buf_view(&notice.text)));
+        notice_finish(&notice);
     }
 }
 
@@ -79,15 +80,15 @@ static void names_that_do_not_fit_are_counted(void **state)
 {
     struct pair pairs[MAX_MISSING];
     struct list list = { pairs, MAX_MISSING };
-    struct told told;
+    struct notice notice;
 
     (void)state;
     for (size_t i = 0; i < MAX_MISSING; i++)
         pairs[i] = (struct pair){ VIEW("a_name"), VIEW("why") };
-    told_init(&told);
-    told_add_names(&told, "not saved", &list, false);
-    assert_non_null(strstr(told.text.data, "a_name, a_name and 97 more"));
-    told_finish(&told);
+    notice_init(&notice);
+    notice_add_names(&notice, "not saved", &list, false);
+    assert_non_null(strstr(notice.text.data, "a_name, a_name and 97 more"));
+    notice_finish(&notice);
 }
 
 static void files_without_a_blob_are_named_on_one_line(void **state)
@@ -98,53 +99,53 @@ static void files_without_a_blob_are_named_on_one_line(void **state)
         { .name = VIEW("caf\xe9"), .note = VIEW("no room") },
     };
     struct list all = { files, 3 }, first = { files, 1 }, none = { 0 };
-    struct told told;
+    struct notice notice;
 
     (void)state;
-    told_init(&told);
-    told_add_files(&told, "files not saved", &none);
-    told_add_files(&told, "files not saved", &first);
-    assert_int_equal(told.state, CELL_KEPT);
-    told_add_files(&told, "files not saved", &all);
-    assert_true(view_is(buf_view(&told.text),
+    notice_init(&notice);
+    notice_add_files(&notice, "files not saved", &none);
+    notice_add_files(&notice, "files not saved", &first);
+    assert_int_equal(notice.state, CELL_KEPT);
+    notice_add_files(&notice, "files not saved", &all);
+    assert_true(view_is(buf_view(&notice.text),
                         "files not saved: big [file: x] (too large), "
                         "caf\xef\xbf\xbd (no room)"));
-    told_finish(&told);
+    notice_finish(&notice);
 }
 
 static void packages_have_no_reasons(void **state)
 {
     struct view names[] = { VIEW("a==1"), VIEW("b==2") };
     struct list packages = { names, 2 };
-    struct told told;
+    struct notice notice;
 
     (void)state;
-    told_init(&told);
-    told_add_packages(&told, "packages to install again", &packages);
-    assert_true(
-        view_is(buf_view(&told.text), "packages to install again: a==1, b==2"));
-    told_finish(&told);
+    notice_init(&notice);
+    notice_add_packages(&notice, "packages to install again", &packages);
+    assert_true(view_is(buf_view(&notice.text),
+                        "packages to install again: a==1, b==2"));
+    notice_finish(&notice);
 }
 
 static void what_there_is_no_room_for_is_not_left_out_in_silence(void **state)
 {
-    struct told told;
+    struct notice notice;
 
     (void)state;
     for (int bytes = 1; bytes < 400; bytes++) {
-        told_init(&told);
+        notice_init(&notice);
         for (int i = 0; i < 2000 / bytes; i++)
-            told_add(&told, CELL_RESTORED, "%0*d", bytes, i);
-        struct view text = buf_view(&told.text);
-        if (!buf_ok(&told.text) || text.len > 700 || text.len < 400 ||
-            !told.full ||
+            notice_add(&notice, CELL_RESTORED, "%0*d", bytes, i);
+        struct view text = buf_view(&notice.text);
+        if (!buf_ok(&notice.text) || text.len > 700 || text.len < 400 ||
+            !notice.full ||
             !view_is((struct view){ text.data + text.len - 13, 13 },
                      " ... and more"))
             fail_msg("%d bytes each: %.*s", bytes, VIEW_ARG(text));
-        told_add(&told, CELL_LOST, "too late");
-        assert_int_equal(told.state, CELL_LOST);
-        assert_int_equal(told.text.len, text.len);
-        told_finish(&told);
+        notice_add(&notice, CELL_LOST, "too late");
+        assert_int_equal(notice.state, CELL_LOST);
+        assert_int_equal(notice.text.len, text.len);
+        notice_finish(&notice);
     }
 }
 

@@ -1,5 +1,5 @@
-/* told.c - what the next cell is told of how its session came to be. */
-#include "consumer/session/told.h"
+/* notice.c - what the next cell is told of how its session came to be. */
+#include "consumer/python/notice.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,38 +14,39 @@ enum {
 };
 static const char more[] = " ... and more";
 
-void told_init(struct told *told)
+void notice_init(struct notice *notice)
 {
-    *told = (struct told){ .state = CELL_KEPT };
-    buf_init(&told->text, TOLD_BYTES);
+    *notice = (struct notice){ .state = CELL_KEPT };
+    buf_init(&notice->text, TOLD_BYTES);
 }
 
-void told_finish(struct told *told)
+void notice_finish(struct notice *notice)
 {
-    buf_finish(&told->text);
+    buf_finish(&notice->text);
 }
 
-void told_add(struct told *told, enum cell_state state, const char *format, ...)
+void notice_add(struct notice *notice, enum cell_state state,
+                const char *format, ...)
 {
     char part[TOLD_BYTES];
-    struct buf *text = &told->text;
+    struct buf *text = &notice->text;
     va_list arguments;
     va_start(arguments, format);
     int len = vsnprintf(part, sizeof(part), format, arguments);
     va_end(arguments);
-    if (state > told->state)
-        told->state = state; /* the worst is the truth */
-    if (told->full)
+    if (state > notice->state)
+        notice->state = state; /* the worst is the truth */
+    if (notice->full)
         return;
     size_t before = text->len > 0 ? 2 : 0;
     size_t taken = text->len + before + sizeof(more);
     struct view head =
         view_head(view_of(part), taken < TOLD_BYTES ? TOLD_BYTES - taken : 0);
-    told->full = head.len < (size_t)len;
+    notice->full = head.len < (size_t)len;
     if (before > 0 && head.len > 0)
         buf_printf(text, "; ");
     buf_add(text, head);
-    if (told->full)
+    if (notice->full)
         buf_printf(text, "%s", more);
 }
 
@@ -76,8 +77,8 @@ static size_t print_names(struct buf *out, const struct pair *pairs,
     return count;
 }
 
-void told_add_names(struct told *told, const char *what,
-                    const struct list *pairs, bool cut)
+void notice_add_names(struct notice *notice, const char *what,
+                      const struct list *pairs, bool cut)
 {
     if (pairs->count == 0 && !cut)
         return;
@@ -90,11 +91,12 @@ void told_add_names(struct told *told, const char *what,
         buf_printf(&names, " and more");
     else if (shown < pairs->count)
         buf_printf(&names, " and %zu more", pairs->count - shown);
-    told_add(told, CELL_RESTORED, "%s: %.*s", what, VIEW_ARG(buf_view(&names)));
+    notice_add(notice, CELL_RESTORED, "%s: %.*s", what,
+               VIEW_ARG(buf_view(&names)));
 }
 
-void told_add_files(struct told *told, const char *what,
-                    const struct list *files)
+void notice_add_files(struct notice *notice, const char *what,
+                      const struct list *files)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const struct session_file *items = files->items;
@@ -109,16 +111,17 @@ void told_add_files(struct told *told, const char *what,
         pairs[absent.count++] =
             (struct pair){ arena_copy(&arena, buf_view(&name)), items[i].note };
     }
-    told_add_names(told, what, &absent, false);
+    notice_add_names(notice, what, &absent, false);
 }
 
-void told_add_packages(struct told *told, const char *what,
-                       const struct list *packages)
+void notice_add_packages(struct notice *notice, const char *what,
+                         const struct list *packages)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const struct view *names = packages->items;
     struct pair *pairs = arena_alloc(&arena, packages->count * sizeof(*pairs));
     for (size_t i = 0; i < packages->count; i++)
         pairs[i] = (struct pair){ .key = names[i] };
-    told_add_names(told, what, &(struct list){ pairs, packages->count }, false);
+    notice_add_names(notice, what, &(struct list){ pairs, packages->count },
+                     false);
 }
