@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/cli/cli.h"
+#include "producer/cli/ask.h"
 #include "producer/cli/show.h"
 #include "schemas/message/buf.h"
 
@@ -171,8 +171,8 @@ int submit_lines(struct app *app)
     CLEANUP(asked_finish) struct asked asked = { 0 };
     struct err err = { 0 };
     CLEANUP(lines_free)
-    struct lines *lines = app_ask(app, NULL, NULL, &asked, &err)
-                              ? lines_open(app->options.jobs, &err)
+    struct lines *lines = asked_read(&asked, &app->options, NULL, NULL, &err)
+                              ? lines_open(app->options.submit.jobs, &err)
                               : NULL;
     uint64_t jobs = 0;
     int code = EXIT_DONE;

@@ -244,7 +244,7 @@ int app_check_queue(struct app *app, const char *queue)
         return EXIT_DONE;
     if (!quern_queue_is_known(app->quern, queue, &known, &error))
         return app_fail(app, &error);
-    if (known || app->options.create)
+    if (known || app->options.change.create)
         return EXIT_DONE;
     err_set(&err, ERR_REJECT, "unknown_queue",
             "no job and no setting has ever named queue %.64s: see quern queue "
@@ -394,8 +394,8 @@ int verb_queue_purge(struct app *app)
         return code;
     if (!quern_purge(app->quern, queue, true, &waiting, &more, &error))
         return app_fail(app, &error);
-    if (app->options.dry_run || waiting == 0)
-        return say_purged(app, queue, waiting, app->options.dry_run);
+    if (app->options.change.dry_run || waiting == 0)
+        return say_purged(app, queue, waiting, app->options.change.dry_run);
     if (!app_confirm(app, &code, "Cancel the %" PRIu64 " job%s in queue %s?",
                      waiting, waiting == 1 ? " that waits" : "s that wait",
                      queue))

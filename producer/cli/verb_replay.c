@@ -84,7 +84,8 @@ static int record(struct app *app, const char *id, char path[32])
     if (!open_redis(app, &error) ||
         !quern_record(app->quern, id, &text, &size, &error))
         return app_fail(app, &error);
-    if ((app->options.save && !save(app->options.save, text, size, &err)) ||
+    if ((app->options.replay.save &&
+         !save(app->options.replay.save, text, size, &err)) ||
         !keep_in_memory(text, size, path, &err))
         return app_fail_err(app, &err);
     return EXIT_DONE;
@@ -116,9 +117,9 @@ static int become(struct app *app, const struct inputs *inputs, int count)
     argv[n++] = "quern-replay";
     if (app->options.json)
         argv[n++] = "--json";
-    if (app->options.prompts) {
+    if (app->options.replay.prompts) {
         argv[n++] = "--prompts";
-        argv[n++] = app->options.prompts;
+        argv[n++] = app->options.replay.prompts;
     }
     argv[n++] = "--";
     for (int i = 0; i < count; i++)
@@ -143,7 +144,7 @@ int verb_replay(struct app *app)
         bool is_job = id_parse(view_of(word), NULL);
 
         inputs.items[i] = is_job ? inputs.paths[i] : word;
-        if (app->options.save && (!is_job || count > 1)) {
+        if (app->options.replay.save && (!is_job || count > 1)) {
             err_set(&err, ERR_REJECT, "bad_setting",
                     "--save is for one job, by its id");
             return app_fail_err(app, &err);

@@ -218,26 +218,9 @@ static bool set_schedule(struct quern *quern, struct schedule *schedule,
 }
 
 bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
-                        const char *zone, const struct quern_job *job,
+                        const char *zone, const char *text,
+                        const struct quern_beside *beside,
                         struct quern_error *error)
-{
-    struct schedule schedule = { .name = view_of(name),
-                                 .spec = view_of(spec),
-                                 .zone = view_of(zone) };
-    CLEANUP(draft_finish) struct draft draft = { 0 };
-    struct err err = { 0 };
-
-    return (check_times(&schedule, &err) &&
-            draft_read(&draft, quern, job, &no_id, &err) &&
-            set_schedule(quern, &schedule, &draft, &err)) ||
-           handle_fail(error, &err);
-}
-
-bool quern_schedule_set_json(struct quern *quern, const char *name,
-                             const char *spec, const char *zone,
-                             const char *text,
-                             const struct quern_beside *beside,
-                             struct quern_error *error)
 {
     struct schedule schedule = { .name = view_of(name),
                                  .spec = view_of(spec),
