@@ -30,7 +30,8 @@ const char *const *option_choices(const struct option *option)
                                          : option->choices;
 }
 
-const char *option_value(const struct option *option)
+/* NULL: a flag, which has none. */
+static const char *option_value(const struct option *option)
 {
     return option->type == OPTION_MEMBER && !option->value
                ? member_value(member_type(option))

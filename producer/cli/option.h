@@ -185,7 +185,5 @@ bool option_is_given(const struct options *options,
 enum option_type option_type(const struct option *option);
 /* The words that it may be; NULL: it is no choice. */
 const char *const *option_choices(const struct option *option);
-/* NULL: a flag, which has none. */
-const char *option_value(const struct option *option);
 
 #endif
