@@ -14,8 +14,10 @@
 #include "producer/cli/cli.h"
 #include "producer/cli/member.h"
 #include "producer/cli/option.h"
+#include "schemas/json/convert.h"
 #include "schemas/message/job.h"
 
+#define AN_ID "01890000-0000-7000-8000-000000000001"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Cuts a command line at its spaces; the first word is the verb. */
@@ -135,6 +137,51 @@ static void options_of_a_job_are_its_members(void **state)
         print_message("%s\n", rows[i].line);
         assert_true(parse(&options, rows[i].line, &err));
         assert_member(&options, rows[i].member, rows[i].json);
+        options_finish(&options);
+    }
+}
+
+/* Some value that is within the bounds of its row. */
+static const char *value_for(const struct option *option)
+{
+    static const char *const values[] = {
+        [OPTION_TEXT] = "x",  [OPTION_TEXTS] = "x",   [OPTION_COUNT] = "3",
+        [OPTION_TIME] = "5s", [OPTION_BYTES] = "64M", [OPTION_COST] = "0.05",
+        [OPTION_FLAG] = NULL,
+    };
+    const char *const *choices = option_choices(option);
+
+    return choices ? choices[1] : values[option_type(option)];
+}
+
+/* The table is walked, so an option that is added is tested. */
+static void every_member_of_a_job_that_is_an_option_arrives(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct options options = { 0 };
+        struct err err = { 0 };
+        struct job job;
+
+        if (option->type != OPTION_MEMBER)
+            continue;
+        print_message("--%s\n", option->name);
+        assert_true(option_set(&options, option, option->name,
+                               value_for(option), &err));
+        json_object_set_new(options.submit.members, "id", json_string(AN_ID));
+
+        bool good = json_to_message(&schema_job, options.submit.members, &job,
+                                    &arena, NULL, &err);
+
+        assert_string_equal(good ? "" : err.text, "");
+        json_t *read = json_from_message(&schema_job, &job);
+
+        json_object_del(read, "v");
+        json_object_del(read, "kind");
+        assert_true(json_equal(read, options.submit.members));
+        json_decref(read);
         options_finish(&options);
     }
 }
@@ -395,6 +442,7 @@ int main(void)
         cmocka_unit_test(values_arrive_however_they_are_written),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(options_of_a_job_are_its_members),
+        cmocka_unit_test(every_member_of_a_job_that_is_an_option_arrives),
         cmocka_unit_test(faults_are_told),
         cmocka_unit_test(an_option_of_a_group_is_not_one_of_its_namesake),
         cmocka_unit_test(words_are_counted_to_the_last),
