@@ -173,7 +173,7 @@ static json_t *json_of_waiting(struct app *app, const char *id,
     return object;
 }
 
-static void say_why(struct app *app, const char *id)
+static void app_say_why(struct app *app, const char *id)
 {
     struct quern_explanation job;
 
@@ -201,7 +201,7 @@ int app_show_status(struct app *app, const char *id,
     else if (!status->result) {
         pane_printf(&app->term.out, PLAIN, "%s\n",
                     quern_state_name(status->state));
-        say_why(app, id);
+        app_say_why(app, id);
     }
     return code;
 }

@@ -109,8 +109,8 @@ static void tell_json(uint64_t line, const struct quern_submitted *submitted)
                             error->kind == QUERN_RETRY, "note", note));
 }
 
-static void tell(struct app *app, uint64_t line,
-                 const struct quern_submitted *submitted)
+static void submit_lines_tell(struct app *app, uint64_t line,
+                              const struct quern_submitted *submitted)
 {
     struct quern_error error = submitted->error;
 
@@ -158,7 +158,7 @@ static bool submit_batch(struct app *app, const struct lines *lines,
     for (size_t i = 0; i < lines->count; i++) {
         const struct quern_error *error = &submitted[i].error;
 
-        tell(app, lines->numbers[i], &submitted[i]);
+        submit_lines_tell(app, lines->numbers[i], &submitted[i]);
         if (error->kind != 0 && *code == EXIT_DONE)
             *code = app_exit_of(error);
         away |= error->kind != 0 && app_exit_of(error) == EXIT_UNAVAILABLE;

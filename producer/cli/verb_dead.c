@@ -1,4 +1,4 @@
-/* verb_dead.c - quern dead ls, show, requeue, rm; quern retry. */
+/* verb_dead.c - quern dead ls, show, dead_requeue, rm; quern retry. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { LIMIT = 50, PAGE = 500 };
 
 /* --- the list ------------------------------------------------------------- */
 
-static void show_line(const struct quern_dead *dead)
+static void dead_show_line(const struct quern_dead *dead)
 {
     json_line(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", dead->id,
@@ -25,7 +25,7 @@ static void show_line(const struct quern_dead *dead)
         (json_int_t)dead->finished_at));
 }
 
-static void add_row(struct table *table, const struct quern_dead *dead)
+static void dead_add_row(struct table *table, const struct quern_dead *dead)
 {
     char attempts[24];
 
@@ -75,9 +75,9 @@ static int list_dead(struct app *app)
         }
         for (size_t i = 0; i < deads.count; i++)
             if (app->term.json)
-                show_line(&deads.items[i]);
+                dead_show_line(&deads.items[i]);
             else
-                add_row(table, &deads.items[i]);
+                dead_add_row(table, &deads.items[i]);
         skip += deads.count;
         left -= deads.count;
     } while (left > 0 && deads.count > 0);
@@ -183,20 +183,22 @@ struct deed {
     bool skips_entries; /* what was no job cannot be one again */
 };
 
-static bool requeue(struct app *app, const char *id, struct quern_error *error)
+static bool dead_requeue(struct app *app, const char *id,
+                         struct quern_error *error)
 {
     return quern_requeue(app->quern, id, app->options.change.anew, error);
 }
 
-static bool forget(struct app *app, const char *id, struct quern_error *error)
+static bool dead_forget(struct app *app, const char *id,
+                        struct quern_error *error)
 {
     return quern_forget(app->quern, id, error);
 }
 
-static const struct deed requeueing = { requeue, "requeued",
+static const struct deed requeueing = { dead_requeue, "requeued",
                                         "Put back into the queue", true };
-static const struct deed forgetting = { forget, "forgotten", "Forget for good",
-                                        false };
+static const struct deed forgetting = { dead_forget, "forgotten",
+                                        "Forget for good", false };
 
 static void say_one(struct app *app, const struct deed *deed, const char *id)
 {

@@ -20,7 +20,7 @@ static json_t *words_of(const char *text)
     return words;
 }
 
-static void show_line(const struct quern_endpoint *endpoint)
+static void endpoint_show_line(const struct quern_endpoint *endpoint)
 {
     json_line(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
@@ -42,7 +42,7 @@ struct number {
 };
 
 /* none: what stands there for 0. */
-static struct number number_of(uint64_t value, const char *none)
+static struct number endpoint_number_of(uint64_t value, const char *none)
 {
     struct number number;
 
@@ -66,15 +66,16 @@ static void print_failure(const struct quern_endpoint *endpoint, uint64_t now,
                  term_age(now > at ? now - at : 0), endpoint->error);
 }
 
-static void add_row(struct table *table, const struct quern_endpoint *endpoint,
-                    uint64_t now)
+static void endpoint_add_row(struct table *table,
+                             const struct quern_endpoint *endpoint,
+                             uint64_t now)
 {
     char failure[400];
-    struct number failures = number_of(endpoint->failures, "0");
-    struct number calls = number_of(endpoint->calls, "0");
-    struct number twice = number_of(endpoint->paid_twice, "0");
-    struct number recovered = number_of(endpoint->recovered, "0");
-    struct number window = number_of(endpoint->window, "-");
+    struct number failures = endpoint_number_of(endpoint->failures, "0");
+    struct number calls = endpoint_number_of(endpoint->calls, "0");
+    struct number twice = endpoint_number_of(endpoint->paid_twice, "0");
+    struct number recovered = endpoint_number_of(endpoint->recovered, "0");
+    struct number window = endpoint_number_of(endpoint->window, "-");
 
     print_failure(endpoint, now, failure, sizeof(failure));
     table_add(table,
@@ -110,9 +111,9 @@ int verb_endpoint_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < all.count; i++)
         if (app->term.json)
-            show_line(&all.items[i]);
+            endpoint_show_line(&all.items[i]);
         else
-            add_row(table, &all.items[i], all.now);
+            endpoint_add_row(table, &all.items[i], all.now);
     if (!app->term.json && all.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

@@ -52,8 +52,8 @@ static void show_job(const struct quern_listed *job, uint64_t now)
     json_line(line);
 }
 
-static void add_row(struct table *table, const struct quern_listed *job,
-                    uint64_t now)
+static void job_add_row(struct table *table, const struct quern_listed *job,
+                        uint64_t now)
 {
     char state[64];
 
@@ -88,7 +88,7 @@ static void print_jobs(struct app *app, const struct quern_listing *listing)
         if (app->term.json)
             show_job(&listing->items[i], listing->now);
         else
-            add_row(table, &listing->items[i], listing->now);
+            job_add_row(table, &listing->items[i], listing->now);
     if (!app->term.json && listing->count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     table_free(table);

@@ -62,7 +62,7 @@ static void name_state(const struct quern_queue *queue, char *text, size_t size)
                       holds[i].jobs == 1 ? "s" : "", holds[i].what);
 }
 
-static void add_row(struct table *table, const struct quern_queue *queue)
+static void queue_add_row(struct table *table, const struct quern_queue *queue)
 {
     char numbers[4][24], state[160];
     const uint64_t counts[] = { queue->waiting, queue->running,
@@ -100,7 +100,7 @@ int verb_queue_ls(struct app *app)
         if (app->term.json)
             json_line(json_of_queue(&queues.items[i]));
         else
-            add_row(table, &queues.items[i]);
+            queue_add_row(table, &queues.items[i]);
     if (!app->term.json && queues.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

@@ -22,7 +22,7 @@ struct inputs {
     const char *items[MAX_TEXTS];
 };
 
-static bool write_all(int fd, const char *text, size_t size)
+static bool replay_write_all(int fd, const char *text, size_t size)
 {
     while (size > 0) {
         ssize_t wrote = write(fd, text, size);
@@ -53,7 +53,8 @@ static bool keep_in_memory(const char *text, size_t size, char path[32],
 {
     int fd = memfd_create("recording", 0);
 
-    if (fd < 0 || !write_all(fd, text, size) || lseek(fd, 0, SEEK_SET) < 0)
+    if (fd < 0 || !replay_write_all(fd, text, size) ||
+        lseek(fd, 0, SEEK_SET) < 0)
         return err_set(err, ERR_RETRY, "not_saved",
                        "no memory for the recording: %s", strerror(errno));
     snprintf(path, 32, "/dev/fd/%d", fd);

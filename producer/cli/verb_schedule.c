@@ -56,8 +56,9 @@ static const char *time_until(uint64_t at, uint64_t now)
     return at > now ? term_age(at - now) : "now";
 }
 
-static void add_row(struct table *table, const struct quern_schedule *schedule,
-                    uint64_t now)
+static void schedule_add_row(struct table *table,
+                             const struct quern_schedule *schedule,
+                             uint64_t now)
 {
     char next[40] = "never";
 
@@ -99,7 +100,7 @@ int verb_schedule_ls(struct app *app)
         if (app->term.json)
             json_line(json_of_schedule(&schedules.items[i]));
         else
-            add_row(table, &schedules.items[i], schedules.now);
+            schedule_add_row(table, &schedules.items[i], schedules.now);
     if (!app->term.json && schedules.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)
@@ -203,7 +204,7 @@ int verb_schedule_add(struct app *app)
     return EXIT_DONE;
 }
 
-static void say(struct pane *out, const char *what, const char *text)
+static void schedule_say(struct pane *out, const char *what, const char *text)
 {
     if (!*text)
         return;
@@ -327,11 +328,12 @@ static int show_schedule(struct app *app, const struct quern_schedule *schedule,
             return app_fail(app, &error);
         return EXIT_DONE;
     }
-    say(out, "schedule", schedule->name);
-    say(out, "goes off", schedule->spec);
-    say(out, "last job", schedule->last_id);
-    say(out, "refused", schedule->refused);
-    say(out, "state", schedule->paused ? "paused: quern schedule resume" : "");
+    schedule_say(out, "schedule", schedule->name);
+    schedule_say(out, "goes off", schedule->spec);
+    schedule_say(out, "last job", schedule->last_id);
+    schedule_say(out, "refused", schedule->refused);
+    schedule_say(out, "state",
+                 schedule->paused ? "paused: quern schedule resume" : "");
     if (!preview(app, schedule->spec, schedule->zone, after, &error))
         app_fail(app, &error);
     char *text = json_dumps(job, JSON_INDENT(2) | JSON_ENCODE_ANY);

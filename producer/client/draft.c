@@ -224,7 +224,8 @@ void draft_finish(struct draft *draft)
 }
 
 /* As a consumer will. What is not in the bytes has been set before. */
-static bool decode(struct draft *draft, struct view bytes, struct err *err)
+static bool draft_decode(struct draft *draft, struct view bytes,
+                         struct err *err)
 {
     struct submit *submit = &draft->submit;
     struct job job;
@@ -287,11 +288,11 @@ static bool encode(struct draft *draft, const struct job *job,
     buf_clear(&draft->bytes);
     if (!json || draft->unknown.count == 0)
         return message_encode(&schema_job, job, &draft->bytes, err) &&
-               decode(draft, buf_view(&draft->bytes), err);
+               draft_decode(draft, buf_view(&draft->bytes), err);
     return message_encode(&schema_job, job, &known, err) &&
            json_keep_unknown(&schema_job, json, buf_view(&known), &draft->bytes,
                              err) &&
-           decode(draft, buf_view(&draft->bytes), err);
+           draft_decode(draft, buf_view(&draft->bytes), err);
 }
 
 /* The id of a job that has none names partition 0 until all else is known to be
@@ -396,7 +397,7 @@ bool draft_read_bytes(struct draft *draft, struct quern *quern,
                       struct view bytes, struct err *err)
 {
     draft_init(draft);
-    return decode(draft, bytes, err) &&
+    return draft_decode(draft, bytes, err) &&
            check_partition(quern, &draft->submit, err);
 }
 

@@ -25,8 +25,8 @@ static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
     return endpoint;
 }
 
-static void add_fact(struct quern_endpoint *endpoint, struct view fact,
-                     const redisReply *value)
+static void endpoint_add_fact(struct quern_endpoint *endpoint, struct view fact,
+                              const redisReply *value)
 {
     size_t len = strlen(endpoint->learned);
 
@@ -83,8 +83,8 @@ static void add_count(struct quern_endpoint *endpoint, struct view what,
             *counts[i] = reply_number(value);
 }
 
-static redisReply *ask(struct quern *quern, const char *name, const char *what,
-                       struct err *err)
+static redisReply *endpoint_ask(struct quern *quern, const char *name,
+                                const char *what, struct err *err)
 {
     struct key key = names_of_fleet(&quern->fleet->names, what);
     bool is_set = strcmp(name, "ZRANGE") == 0;
@@ -104,14 +104,15 @@ static redisReply *ask(struct quern *quern, const char *name, const char *what,
     return reply;
 }
 
-static bool read_hash(struct quern *quern, const char *what,
-                      struct quern_endpoints *all,
-                      void (*add)(struct quern_endpoint *endpoint,
-                                  struct view word, const redisReply *value),
-                      struct err *err)
+static bool endpoint_read_hash(struct quern *quern, const char *what,
+                               struct quern_endpoints *all,
+                               void (*add)(struct quern_endpoint *endpoint,
+                                           struct view word,
+                                           const redisReply *value),
+                               struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *hash = ask(quern, "HGETALL", what, err);
+    redisReply *hash = endpoint_ask(quern, "HGETALL", what, err);
 
     for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
         struct view id, word;
@@ -131,9 +132,9 @@ static bool read_waits(struct quern *quern, struct quern_endpoints *all,
                        struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *waits = ask(quern, "ZRANGE", "waits", err);
+    redisReply *waits = endpoint_ask(quern, "ZRANGE", "waits", err);
     CLEANUP(cleanup_reply)
-    redisReply *time = waits ? ask(quern, "TIME", "", err) : NULL;
+    redisReply *time = waits ? endpoint_ask(quern, "TIME", "", err) : NULL;
     uint64_t now;
 
     if (!time || time->type != REDIS_REPLY_ARRAY || time->elements != 2)
@@ -166,8 +167,9 @@ bool quern_endpoints(struct quern *quern, struct quern_endpoints *endpoints,
     struct err err = { 0 };
 
     *endpoints = (struct quern_endpoints){ 0 };
-    if (!read_hash(quern, "counts", endpoints, add_count, &err) ||
-        !read_hash(quern, "endpoints", endpoints, add_fact, &err) ||
+    if (!endpoint_read_hash(quern, "counts", endpoints, add_count, &err) ||
+        !endpoint_read_hash(quern, "endpoints", endpoints, endpoint_add_fact,
+                            &err) ||
         !read_waits(quern, endpoints, &err)) {
         free(endpoints->items);
         *endpoints = (struct quern_endpoints){ 0 };
