@@ -82,7 +82,7 @@ static bool take(struct model_turn *turn, const redisReply *reply,
                  struct err *err)
 {
     const struct attempt *attempt = turn->step.attempt;
-    uint64_t left = attempt->consumer->settings.picture_bytes;
+    uint64_t left = attempt->consumer->settings.limits.picture_bytes;
     struct shown *shown = turn->shown;
     for (size_t i = 0; i < shown->answered; i++)
         left -= shown->pictures[i].bytes.len;
@@ -123,7 +123,8 @@ static void ask_for(struct attempt *attempt, struct view blob)
     command_init(&command, "GETRANGE");
     command_add(&command, key_view(&key));
     command_add_text(&command, "0");
-    command_add_uint(&command, attempt->consumer->settings.picture_bytes);
+    command_add_uint(&command,
+                     attempt->consumer->settings.limits.picture_bytes);
     store_send(&attempt->store, &command, on_picture, attempt);
     command_finish(&command);
 }
