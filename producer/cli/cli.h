@@ -6,6 +6,7 @@
 #include "producer/cli/term.h"
 #include "producer/client/quern.h"
 #include "schemas/message/err.h"
+#include "schemas/message/limits.h"
 #include "schemas/message/view.h"
 
 /* sysexits.h, so that shells and cron know what to do. */

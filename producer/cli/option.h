@@ -1,124 +1,19 @@
 /* option.h - the options of every verb, as one table.
  *
- * From the table come the parser and the help pages. A member of a job that is
- * an option takes its type, range and sentence from the table of jobs
- * (schemas/message/job.c) and goes into the job by its path there: member.h.
- * Some options are settings
- * as well (settings.c): what stands on the command line wins over the
- * environment, and that over the settings file. */
+ * From the table come the parser and the help pages; what was given is in
+ * options.h. A member of a job that is an option takes its type, range and
+ * sentence from the table of jobs (schemas/message/job.c) and goes into the job
+ * by its path there: member.h. Some options are settings as well (settings.c):
+ * what stands on the command line wins over the environment, and that over the
+ * settings file. */
 #ifndef PRODUCER_CLI_OPTION_H
 #define PRODUCER_CLI_OPTION_H
 
-#include <jansson.h>
-#include <stdint.h>
 #include <stdio.h>
 
+#include "producer/cli/options.h"
 #include "schemas/message/err.h"
-#include "schemas/message/limits.h"
 #include "schemas/settings/setting.h"
-
-struct preferences;
-
-enum { MAX_TEXTS = 64, MAX_WORDS = MAX_TEXTS + 2 };
-
-struct texts { /* of an option that may be given again */
-    const char *items[MAX_TEXTS];
-    size_t count;
-};
-
-/* Of verbs that submit: files, and the job but for its question. */
-struct submit_options {
-    struct texts files;
-    const char *job;
-    const char *jobs;
-    const char *key;
-    const char *unique;
-    uint64_t delay_ms;
-    struct texts metadata;
-    struct texts env;
-    struct texts parameters;
-    const char *output_schema;
-    json_t *members; /* OPTION_MEMBERs that were given; NULL: none */
-};
-
-struct follow_options { /* of wait, watch */
-    uint64_t timeout_ms;
-    uint64_t from;
-};
-
-struct filter_options { /* of verbs that list jobs, or remove them */
-    const char *session;
-    const char *state;
-    const char *worker;
-    const char *error_code;
-    int sort; /* enum quern_sort */
-    uint64_t newer_ms;
-    uint64_t older_ms;
-    uint64_t limit;
-    uint64_t skip;
-};
-
-struct verdict_options { /* of approve */
-    bool reject;
-    bool skip;
-    bool again;
-    bool abort;
-    const char *edit;
-    const char *ask;
-    const char *call;
-};
-
-struct change_options { /* of verbs that change what is there */
-    bool create;
-    bool all;
-    bool anew;
-    bool dry_run;
-    bool yes;
-};
-
-struct schedule_options {
-    const char *zone;
-    const char *from;
-};
-
-struct replay_options {
-    const char *save;
-    const char *prompts;
-};
-
-enum { MAX_OPTIONS = 96 }; /* rows of the table */
-
-struct options {
-    const char *redis_url;
-    const char *prefix;
-    const char *durability;
-    const char *config;
-    bool json;
-    bool help;
-
-    /* Of several verbs. */
-    const char *queue;
-    int priority; /* enum quern_priority */
-    const char *tenant;
-    const char *out;
-    const char *reason;
-    uint64_t deadline_ms; /* of a session's verb */
-
-    struct submit_options submit;
-    struct follow_options follow;
-    struct filter_options filter;
-    struct verdict_options verdict;
-    struct change_options change;
-    struct schedule_options schedule;
-    struct replay_options replay;
-
-    /* What is not an option: as many as a verb may take, and one more. */
-    const char *words[MAX_WORDS];
-    int word_count; /* of all that were given */
-
-    bool given[MAX_OPTIONS];         /* of option_table's rows */
-    struct preferences *preferences; /* which values borrow from */
-};
 
 enum option_type {
     OPTION_FLAG,   /* bool */

@@ -3,6 +3,7 @@
 
 #include "producer/cli/option.h"
 #include "schemas/message/job.h"
+#include "schemas/message/limits.h"
 
 #define AT(member) offsetof(struct options, member)
 
