@@ -74,12 +74,12 @@ static void fit_slots(struct settings *settings)
 /* The table of models, from the settings. */
 static bool load_models(struct consumer *consumer, struct err *err)
 {
-    const struct settings *settings = &consumer->settings;
+    const struct endpoint_settings *given = &consumer->settings.endpoint;
     struct endpoint_source source = {
-        .file = *settings->models != '\0' ? settings->models : NULL,
-        .base_url = *settings->base_url != '\0' ? settings->base_url : NULL,
-        .key = *settings->key != '\0' ? settings->key : NULL,
-        .model = *settings->model != '\0' ? settings->model : NULL,
+        .file = *given->file ? given->file : NULL,
+        .base_url = *given->base_url ? given->base_url : NULL,
+        .key = *given->key ? given->key : NULL,
+        .model = *given->model ? given->model : NULL,
     };
     bool loaded = endpoints_load(&consumer->endpoints, &source, err);
     if (loaded && (source.base_url || source.key) && !source.model &&
@@ -191,8 +191,8 @@ static bool equip(struct consumer *consumer, struct err *err)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
-    return toolset_approve(toolset, consumer->settings.approve, consumer->mcp,
-                           err);
+    return toolset_approve(toolset, consumer->settings.approval.tools,
+                           consumer->mcp, err);
 }
 
 static void on_tools_changed(void *owner)
@@ -232,26 +232,27 @@ static bool prepare(struct consumer *consumer, struct err *err)
     make_name(consumer);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
-    if (!address_parse(&consumer->redis, view_of(settings->redis_url), err))
+    if (!address_parse(&consumer->redis, view_of(settings->redis.url), err))
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&consumer->redis,
-                                  settings->sentinel_password);
-    if (!names_init(&consumer->names, settings->prefix, err) ||
-        !durability_parse(&consumer->durability, view_of(settings->durability),
-                          err) ||
+                                  settings->redis.sentinel_password);
+    if (!names_init(&consumer->names, settings->redis.prefix, err) ||
+        !durability_parse(&consumer->durability,
+                          view_of(settings->redis.durability), err) ||
         !consumer_check_name(consumer->name, err) ||
         !load_models(consumer, err) ||
         !prompts_load(&consumer->prompts, settings->prompts, err) ||
         !builtin_load(&consumer->catalog, settings,
                       consumer->tool_host.reader != NULL, err) ||
-        !catalog_load(&consumer->catalog, settings->tools, err) ||
-        !mcp_load(consumer->mcp, settings->tools, err) || !equip(consumer, err))
+        !catalog_load(&consumer->catalog, settings->tools.file, err) ||
+        !mcp_load(consumer->mcp, settings->tools.file, err) ||
+        !equip(consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
     consumer->tool_host.loop = consumer->loop;
     consumer->tool_host.http = consumer->http;
-    consumer->tool_host.cache = cache_new(settings->search_cache_bytes);
+    consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (consumer->slots == NULL || consumer->http == NULL)
         abort();
     return true;

@@ -85,18 +85,19 @@ struct terms attempt_terms(const struct attempt *attempt)
         .functions = buf_view(&offer->functions),
         .libraries = view_of(executor_libraries(consumer->executor)),
         .endpoint = attempt->endpoint,
-        .max_turns = consumer->settings.max_turns,
-        .max_tokens = consumer->settings.max_tokens,
-        .max_total_tokens = consumer->settings.max_total_tokens,
-        .max_cost = consumer->settings.max_cost,
-        .repeats = consumer->settings.repeats,
-        .output_repairs = consumer->settings.output_repairs,
+        .max_turns = consumer->settings.limits.max_turns,
+        .max_tokens = consumer->settings.limits.max_tokens,
+        .max_total_tokens = consumer->settings.limits.max_total_tokens,
+        .max_cost = consumer->settings.limits.max_cost,
+        .repeats = consumer->settings.limits.repeats,
+        .output_repairs = consumer->settings.limits.output_repairs,
         .approves_code = offer->toolset->approves_code,
-        .approval_ms = consumer->settings.approval_ms,
-        .approval_default = consumer->settings.approval_default,
-        .pictures = attempt_sees(attempt) ? consumer->settings.pictures : 0,
-        .picture_bytes = consumer->settings.picture_bytes,
-        .blob_url = consumer->settings.blob_url,
+        .approval_ms = consumer->settings.approval.ms,
+        .approval_default = consumer->settings.approval.otherwise,
+        .pictures =
+            attempt_sees(attempt) ? consumer->settings.limits.pictures : 0,
+        .picture_bytes = consumer->settings.limits.picture_bytes,
+        .blob_url = consumer->settings.result.blob_url,
     };
 }
 
@@ -365,7 +366,7 @@ void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
     uint64_t since = attempt->renewed_ms > 0
                          ? now - attempt->renewed_ms
                          : now - origin->started_ms + origin->age_ms;
-    uint64_t usual = attempt->consumer->settings.result_ttl_ms;
+    uint64_t usual = attempt->consumer->settings.result.ttl_ms;
     if (since < usual / BLOB_RENEWALS && ttl_ms == usual)
         return;
     attempt->renewed_ms = now;

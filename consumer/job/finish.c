@@ -113,8 +113,8 @@ static void send_finish(struct attempt *attempt)
         .result = buf_view(&attempt->result),
         .event_data = buf_view(&event),
         .error_code = view_of(ending->why.code),
-        .result_ttl_ms = consumer->settings.result_ttl_ms,
-        .dead_ttl_ms = consumer->settings.dead_ttl_ms,
+        .result_ttl_ms = consumer->settings.result.ttl_ms,
+        .dead_ttl_ms = consumer->settings.result.dead_ttl_ms,
         .tokens = usage_tokens(&usage),
         .cost = usage.cost,
     };

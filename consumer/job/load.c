@@ -66,7 +66,7 @@ static uint64_t since(uint64_t now, uint64_t then)
 static void keep_origin(struct attempt *attempt, const struct started *started)
 {
     struct origin *origin = &attempt->origin;
-    uint64_t left = attempt->consumer->settings.deadline_ms;
+    uint64_t left = attempt->consumer->settings.limits.deadline_ms;
     snprintf(origin->id, sizeof(origin->id), "%.*s", VIEW_ARG(started->id));
     origin->epoch = started->epoch;
     origin->number = started->attempt;
@@ -97,7 +97,7 @@ static void begin_writing(struct attempt *attempt)
         .store = &attempt->store,
         .names = &consumer->names,
         .holding = attempt_holding(attempt),
-        .delta_ms = consumer->settings.delta_ms,
+        .delta_ms = consumer->settings.result.delta_ms,
         .done = attempt_written,
         .owner = attempt,
     };
@@ -285,7 +285,7 @@ static void check_files(struct attempt *attempt)
 /* What is wrong for now is waited for in the queue: loading is done once. */
 static enum pace cannot_load(struct attempt *attempt, const struct err *why)
 {
-    uint64_t wait_ms = attempt->consumer->settings.hold_ms + 1;
+    uint64_t wait_ms = attempt->consumer->settings.retry.hold_ms + 1;
     if (strcmp(why->code, "tool_unavailable") != 0)
         return attempt_fail(attempt, why);
     enum delay delay = wait_retry(attempt, why, wait_ms);
@@ -369,19 +369,19 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .store = &attempt->store,
         .names = &consumer->names,
         .job = view_of(attempt->origin.id),
-        .limits = { .memory_bytes = terms_least(limits->memory_bytes,
-                                                settings->memory_bytes) },
+        .limits = { .memory_bytes = terms_least(
+                        limits->memory_bytes, settings->limits.memory_bytes) },
         .files = attempt->job.files,
-        .away_ms = settings->away_ms,
-        .cell_ms = terms_least(limits->cell_ms, settings->cell_ms),
+        .away_ms = settings->retry.away_ms,
+        .cell_ms = terms_least(limits->cell_ms, settings->limits.cell_ms),
         .tools = buf_view(&attempt->offer.code),
         .env = attempt->job.env,
         .key = { tenant, attempt->job.session },
         .lease = attempt_holding(attempt),
-        .saves = settings->save_sessions,
-        .ttl_ms = settings->session_ttl_ms,
-        .kept_ms = settings->result_ttl_ms,
-        .files_bytes = settings->session_bytes,
+        .saves = settings->session.save,
+        .ttl_ms = settings->session.ttl_ms,
+        .kept_ms = settings->result.ttl_ms,
+        .files_bytes = settings->session.bytes,
     };
 }
 

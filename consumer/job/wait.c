@@ -11,8 +11,9 @@ enum { MOST_WAIT_MS = 30 * 1000 };
 static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
 {
     const struct job_retry *retry = &attempt->job.retry;
-    uint64_t wait = retry->backoff_ms ? retry->backoff_ms
-                                      : attempt->consumer->settings.backoff_ms;
+    uint64_t wait = retry->backoff_ms
+                        ? retry->backoff_ms
+                        : attempt->consumer->settings.retry.backoff_ms;
     for (uint64_t i = 1; i < tries && wait < MOST_WAIT_MS; i++)
         wait *= 2;
     if (wait > MOST_WAIT_MS)
@@ -24,7 +25,8 @@ static bool may_try_again(const struct attempt *attempt, const struct err *why,
                           uint64_t tries)
 {
     uint64_t wish = attempt->job.retry.max_attempts;
-    uint64_t most = wish ? wish : attempt->consumer->settings.max_attempts;
+    uint64_t most =
+        wish ? wish : attempt->consumer->settings.retry.max_attempts;
     uint64_t deadline_ms = attempt->origin.deadline_ms;
     bool late =
         deadline_ms != 0 &&
@@ -53,7 +55,8 @@ void wait_tell(struct attempt *attempt, const struct err *why)
 
 static bool is_long(const struct attempt *attempt)
 {
-    return attempt->patience.wait_ms > attempt->consumer->settings.hold_ms;
+    return attempt->patience.wait_ms >
+           attempt->consumer->settings.retry.hold_ms;
 }
 
 enum delay wait_retry(struct attempt *attempt, const struct err *why,

@@ -329,7 +329,7 @@ static enum pace step_recorded(void *owner)
     struct attempt *attempt = cell->step.attempt;
     if (cell->output.ended)
         session_forget(attempt->session, cell->output.call);
-    attempt_renew_blobs(attempt, attempt->consumer->settings.result_ttl_ms);
+    attempt_renew_blobs(attempt, attempt->consumer->settings.result.ttl_ms);
     attempt->patience.tries = 0;
     return step_done(&cell->step);
 }
@@ -393,7 +393,7 @@ void cell_start(struct attempt *attempt)
         .names = &consumer->names,
         .memory_left = &consumer->stream_memory_left,
         .void_bytes = &attempt->void_bytes,
-        .blob_ttl_ms = consumer->settings.result_ttl_ms,
+        .blob_ttl_ms = consumer->settings.result.ttl_ms,
         .stored = attempt_written,
         .owner = attempt,
     };

@@ -83,7 +83,7 @@ static bool take(struct model_turn *turn, const redisReply *reply,
                  struct err *err)
 {
     const struct attempt *attempt = turn->step.attempt;
-    uint64_t left = attempt->consumer->settings.picture_bytes;
+    uint64_t left = attempt->consumer->settings.limits.picture_bytes;
     struct shown *shown = turn->shown;
     for (size_t i = 0; i < shown->answered; i++)
         left -= shown->pictures[i].bytes.len;
@@ -121,7 +121,7 @@ static void ask_for(struct attempt *attempt, struct view blob)
     struct command command;
     blob_ask_head(&command, &attempt->consumer->names,
                   attempt->partition->number, blob,
-                  attempt->consumer->settings.picture_bytes);
+                  attempt->consumer->settings.limits.picture_bytes);
     store_send(&attempt->store, &command, on_picture, attempt);
     command_finish(&command);
 }

@@ -20,7 +20,7 @@ static bool recalls(const struct attempt *attempt)
     const struct job *job = &attempt->job;
     return attempt->known && job->kind == JOB_CONVERSATION &&
            job->session.len > 0 && job->history != HISTORY_OFF &&
-           attempt->consumer->settings.history_bytes > 0;
+           attempt->consumer->settings.session.history_bytes > 0;
 }
 
 bool recall_is_due(const struct attempt *attempt)
@@ -156,7 +156,7 @@ struct saved_history recall_add(struct attempt *attempt)
     CLEANUP(buf_finish) struct buf bytes;
     size_t exchanges =
         memory_write(&bytes, &recollection->history, &attempt->conversation,
-                     attempt->consumer->settings.history_bytes);
+                     attempt->consumer->settings.session.history_bytes);
     blob_name(buf_view(&bytes), recollection->blob);
     blob_put(&attempt->store, &attempt->consumer->names,
              view_of(recollection->blob), buf_view(&bytes), BLOB_MS, NULL,

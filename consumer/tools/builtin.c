@@ -10,7 +10,8 @@
 static bool make_fetch(const struct settings *settings, struct tool **tool,
                        struct err *err)
 {
-    *tool = fetch_tool_new(settings->fetch_allow, settings->fetch_deny, err);
+    *tool = fetch_tool_new(settings->tools.fetch_allow,
+                           settings->tools.fetch_deny, err);
     return *tool != NULL;
 }
 
@@ -64,11 +65,11 @@ static bool add(struct catalog *catalog, struct view name,
 bool builtin_load(struct catalog *catalog, const struct settings *settings,
                   bool has_reader, struct err *err)
 {
-    if (*settings->tools_builtin != '\0' && !has_reader)
+    if (*settings->tools.builtin != '\0' && !has_reader)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "QUERN_TOOLS_BUILTIN: there is no quern-reader beside "
                        "this program, nor in libexec");
-    for (const char *at = settings->tools_builtin; *at != '\0';) {
+    for (const char *at = settings->tools.builtin; *at != '\0';) {
         size_t blank = strspn(at, ", \t\n");
         size_t len = strcspn(at + blank, ", \t\n");
         struct view name = { at + blank, len };

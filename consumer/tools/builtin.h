@@ -5,7 +5,7 @@
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
 
-/* Those of settings.tools_builtin, in its order. They need quern-reader. Error:
+/* Those of settings.tools.builtin, in its order. They need quern-reader. Error:
  * bad_setting. */
 bool builtin_load(struct catalog *catalog, const struct settings *settings,
                   bool has_reader, struct err *err);

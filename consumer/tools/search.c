@@ -176,11 +176,11 @@ struct given {
 static struct given given_of(const struct settings *settings, size_t number)
 {
     const struct given all[] = {
-        { settings->tavily_key, settings->tavily_url },
-        { settings->bocha_key, settings->bocha_url },
-        { settings->brave_key, settings->brave_url },
-        { "", settings->searxng_url },
-        { "", settings->duckduckgo_url },
+        { settings->search.tavily_key, settings->search.tavily_url },
+        { settings->search.bocha_key, settings->search.bocha_url },
+        { settings->search.brave_key, settings->search.brave_url },
+        { "", settings->search.searxng_url },
+        { "", settings->search.duckduckgo_url },
     };
     return all[number];
 }
@@ -239,14 +239,15 @@ static bool add_sources(struct search_tool *search,
                         const struct settings *settings, struct err *err)
 {
     const struct search_provider *provider;
-    for (const char *at = settings->search; *at != '\0';) {
+    for (const char *at = settings->search.providers; *at != '\0';) {
         size_t blank = strspn(at, ", \t"), len = strcspn(at + blank, ", \t");
         if (len > 0 &&
             !add_named(search, (struct view){ at + blank, len }, settings, err))
             return err_prefix(err, "QUERN_SEARCH");
         at += blank + len;
     }
-    for (size_t i = 0; search->count == 0 || *settings->search == '\0'; i++) {
+    for (size_t i = 0;
+         search->count == 0 || *settings->search.providers == '\0'; i++) {
         provider = search_provider(i);
         if (provider == NULL)
             break;
@@ -267,7 +268,7 @@ bool search_tool_new(const struct settings *settings, struct tool **tool,
         .free = search_tool_free,
     };
     *tool = NULL;
-    if (strcmp(settings->search, "off") == 0)
+    if (strcmp(settings->search.providers, "off") == 0)
         return true;
     struct search_tool *search = calloc(1, sizeof(*search));
     if (search == NULL)
@@ -275,7 +276,7 @@ bool search_tool_new(const struct settings *settings, struct tool **tool,
     search->flights = calloc(1, sizeof(*search->flights));
     if (search->flights == NULL)
         abort();
-    search->keep_ms = settings->search_cache_ms;
+    search->keep_ms = settings->search.cache_ms;
     tool_init(&search->tool, &kind, function);
     if (add_sources(search, settings, err)) {
         *tool = &search->tool;

@@ -20,7 +20,8 @@ uint32_t mark_of(struct view text)
     return hash;
 }
 
-static struct place *find(struct place *items, size_t room, struct view id)
+static struct check_place *check_find(struct check_place *items, size_t room,
+                                      struct view id)
 {
     size_t at = mark_of(id) & (room - 1);
 
@@ -33,25 +34,26 @@ static struct place *find(struct place *items, size_t room, struct view id)
 static void grow(struct places *places)
 {
     size_t room = places->room ? 2 * places->room : FIRST_ROOM;
-    struct place *items = calloc(room, sizeof(*items));
+    struct check_place *items = calloc(room, sizeof(*items));
 
     if (!items)
         abort();
     for (size_t i = 0; i < places->room; i++)
         if (*places->items[i].id)
-            *find(items, room, view_of(places->items[i].id)) = places->items[i];
+            *check_find(items, room, view_of(places->items[i].id)) =
+                places->items[i];
     free(places->items);
     places->items = items;
     places->room = room;
 }
 
-struct place *places_of(struct places *places, struct view id)
+struct check_place *places_of(struct places *places, struct view id)
 {
-    struct place *place;
+    struct check_place *place;
 
     if (2 * places->count >= places->room)
         grow(places);
-    place = find(places->items, places->room, id);
+    place = check_find(places->items, places->room, id);
     if (!*place->id) {
         snprintf(place->id, sizeof(place->id), "%.*s", VIEW_ARG(id));
         places->count++;

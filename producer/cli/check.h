@@ -35,7 +35,7 @@ enum {
     ONGOING = 1 << 16, /* ... and it has not ended */
 };
 
-struct place {
+struct check_place {
     char id[ID_LEN + 1]; /* "": free */
     uint32_t where;
     uint32_t key;  /* of the latest that named it: places.keys[] */
@@ -44,14 +44,14 @@ struct place {
 };
 
 struct places {
-    struct place *items; /* hashed by id */
-    size_t count, room;  /* room: a power of two */
+    struct check_place *items; /* hashed by id */
+    size_t count, room;        /* room: a power of two */
     char **keys;
     size_t key_count;
 };
 void places_finish(struct places *places);
 /* The one of that id, made when there is none. */
-struct place *places_of(struct places *places, struct view id);
+struct check_place *places_of(struct places *places, struct view id);
 uint32_t places_key(struct places *places, const char *key);
 uint32_t mark_of(struct view text);
 

@@ -12,7 +12,7 @@ enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, ERROR_CODE, FACTS };
 struct facts {
     const char *key;
     const char *id;
-    struct place *place;
+    struct check_place *place;
     enum quern_state state;
     bool endless; /* the hash does not expire */
     struct view values[FACTS];
@@ -38,7 +38,7 @@ static bool is_set(const struct facts *facts, int fact)
 /* What its facts say of where it stands is so. */
 static void check_entry(struct check *check, const struct facts *facts)
 {
-    const struct place *place = facts->place;
+    const struct check_place *place = facts->place;
     struct view entry = facts->values[ENTRY];
 
     if (!(place->where & IN_STREAM))
@@ -55,7 +55,7 @@ static void check_entry(struct check *check, const struct facts *facts)
 /* In a stream, in a lane, or behind others in the line of its session. */
 static void check_queued(struct check *check, const struct facts *facts)
 {
-    const struct place *place = facts->place;
+    const struct check_place *place = facts->place;
     struct view lane = facts->values[PLACE];
 
     if (is_set(facts, ENTRY))
@@ -160,7 +160,7 @@ static void check_ongoing(struct check *check, const struct facts *facts)
 
 /* --- one that has ended --------------------------------------------------- */
 
-static void check_ended(struct check *check, const struct facts *facts)
+static void check_jobs_ended(struct check *check, const struct facts *facts)
 {
     static const struct {
         uint32_t where;
@@ -209,7 +209,7 @@ static void judge(struct check *check, const struct facts *facts)
     facts->place->where |= IS_JOB;
     if (quern_state_is_terminal(facts->state)) {
         check->counts.ended++;
-        check_ended(check, facts);
+        check_jobs_ended(check, facts);
         return;
     }
     facts->place->where |= ONGOING;
@@ -271,7 +271,7 @@ void check_leftovers(struct check *check)
     const uint32_t tidied = DEAD | IN_LANE;
 
     for (size_t i = 0; i < places->room; i++) {
-        const struct place *place = &places->items[i];
+        const struct check_place *place = &places->items[i];
 
         if (*place->id && !(place->where & IS_JOB) && place->where & ~tidied)
             check_fault(check, places->keys[place->key],

@@ -7,7 +7,7 @@
 
 enum { PAGE = 1000 };
 
-static struct view text_of(const redisReply *reply)
+static struct view check_places_text_of(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING
                ? (struct view){ reply->str, reply->len }
@@ -15,10 +15,10 @@ static struct view text_of(const redisReply *reply)
 }
 
 /* NULL: no job has such a name, which is a fault. */
-static struct place *note(struct check *check, const char *key, struct view id,
-                          uint32_t where)
+static struct check_place *note(struct check *check, const char *key,
+                                struct view id, uint32_t where)
 {
-    struct place *place;
+    struct check_place *place;
 
     if (!id_parse(id, NULL)) {
         check_fault(check, key, "names \"%.*s\", which is no job id",
@@ -39,8 +39,8 @@ static struct view entry_job(const redisReply *entry)
 
     for (size_t i = 0;
          fields->type == REDIS_REPLY_ARRAY && i + 1 < fields->elements; i += 2)
-        if (view_is(text_of(fields->element[i]), "id"))
-            return text_of(fields->element[i + 1]);
+        if (view_is(check_places_text_of(fields->element[i]), "id"))
+            return check_places_text_of(fields->element[i + 1]);
     return VIEW("");
 }
 
@@ -51,7 +51,7 @@ static void pass_pending(const redisReply *pending, size_t *at,
 {
     for (; *at < pending->elements; ++*at) {
         const redisReply *row = pending->element[*at];
-        struct view here = text_of(row->element[0]);
+        struct view here = check_places_text_of(row->element[0]);
 
         if (view_equal(here, entry)) {
             ++*at;
@@ -71,8 +71,9 @@ static void pass_pending(const redisReply *pending, size_t *at,
 static void note_entry(struct check *check, const char *key,
                        const redisReply *entry)
 {
-    struct view name = text_of(entry->element[0]), id = entry_job(entry);
-    struct place *place;
+    struct view name = check_places_text_of(entry->element[0]),
+                id = entry_job(entry);
+    struct check_place *place;
 
     if (id.len == 0) {
         check_fault(check, key, "entry %.*s names no job", VIEW_ARG(name));
@@ -112,7 +113,7 @@ static void note_stream(struct check *check, const char *key)
             return;
         for (size_t i = 0; i < page->elements; i++) {
             pass_pending(pending, &at, check, key,
-                         text_of(page->element[i]->element[0]));
+                         check_places_text_of(page->element[i]->element[0]));
             note_entry(check, key, page->element[i]);
         }
         for (; at < pending->elements; at++)
@@ -145,7 +146,7 @@ static void note_element(struct check *check, const char *key,
     struct view body = element, number = next_word(&body);
     struct view id = next_word(&body);
     unsigned long at = id.len < ID_LEN ? strtoul(id.data, NULL, 10) : 0;
-    struct place *place;
+    struct check_place *place;
 
     if (at > 0 && at <= body.len && body.len - at + 1 >= ID_LEN)
         id = (struct view){ body.data + at - 1, ID_LEN };
@@ -224,7 +225,7 @@ static void note_lane(struct check *check, const char *key)
         if (!page)
             return;
         for (size_t i = 0; i < page->elements; i++)
-            note_element(check, key, text_of(page->element[i]));
+            note_element(check, key, check_places_text_of(page->element[i]));
     }
 }
 
@@ -238,7 +239,7 @@ static void note_zset(struct check *check, const char *key, uint32_t where)
         if (!page)
             return;
         for (size_t i = 0; i < page->elements; i++) {
-            struct view id = text_of(page->element[i]);
+            struct view id = check_places_text_of(page->element[i]);
             bool first = where == IN_LINE && start == 0 && i == 0;
 
             if (where == DEAD && view_starts(id, "entry-"))
@@ -253,7 +254,7 @@ static void note_set(struct check *check, const char *key, uint32_t where)
     CLEANUP(cleanup_asked) redisReply *all = CHECK_ASK(check, "SMEMBERS", key);
 
     for (size_t i = 0; all && i < all->elements; i++)
-        note(check, key, text_of(all->element[i]), where);
+        note(check, key, check_places_text_of(all->element[i]), where);
 }
 
 static void note_unique(struct check *check, const char *key)
@@ -261,7 +262,7 @@ static void note_unique(struct check *check, const char *key)
     CLEANUP(cleanup_asked) redisReply *id = CHECK_ASK(check, "GET", key);
 
     if (id && id->type == REDIS_REPLY_STRING)
-        note(check, key, text_of(id), UNIQUE);
+        note(check, key, check_places_text_of(id), UNIQUE);
 }
 
 /* Of the names in refs:, jobs and schedules that need the blob stand at 0. */
@@ -271,8 +272,9 @@ static void note_refs(struct check *check, const char *key)
     redisReply *ids = CHECK_ASK(check, "ZRANGE", key, "0", "0", "BYSCORE");
 
     for (size_t i = 0; ids && i < ids->elements; i++)
-        if (!view_starts(text_of(ids->element[i]), "schedule:"))
-            note(check, key, text_of(ids->element[i]), NEEDS_BLOBS);
+        if (!view_starts(check_places_text_of(ids->element[i]), "schedule:"))
+            note(check, key, check_places_text_of(ids->element[i]),
+                 NEEDS_BLOBS);
 }
 
 /* --- what has to expire --------------------------------------------------- */
@@ -318,7 +320,7 @@ static void check_session(struct check *check, const char *key)
     redisReply *facts = CHECK_ASK(check, "HMGET", key, "files", "picture");
 
     for (size_t i = 0; facts && i < facts->elements; i++)
-        check_blobs(check, key, text_of(facts->element[i]), true);
+        check_blobs(check, key, check_places_text_of(facts->element[i]), true);
     check_expiry(check, key);
 }
 

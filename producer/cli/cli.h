@@ -6,6 +6,7 @@
 #include "producer/cli/term.h"
 #include "producer/client/quern.h"
 #include "schemas/message/err.h"
+#include "schemas/message/limits.h"
 #include "schemas/message/view.h"
 
 /* sysexits.h, so that shells and cron know what to do. */
@@ -124,35 +125,6 @@ int app_fail_err(struct app *app, const struct err *err);
 int app_exit_of(const struct quern_error *error); /* that code alone */
 /* The same as an error of the client's; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);
-
-struct cells { /* of Python; more than MAX_CELLS are refused */
-    const char *items[MAX_CELLS + 1];
-    size_t count;
-};
-
-/* The job that the options describe, and what it borrows. */
-struct asked {
-    struct quern_job job;
-    struct quern_file files[MAX_TEXTS];
-    struct quern_pair metadata[MAX_TEXTS], env[MAX_TEXTS];
-    char *keys[MAX_TEXTS], *names[MAX_TEXTS]; /* of these */
-    char *schema;                             /* of --output-schema */
-    char *parameters;                         /* of --set, as JSON */
-    struct quern_beside beside; /* the same, for a job that is JSON */
-    char note[QUERN_NOTE];      /* on members of it that nobody knows */
-};
-/* question: the user's words, or NULL; cells instead, or NULL. */
-bool app_ask(const struct app *app, const char *question,
-             const struct cells *cells, struct asked *asked, struct err *err);
-void asked_finish(struct asked *asked);
-/* That members were passed over: the job may not be what was meant, or is
- * refused because of them. */
-void app_note(struct app *app, const struct asked *asked);
-
-/* The same, submitted; question NULL: that of --job. */
-bool app_submit(struct app *app, const char *question,
-                const struct cells *cells, struct quern_id *id, bool *existed,
-                struct quern_error *error);
 
 /* All of a file, or of standard input when path is "-", as text. */
 char *read_text(const char *path, size_t max, size_t *size, struct err *err);

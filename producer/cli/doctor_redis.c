@@ -41,7 +41,8 @@ void check_library(struct doctor *doctor)
 }
 
 /* A field of one map of XINFO (a flat array in RESP2). */
-static const redisReply *field_of(const redisReply *map, const char *name)
+static const redisReply *doctor_redis_field_of(const redisReply *map,
+                                               const char *name)
 {
     for (size_t i = 0; i + 1 < map->elements; i += 2)
         if (strcmp(map->element[i]->str, name) == 0)
@@ -59,7 +60,8 @@ static int count_seen(struct doctor *doctor, const char *stream)
     int seen = 0;
 
     for (size_t i = 0; consumers && i < consumers->elements; i++) {
-        const redisReply *idle = field_of(consumers->element[i], "idle");
+        const redisReply *idle =
+            doctor_redis_field_of(consumers->element[i], "idle");
 
         seen += idle && idle->integer < SEEN_MS;
     }
@@ -92,8 +94,9 @@ struct census {
     bool counted; /* jobs and dead are known */
 };
 
-static void count_jobs(struct doctor *doctor, unsigned int partition,
-                       struct view queue, struct census *census)
+static void doctor_redis_count_jobs(struct doctor *doctor,
+                                    unsigned int partition, struct view queue,
+                                    struct census *census)
 {
     struct err err = { 0 };
     struct command command;
@@ -121,7 +124,7 @@ static void count_partition(struct doctor *doctor, unsigned int partition,
 
         census->seen = seen > census->seen ? seen : census->seen;
     }
-    count_jobs(doctor, partition, queue, census);
+    doctor_redis_count_jobs(doctor, partition, queue, census);
 }
 
 /* A consumer has one such link for each partition, all to the same server

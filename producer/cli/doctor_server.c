@@ -47,7 +47,7 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int compare(const void *a, const void *b)
+static int doctor_server_compare(const void *a, const void *b)
 {
     uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
 
@@ -65,7 +65,7 @@ static bool time_pings(struct doctor *doctor, uint64_t *us, struct err *err)
             return false;
         us[i] = now_us() - begin;
     }
-    qsort(us, PINGS, sizeof(*us), compare);
+    qsort(us, PINGS, sizeof(*us), doctor_server_compare);
     return true;
 }
 
@@ -332,7 +332,7 @@ void check_writes(struct doctor *doctor)
 /* --- login and clock ------------------------------------------------------ */
 
 /* Whoever does not say who he is gets an answer. */
-static bool is_open(struct doctor *doctor)
+static bool doctor_server_is_open(struct doctor *doctor)
 {
     struct err err = { 0 };
     struct command ping;
@@ -360,7 +360,7 @@ void check_login(struct doctor *doctor)
     redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
     const char *name = user ? user->str : "somebody who may not ask who";
 
-    if (is_open(doctor))
+    if (doctor_server_is_open(doctor))
         find(doctor, WARNING, "login",
              "deploy/redis/users.acl has a user for each role",
              "%s; this Redis lets in whoever reaches it, without a password",

@@ -7,12 +7,12 @@
 
 enum { NAME_WIDTH = 15, TYPE_WIDTH = 17, WIDTH = 80 };
 
-struct member {
+struct exec_member {
     int depth; /* it is of the last one above that has less */
     const char *name, *type, *about;
 };
 
-static const struct member members[] = {
+static const struct exec_member members[] = {
     { 0, "job", "string", "id of the job, of all its cells" },
     { 0, "cell", "integer", "1, 2, ... as in FILE" },
     { 0, "number", "integer",
@@ -100,7 +100,7 @@ void exec_members(FILE *out)
             "null where there is\nnothing to say. A blob is the SHA-256 of "
             "bytes that are in Redis for a day.\n\n");
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        const struct member *member = &members[i];
+        const struct exec_member *member = &members[i];
         int indent = 2 + 2 * member->depth;
         int width = 2 + NAME_WIDTH - indent;
 

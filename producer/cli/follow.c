@@ -532,7 +532,7 @@ int follow_new(struct app *app, const char *question, const struct cells *cells)
     struct quern_id id;
     bool existed = false;
 
-    if (!app_submit(app, question, cells, &id, &existed, &error))
+    if (!ask_submit(app, question, cells, &id, &existed, &error))
         return app_fail(app, &error);
     say_submitted(app, id.text, existed);
     return follow_job(app, id.text, 0, cells != NULL,

@@ -10,7 +10,7 @@ void held_init(struct held *held)
         buf_init(&held->streams[i], MOST_BYTES);
 }
 
-static void drop(struct held *held)
+static void held_drop(struct held *held)
 {
     for (size_t i = 0; i < 2; i++)
         buf_clear(&held->streams[i]);
@@ -23,20 +23,20 @@ static void drop(struct held *held)
 
 void held_finish(struct held *held)
 {
-    drop(held);
+    held_drop(held);
     for (size_t i = 0; i < 2; i++)
         buf_finish(&held->streams[i]);
 }
 
 void held_reset(struct held *held)
 {
-    drop(held);
+    held_drop(held);
     held->cleared = false;
 }
 
 void held_clear(struct held *held)
 {
-    drop(held);
+    held_drop(held);
     held->cleared = true;
 }
 
@@ -48,7 +48,7 @@ bool held_text(struct held *held, bool errors, struct view text)
 }
 
 /* Images are saved, and told by name. */
-static struct view text_of(const struct display *display)
+static struct view held_text_of(const struct display *display)
 {
     const struct display_part *parts = display->parts.items;
 
@@ -60,7 +60,7 @@ static struct view text_of(const struct display *display)
 static void set(struct held_display *place, const struct display *display)
 {
     buf_clear(&place->text);
-    buf_add(&place->text, text_of(display));
+    buf_add(&place->text, held_text_of(display));
 }
 
 bool held_display(struct held *held, const struct display *display)

@@ -1,5 +1,6 @@
 /* help.h - what quern help VERB says beside the verb's options: help/VERB.txt,
- * session-get.txt of "session get".
+ * session-get.txt of "session get". Two are of no verb: settings.txt and
+ * exit-status.txt.
  *
  * Paragraphs are wrapped to the terminal. A line that begins with a blank, or
  * has two blanks within, is of an example or a table and stays as it is. */

@@ -62,7 +62,7 @@ static unsigned int causes_of(const struct quern_explanation *job)
     return causes;
 }
 
-static void say(struct app *app, const struct quern_explanation *job)
+static void holdup_say(struct app *app, const struct quern_explanation *job)
 {
     struct pane *err = term_notice(&app->term);
 
@@ -117,7 +117,7 @@ void holdup_look(struct holdup *holdup, struct app *app, const char *id)
     if (!app->term.err.tty)
         causes &= ~(unsigned int)UNSERVED;
     if (causes & ~holdup->said)
-        say(app, &job);
+        holdup_say(app, &job);
     holdup->said = causes;
     free(job.items);
 }

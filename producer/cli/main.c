@@ -41,17 +41,17 @@ static bool check_words(const struct app *app, struct err *err)
     bool scheduled = verb->run == verb_schedule_add;
     bool asks = scheduled || verb->run == verb_run || verb->run == verb_submit;
     int question = scheduled ? 2 : 0; /* its place */
-    const char *job = app->options.job ? "--job" : NULL;
+    const char *job = app->options.submit.job ? "--job" : NULL;
 
-    if (app->options.jobs && job)
+    if (app->options.submit.jobs && job)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "--job and --jobs: only one of them");
-    if (app->options.jobs)
+    if (app->options.submit.jobs)
         job = "--jobs";
     if (count > verb->max_words)
         return too_much(verb, app->options.words[verb->max_words], asks, err);
     if (count < verb->min_words ||
-        (asks && count == question && !job && !app->options.dry_run))
+        (asks && count == question && !job && !app->options.change.dry_run))
         return err_set(err, ERR_REJECT, "bad_setting", "%.*s is missing%s",
                        VIEW_ARG(word_name(verb->words, count)),
                        asks ? " (or --job FILE)" : "");

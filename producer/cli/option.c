@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/cli/member.h"
 #include "schemas/settings/document.h"
 #include "schemas/settings/setting.h"
 #include "schemas/settings/spell.h"
@@ -18,6 +19,25 @@ static bool bad(struct err *err, const char *name, const char *value,
                    value, why->text);
 }
 
+enum option_type option_type(const struct option *option)
+{
+    return option->type == OPTION_MEMBER ? member_type(option) : option->type;
+}
+
+const char *const *option_choices(const struct option *option)
+{
+    return option->type == OPTION_MEMBER ? member_field(option)->names
+                                         : option->choices;
+}
+
+/* NULL: a flag, which has none. */
+static const char *option_value(const struct option *option)
+{
+    return option->type == OPTION_MEMBER && !option->value
+               ? member_value(member_type(option))
+               : option->value;
+}
+
 static bool set_amount(uint64_t *number, const struct option *option,
                        const char *name, const char *value, struct err *err)
 {
@@ -29,9 +49,10 @@ static bool set_amount(uint64_t *number, const struct option *option,
     };
     /* A limit of no money at all is no limit anybody means. */
     const struct amount_range range = {
-        .kind = kinds[option->type],
-        .min = option->type == OPTION_COST,
-        .max = option->max,
+        .kind = kinds[option_type(option)],
+        .min = option_type(option) == OPTION_COST,
+        .max = option->type == OPTION_MEMBER ? member_field(option)->max
+                                             : option->max,
     };
     struct err why = { 0 };
 
@@ -44,7 +65,7 @@ static bool set_choice(int *choice, const struct option *option,
 {
     struct err why = { 0 };
 
-    return setting_read_word(option->choices, value, choice, &why) ||
+    return setting_read_word(option_choices(option), value, choice, &why) ||
            bad(err, name, value, &why);
 }
 
@@ -58,14 +79,39 @@ static bool add_text(struct texts *texts, const struct option *option,
     return true;
 }
 
-static uint64_t bit(const struct option *option)
+static bool set_member(struct options *options, const struct option *option,
+                       const char *name, const char *value, struct err *err)
 {
-    return (uint64_t)1 << (option - option_table);
+    json_t **members = &options->submit.members;
+    uint64_t number;
+    int choice;
+
+    switch (member_type(option)) {
+    case OPTION_FLAG:
+        return member_set(members, option, json_true(), err);
+    case OPTION_TEXT:
+    case OPTION_TEXTS:
+        return member_set(members, option, json_string(value), err);
+    case OPTION_COUNT:
+    case OPTION_TIME:
+    case OPTION_BYTES:
+    case OPTION_COST:
+        return set_amount(&number, option, name, value, err) &&
+               member_set(members, option, json_integer((json_int_t)number),
+                          err);
+    case OPTION_CHOICE:
+        return set_choice(&choice, option, name, value, err) &&
+               member_set(members, option,
+                          json_string(option_choices(option)[choice]), err);
+    case OPTION_MEMBER:
+        break;
+    }
+    return false;
 }
 
 bool option_is_given(const struct options *options, const struct option *option)
 {
-    return options->given & bit(option);
+    return options->given[option - option_table];
 }
 
 bool option_set(struct options *options, const struct option *option,
@@ -73,7 +119,7 @@ bool option_set(struct options *options, const struct option *option,
 {
     void *place = (char *)options + option->offset;
 
-    options->given |= bit(option);
+    options->given[option - option_table] = true;
     switch (option->type) {
     case OPTION_FLAG:
         *(bool *)place = true;
@@ -90,6 +136,8 @@ bool option_set(struct options *options, const struct option *option,
         return set_amount(place, option, name, value, err);
     case OPTION_CHOICE:
         return set_choice(place, option, name, value, err);
+    case OPTION_MEMBER:
+        return set_member(options, option, name, value, err);
     }
     return false;
 }
@@ -109,12 +157,13 @@ bool options_check_job(const struct options *options, struct err *err)
 
         if (!option_is_given(options, option))
             continue;
-        if (option->member && (options->job || options->jobs))
+        if (option->member && (options->submit.job || options->submit.jobs))
             return err_set(err, ERR_REJECT, "bad_setting",
                            "--%s is not for %s, where the JSON says it: as %s",
-                           option->name, options->job ? "--job" : "--jobs",
+                           option->name,
+                           options->submit.job ? "--job" : "--jobs",
                            option->member);
-        if (option->flags & OPTION_OF_ONE && options->jobs)
+        if (option->flags & OPTION_OF_ONE && options->submit.jobs)
             return err_set(err, ERR_REJECT, "bad_setting",
                            "--%s is not for --jobs: of many jobs with the same "
                            "key only the first would be submitted",
@@ -187,6 +236,7 @@ static bool parse_option(struct options *options, const char *verb, int argc,
     const char *word = argv[(*at)++];
     const char *value = NULL;
     const struct option *option;
+    bool takes_value;
     char name[SETTING_NAME_BYTES];
 
     if (word[1] == '-') {
@@ -202,13 +252,14 @@ static bool parse_option(struct options *options, const char *verb, int argc,
     }
     if (!option)
         return no_option(verb, word, err);
-    if (option->type == OPTION_FLAG && value)
+    takes_value = option_type(option) != OPTION_FLAG;
+    if (!takes_value && value)
         return err_set(err, ERR_REJECT, "bad_setting", "--%s takes no value",
                        option->name);
-    if (option->type != OPTION_FLAG && !value && *at == argc)
+    if (takes_value && !value && *at == argc)
         return err_set(err, ERR_REJECT, "bad_setting", "--%s needs a value: %s",
-                       option->name, option->value);
-    if (option->type != OPTION_FLAG && !value)
+                       option->name, option_value(option));
+    if (takes_value && !value)
         value = argv[(*at)++];
     snprintf(name, sizeof(name), "--%s", option->name);
     return option_set(options, option, name, value, err);
@@ -244,22 +295,35 @@ void options_finish(struct options *options)
         setting_finish(&preferences_table, options->preferences);
     free(options->preferences);
     options->preferences = NULL;
+    json_decref(options->submit.members);
+    options->submit.members = NULL;
+}
+
+/* -n, --limit N          what it is */
+static void help_of(const struct option *option, FILE *out)
+{
+    const char *value = option_value(option);
+    CLEANUP(buf_finish) struct buf about = { .max = 1024 };
+    char left[40];
+
+    snprintf(left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
+             option->letter ? option->letter : ' ', option->letter ? "," : " ",
+             option->name, value ? value : "");
+    if (option->about)
+        buf_printf(&about, "%s", option->about);
+    else
+        member_describe(option, &about);
+    buf_append(&about, "", 1);
+    document_wrap(out, about.data, (size_t)fprintf(out, "  %-26s", left),
+                  OPTION_INDENT, document_width());
 }
 
 void options_help(const char *verb, FILE *out)
 {
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
-        char left[40];
 
-        if (verb ? !option->verbs || !option_is_of(option, verb)
-                 : option->verbs != NULL)
-            continue;
-        snprintf(
-            left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
-            option->letter ? option->letter : ' ', option->letter ? "," : " ",
-            option->name, option->value ? option->value : "");
-        document_wrap(out, option->about, (size_t)fprintf(out, "  %-26s", left),
-                      OPTION_INDENT, document_width());
+        if (verb ? option->verbs && option_is_of(option, verb) : !option->verbs)
+            help_of(option, out);
     }
 }

@@ -98,7 +98,7 @@ bool app_confirm(struct app *app, int *code, const char *format, ...)
     char question[256];
     va_list args;
 
-    if (app->options.yes)
+    if (app->options.change.yes)
         return true;
     if (!pane->tty || !isatty(STDIN_FILENO)) {
         err_set(&err, ERR_REJECT, "bad_setting",

@@ -92,7 +92,7 @@ static bool holds(int dir, const char *name, struct view bytes)
     return true;
 }
 
-static bool write_all(int fd, struct view bytes)
+static bool save_write_all(int fd, struct view bytes)
 {
     while (bytes.len > 0) {
         ssize_t n = write(fd, bytes.data, bytes.len);
@@ -131,7 +131,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
         copy_name(written, size, name, copy);
         fd = openat(dir, written,
                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd >= 0 && write_all(fd, bytes))
+        if (fd >= 0 && save_write_all(fd, bytes))
             return true;
         if (fd >= 0)
             return torn(dir, written, err);

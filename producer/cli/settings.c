@@ -8,6 +8,7 @@
 
 #include "producer/cli/option.h"
 #include "schemas/message/buf.h"
+#include "schemas/message/job.h"
 
 /* Texts, as options are; NULL: nothing is said. */
 struct preferences {
@@ -16,8 +17,6 @@ struct preferences {
 };
 
 #define AT(member) offsetof(struct preferences, member)
-
-static const char *const priorities[] = { "normal", "high", "low", NULL };
 
 /* Of the same names as the options. */
 static const struct setting rows[] = {
@@ -50,7 +49,7 @@ static const struct setting rows[] = {
     { .name = "priority",
       .type = SETTING_TEXT,
       .offset = AT(priority),
-      .choices = priorities,
+      .choices = priority_names,
       .normally = "normal",
       .value = "WORD",
       .about = "The priority of a job." },
@@ -114,8 +113,8 @@ static bool load(struct preferences *preferences, const char *given,
 static bool wanted(const struct options *options, const struct option *option,
                    const char *verb)
 {
-    bool told =
-        option->flags & OPTION_OF_JOB && (options->job || options->jobs);
+    bool told = option->flags & OPTION_OF_JOB &&
+                (options->submit.job || options->submit.jobs);
 
     return option->flags & OPTION_SETTING && option_is_of(option, verb) &&
            !told && !option_is_given(options, option);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/cli/cli.h"
+#include "producer/cli/ask.h"
 #include "producer/cli/show.h"
 #include "schemas/message/buf.h"
 
@@ -109,8 +109,8 @@ static void tell_json(uint64_t line, const struct quern_submitted *submitted)
                             error->kind == QUERN_RETRY, "note", note));
 }
 
-static void tell(struct app *app, uint64_t line,
-                 const struct quern_submitted *submitted)
+static void submit_lines_tell(struct app *app, uint64_t line,
+                              const struct quern_submitted *submitted)
 {
     struct quern_error error = submitted->error;
 
@@ -158,7 +158,7 @@ static bool submit_batch(struct app *app, const struct lines *lines,
     for (size_t i = 0; i < lines->count; i++) {
         const struct quern_error *error = &submitted[i].error;
 
-        tell(app, lines->numbers[i], &submitted[i]);
+        submit_lines_tell(app, lines->numbers[i], &submitted[i]);
         if (error->kind != 0 && *code == EXIT_DONE)
             *code = app_exit_of(error);
         away |= error->kind != 0 && app_exit_of(error) == EXIT_UNAVAILABLE;
@@ -171,8 +171,8 @@ int submit_lines(struct app *app)
     CLEANUP(asked_finish) struct asked asked = { 0 };
     struct err err = { 0 };
     CLEANUP(lines_free)
-    struct lines *lines = app_ask(app, NULL, NULL, &asked, &err)
-                              ? lines_open(app->options.jobs, &err)
+    struct lines *lines = asked_read(&asked, &app->options, NULL, NULL, &err)
+                              ? lines_open(app->options.submit.jobs, &err)
                               : NULL;
     uint64_t jobs = 0;
     int code = EXIT_DONE;

@@ -80,8 +80,8 @@ static void put(struct pane *pane, enum style style, enum reading reading,
     fwrite(text.data, 1, text.len, pane->file);
 }
 
-static void say(struct pane *pane, enum style style, enum reading reading,
-                struct view text)
+static void term_say(struct pane *pane, enum style style, enum reading reading,
+                     struct view text)
 {
     begin(pane, style);
     put(pane, style, reading, text);
@@ -91,18 +91,18 @@ static void say(struct pane *pane, enum style style, enum reading reading,
 void pane_name(struct pane *pane, enum style style, struct view text)
 {
     pane->before = 0;
-    say(pane, style, READ_NAME, text);
+    term_say(pane, style, READ_NAME, text);
 }
 
 void pane_text(struct pane *pane, enum style style, struct view text)
 {
     pane->before = 0;
-    say(pane, style, READ_CODE, text);
+    term_say(pane, style, READ_CODE, text);
 }
 
 void pane_prose(struct pane *pane, enum style style, struct view text)
 {
-    say(pane, style, READ_PROSE, text);
+    term_say(pane, style, READ_PROSE, text);
 }
 
 /* Names of others stand in our own sentences, so these are shown alike. */
@@ -139,7 +139,7 @@ void pane_quote(struct pane *pane, enum style style, const char *bar,
             fputs(bar, pane->file);
             end(pane, DIM);
         }
-        say(pane, style, reading, (struct view){ text.data, len });
+        term_say(pane, style, reading, (struct view){ text.data, len });
         text.data += len;
         text.len -= len;
     }

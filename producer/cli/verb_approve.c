@@ -38,12 +38,12 @@ static bool read_verdict(const struct options *options,
         bool given;
         enum quern_verdict verdict;
     } rows[] = {
-        { options->reject, QUERN_VERDICT_REJECT },
-        { options->edit, QUERN_VERDICT_EDIT },
-        { options->skip_it, QUERN_VERDICT_SKIP },
-        { options->again, QUERN_VERDICT_REGENERATE },
-        { options->ask, QUERN_VERDICT_ASK },
-        { options->abort, QUERN_VERDICT_ABORT },
+        { options->verdict.reject, QUERN_VERDICT_REJECT },
+        { options->verdict.edit, QUERN_VERDICT_EDIT },
+        { options->verdict.skip, QUERN_VERDICT_SKIP },
+        { options->verdict.again, QUERN_VERDICT_REGENERATE },
+        { options->verdict.ask, QUERN_VERDICT_ASK },
+        { options->verdict.abort, QUERN_VERDICT_ABORT },
     };
     unsigned int count = 0;
 
@@ -108,8 +108,8 @@ int verb_approve(struct app *app)
     CLEANUP(cleanup_free) char *text = NULL;
     const struct options *options = &app->options;
     const char *id = options->word_count > 0 ? options->words[0] : NULL;
-    struct quern_decision decision = { .call = options->call,
-                                       .text = options->ask,
+    struct quern_decision decision = { .call = options->verdict.call,
+                                       .text = options->verdict.ask,
                                        .note = options->reason };
     struct quern_error error;
     struct err err = { 0 };
@@ -125,8 +125,8 @@ int verb_approve(struct app *app)
                 "ID is missing: quern approve lists the jobs that wait");
         return app_fail_err(app, &err);
     }
-    if (options->edit) {
-        text = read_text(options->edit, MAX_VERDICT_BYTES, &size, &err);
+    if (options->verdict.edit) {
+        text = read_text(options->verdict.edit, MAX_VERDICT_BYTES, &size, &err);
         if (!text)
             return app_fail_err(app, &err);
         decision.text = text;

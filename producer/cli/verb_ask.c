@@ -10,9 +10,9 @@ int verb_submit(struct app *app)
     struct quern_id id;
     bool existed = false;
 
-    if (app->options.jobs)
+    if (app->options.submit.jobs)
         return submit_lines(app);
-    if (!app_submit(app, app->options.words[0], NULL, &id, &existed, &error))
+    if (!ask_submit(app, app->options.words[0], NULL, &id, &existed, &error))
         return app_fail(app, &error);
     if (app->term.json)
         json_line(
@@ -37,10 +37,10 @@ int verb_wait(struct app *app)
 {
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };
     const char *id = app->options.words[0];
-    uint64_t timeout_ms = app->options.timeout_ms;
+    uint64_t timeout_ms = app->options.follow.timeout_ms;
     struct quern_error error;
 
-    if (!(app->options.timeout_ms))
+    if (!(app->options.follow.timeout_ms))
         timeout_ms = (uint64_t)MAX_DEADLINE_MS;
     if (!quern_wait(app->quern, id, timeout_ms, &status, &error))
         return app_fail(app, &error);
@@ -59,7 +59,8 @@ int verb_watch(struct app *app)
     if (!quern_get(app->quern, id, &status, &error) &&
         strcmp(error.code, "redis_refused") != 0)
         return app_fail(app, &error);
-    return follow_job(app, id, app->options.from, false, app->options.out);
+    return follow_job(app, id, app->options.follow.from, false,
+                      app->options.out);
 }
 
 int verb_cancel(struct app *app)

@@ -40,8 +40,8 @@ static void connect_to(struct check *check, unsigned int slot)
 
 enum { MEET_MS = 30000 };
 
-static redisReply *meet(struct check *check,
-                        void (*make)(struct command *command))
+static redisReply *check_meet(struct check *check,
+                              void (*make)(struct command *command))
 {
     struct command command;
     struct err ignored; /* whatever is wrong, the look says it */
@@ -60,10 +60,10 @@ static redisReply *meet(struct check *check,
 static void bring_library(struct check *check)
 {
     CLEANUP(cleanup_asked)
-    redisReply *build = meet(check, transition_build_command);
+    redisReply *build = check_meet(check, transition_build_command);
 
     if (build && reply_cure(build) == CURE_LOAD)
-        freeReplyObject(meet(check, transition_load_command));
+        freeReplyObject(check_meet(check, transition_load_command));
 }
 
 /* As the fleet has agreed. */
@@ -91,7 +91,7 @@ static void count_keys(struct check *check)
                   size && size->integer > 0 ? 2 * (uint64_t)size->integer : 0);
 }
 
-static void look(struct check *check)
+static void check_look(struct check *check)
 {
     check->counts = (struct counts){ 0 };
     count_keys(check);
@@ -102,7 +102,7 @@ static void look(struct check *check)
     progress_finish(&check->progress);
 }
 
-static int compare(const void *a, const void *b)
+static int check_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -129,7 +129,7 @@ static void keep_common(struct faults *ours, const struct faults *others)
 static void sort(struct faults *faults)
 {
     if (faults->count > 0)
-        qsort(faults->items, faults->count, sizeof(char *), compare);
+        qsort(faults->items, faults->count, sizeof(char *), check_compare);
 }
 
 /* When there are more faults than are kept, all are told: something is very
@@ -138,14 +138,14 @@ static struct faults find_faults(struct check *check)
 {
     struct faults sure;
 
-    look(check);
+    check_look(check);
     sure = check->faults;
     check->faults = (struct faults){ 0 };
     sort(&sure);
     for (int i = 1;
          i < LOOKS && sure.count > 0 && sure.more == 0 && !check->broken; i++) {
         sleep(PAUSE_S);
-        look(check);
+        check_look(check);
         sort(&check->faults);
         keep_common(&sure, &check->faults);
         faults_finish(&check->faults);
@@ -153,7 +153,7 @@ static struct faults find_faults(struct check *check)
     return sure;
 }
 
-static void tell(struct app *app, const struct faults *faults)
+static void check_tell(struct app *app, const struct faults *faults)
 {
     for (size_t i = 0; i < faults->count; i++) {
         const char *sentence = strstr(faults->items[i], ": ");
@@ -209,7 +209,7 @@ static size_t check_all(struct check *check, struct counts *all)
         bring_library(check);
         sure = find_faults(check);
         if (!check->broken)
-            tell(check->app, &sure);
+            check_tell(check->app, &sure);
         found += sure.count + sure.more;
         add_counts(all, &check->counts);
         faults_finish(&sure);

@@ -83,10 +83,12 @@ static bool offer_values(const struct verb *verb, const char *before,
 
         if (option_is_of(option, verb->name) && begins(before, "--") &&
             strcmp(before + 2, option->name) == 0 &&
-            option->type != OPTION_FLAG) {
-            for (int n = 0; option->choices && option->choices[n]; n++)
-                if (begins(option->choices[n], head))
-                    printf("%s\n", option->choices[n]);
+            option_type(option) != OPTION_FLAG) {
+            const char *const *choices = option_choices(option);
+
+            for (int n = 0; choices && choices[n]; n++)
+                if (begins(choices[n], head))
+                    printf("%s\n", choices[n]);
             return true;
         }
     }

@@ -1,4 +1,4 @@
-/* verb_dead.c - quern dead ls, show, requeue, rm; quern retry. */
+/* verb_dead.c - quern dead ls, show, dead_requeue, rm; quern retry. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { LIMIT = 50, PAGE = 500 };
 
 /* --- the list ------------------------------------------------------------- */
 
-static void show_line(const struct quern_dead *dead)
+static void dead_show_line(const struct quern_dead *dead)
 {
     json_line(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", dead->id,
@@ -25,7 +25,7 @@ static void show_line(const struct quern_dead *dead)
         (json_int_t)dead->finished_at));
 }
 
-static void add_row(struct table *table, const struct quern_dead *dead)
+static void dead_add_row(struct table *table, const struct quern_dead *dead)
 {
     char attempts[24];
 
@@ -43,7 +43,7 @@ static void say_rest(struct app *app, uint64_t shown, uint64_t total)
         pane_printf(&app->term.err, DIM,
                     "%" PRIu64 " to %" PRIu64 " of %" PRIu64
                     "; go on with --skip %" PRIu64 "\n",
-                    app->options.skip + 1, shown, total, shown);
+                    app->options.filter.skip + 1, shown, total, shown);
 }
 
 /* Piece by piece: there may be very many of them. */
@@ -57,8 +57,9 @@ static int list_dead(struct app *app)
         { .title = "AGE", .right = true },
         { .title = "ERROR", .cut = true },
     };
-    uint64_t left = app->options.limit ? app->options.limit : LIMIT;
-    uint64_t skip = app->options.skip;
+    uint64_t left =
+        app->options.filter.limit ? app->options.filter.limit : LIMIT;
+    uint64_t skip = app->options.filter.skip;
     struct table *table =
         table_new(columns, sizeof(columns) / sizeof(columns[0]));
     struct quern_deads deads = { 0 };
@@ -74,14 +75,14 @@ static int list_dead(struct app *app)
         }
         for (size_t i = 0; i < deads.count; i++)
             if (app->term.json)
-                show_line(&deads.items[i]);
+                dead_show_line(&deads.items[i]);
             else
-                add_row(table, &deads.items[i]);
+                dead_add_row(table, &deads.items[i]);
         skip += deads.count;
         left -= deads.count;
     } while (left > 0 && deads.count > 0);
     if (!app->term.json && code == EXIT_DONE) {
-        if (skip > app->options.skip)
+        if (skip > app->options.filter.skip)
             table_print(table, &app->term.out, pane_width(&app->term.out));
         say_rest(app, skip, deads.total);
     }
@@ -182,26 +183,28 @@ struct deed {
     bool skips_entries; /* what was no job cannot be one again */
 };
 
-static bool requeue(struct app *app, const char *id, struct quern_error *error)
+static bool dead_requeue(struct app *app, const char *id,
+                         struct quern_error *error)
 {
-    return quern_requeue(app->quern, id, app->options.anew, error);
+    return quern_requeue(app->quern, id, app->options.change.anew, error);
 }
 
-static bool forget(struct app *app, const char *id, struct quern_error *error)
+static bool dead_forget(struct app *app, const char *id,
+                        struct quern_error *error)
 {
     return quern_forget(app->quern, id, error);
 }
 
-static const struct deed requeueing = { requeue, "requeued",
+static const struct deed requeueing = { dead_requeue, "requeued",
                                         "Put back into the queue", true };
-static const struct deed forgetting = { forget, "forgotten", "Forget for good",
-                                        false };
+static const struct deed forgetting = { dead_forget, "forgotten",
+                                        "Forget for good", false };
 
 static void say_one(struct app *app, const struct deed *deed, const char *id)
 {
     if (app->term.json)
         json_line(json_pack("{s:s, s:s, s:b}", "id", id, "outcome", deed->word,
-                            "dry_run", (int)app->options.dry_run));
+                            "dry_run", (int)app->options.change.dry_run));
 }
 
 static int say_all(struct app *app, const struct deed *deed, uint64_t count)
@@ -209,7 +212,7 @@ static int say_all(struct app *app, const struct deed *deed, uint64_t count)
     if (!app->term.json)
         pane_printf(&app->term.out, PLAIN, "%" PRIu64 " job%s %s%s\n", count,
                     count == 1 ? "" : "s",
-                    app->options.dry_run ? "would be " : "", deed->word);
+                    app->options.change.dry_run ? "would be " : "", deed->word);
     return EXIT_DONE;
 }
 
@@ -217,7 +220,7 @@ static int say_all(struct app *app, const struct deed *deed, uint64_t count)
 static bool do_one(struct app *app, const struct deed *deed, const char *id,
                    bool *done, struct quern_error *error)
 {
-    *done = app->options.dry_run || deed->do_one(app, id, error);
+    *done = app->options.change.dry_run || deed->do_one(app, id, error);
     if (*done)
         say_one(app, deed, id);
     return *done || strcmp(error->code, "not_dead") == 0 ||
@@ -299,7 +302,7 @@ static int do_all(struct app *app, const struct deed *deed)
     if (!quern_dead_list(app->quern, app->options.queue, 0, 1, &deads, &error))
         return app_fail(app, &error);
     free(deads.items);
-    if (deads.total > 0 && !app->options.dry_run &&
+    if (deads.total > 0 && !app->options.change.dry_run &&
         !app_confirm(app, &code, "%s: %" PRIu64 " job%s?", deed->offer,
                      deads.total, deads.total == 1 ? "" : "s"))
         return code;
@@ -317,12 +320,13 @@ static int do_named(struct app *app, const struct deed *deed)
     uint64_t done = 0;
     int code = EXIT_DONE;
 
-    if (deed == &forgetting && !options->dry_run &&
+    if (deed == &forgetting && !options->change.dry_run &&
         !app_confirm(app, &code, "%s: %d job%s?", deed->offer,
                      options->word_count, options->word_count == 1 ? "" : "s"))
         return code;
     for (int i = 0; i < options->word_count; i++)
-        if (options->dry_run || deed->do_one(app, options->words[i], &error)) {
+        if (options->change.dry_run ||
+            deed->do_one(app, options->words[i], &error)) {
             say_one(app, deed, options->words[i]);
             done++;
         } else {
@@ -337,7 +341,7 @@ static int do_deed(struct app *app, const struct deed *deed)
     bool named = app->options.word_count > 0;
     struct err err = { 0 };
 
-    if (named != app->options.all)
+    if (named != app->options.change.all)
         return named ? do_named(app, deed) : do_all(app, deed);
     err_set(&err, ERR_REJECT, "bad_setting",
             named ? "ids and --all: only one of them"

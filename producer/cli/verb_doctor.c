@@ -93,7 +93,7 @@ static void doctor_close(struct doctor *doctor)
 }
 
 /* None before the first consumer of a fleet; one then. */
-static void read_partitions(struct doctor *doctor)
+static void doctor_read_partitions(struct doctor *doctor)
 {
     struct key key = names_fleet(&doctor->names);
     struct err err = { 0 };
@@ -151,7 +151,7 @@ static void check_fleet(struct doctor *doctor)
 {
     bool there = true;
 
-    read_partitions(doctor);
+    doctor_read_partitions(doctor);
     for (unsigned int p = 0; p < doctor->partitions; p++)
         there = check_one(doctor, p) && there;
     if (!there)

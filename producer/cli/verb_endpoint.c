@@ -7,7 +7,7 @@
 #include "producer/cli/table.h"
 #include "producer/client/quern_operate.h"
 
-static void show_line(const struct quern_endpoint *endpoint)
+static void endpoint_show_line(const struct quern_endpoint *endpoint)
 {
     json_line(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}",
@@ -25,7 +25,7 @@ struct number {
     char text[24];
 };
 
-static struct number number_of(uint64_t value)
+static struct number endpoint_number_of(uint64_t value)
 {
     struct number number;
 
@@ -46,14 +46,15 @@ static void print_failure(const struct quern_endpoint *endpoint, uint64_t now,
                  term_age(now > at ? now - at : 0), endpoint->error);
 }
 
-static void add_row(struct table *table, const struct quern_endpoint *endpoint,
-                    uint64_t now)
+static void endpoint_add_row(struct table *table,
+                             const struct quern_endpoint *endpoint,
+                             uint64_t now)
 {
     char failure[400];
-    struct number failures = number_of(endpoint->failures);
-    struct number calls = number_of(endpoint->calls);
-    struct number twice = number_of(endpoint->paid_twice);
-    struct number recovered = number_of(endpoint->recovered);
+    struct number failures = endpoint_number_of(endpoint->failures);
+    struct number calls = endpoint_number_of(endpoint->calls);
+    struct number twice = endpoint_number_of(endpoint->paid_twice);
+    struct number recovered = endpoint_number_of(endpoint->recovered);
 
     print_failure(endpoint, now, failure, sizeof(failure));
     table_add(table,
@@ -87,9 +88,9 @@ int verb_endpoint_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < all.count; i++)
         if (app->term.json)
-            show_line(&all.items[i]);
+            endpoint_show_line(&all.items[i]);
         else
-            add_row(table, &all.items[i], all.now);
+            endpoint_add_row(table, &all.items[i], all.now);
     if (!app->term.json && all.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

@@ -28,7 +28,7 @@ static void add_cell(struct cells *cells, const char *code)
 /* A line that begins with "# %%" or "#%%" stands between two cells and belongs
  * to neither; a cell of blanks is none. A text without such a line is one cell,
  * as it is. Cuts the text. */
-static void split(char *text, struct cells *cells)
+static void exec_split(char *text, struct cells *cells)
 {
     char *start = text;
     bool marked = false;
@@ -210,7 +210,7 @@ static int exec_json(struct app *app, const struct cells *cells)
     struct quern_error error = { 0 };
     struct quern_id id;
 
-    if (!app_submit(app, NULL, cells, &id, NULL, &error) ||
+    if (!ask_submit(app, NULL, cells, &id, NULL, &error) ||
         !quern_wait(app->quern, id.text, MAX_DEADLINE_MS, &status, &error))
         return app_fail(app, &error);
     return status.result ? print_cells(app, &status)
@@ -232,7 +232,7 @@ int verb_exec(struct app *app)
         return app_fail_err(app, &err);
     if (!cells)
         abort();
-    split(past_mark_of_utf8(text), cells);
+    exec_split(past_mark_of_utf8(text), cells);
     return app->term.json ? exec_json(app, cells)
                           : follow_new(app, NULL, cells);
 }

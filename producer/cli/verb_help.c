@@ -89,11 +89,8 @@ static int overview(FILE *out)
     fprintf(out, "\nOptions of every verb (quern help VERB for its own):\n");
     options_help(NULL, out);
     list_settings(out);
-    fprintf(
-        out,
-        "\nExit codes: 0 done, 1 the job failed or is incomplete, 64 usage, "
-        "65 bad input,\n69 Redis unavailable, 74 done, but what came of "
-        "it could not be written,\n75 try again.\n");
+    fputc('\n', out);
+    help_print(help_find("exit status"), document_width(), out);
     return EXIT_DONE;
 }
 
@@ -132,12 +129,7 @@ static int settings_page(const char *form, FILE *out)
     } else if (form && strcmp(form, "markdown") == 0) {
         document_markdown(&preferences_table, out);
     } else if (!form) {
-        document_wrap(out,
-                      "Options that may stand in the environment as well, or "
-                      "as lines VARIABLE=value in ~/.config/quern/quern.conf "
-                      "(--config or QUERN_CONFIG names another file). An "
-                      "option wins over its variable, and that over the file.",
-                      0, 0, document_width());
+        help_print(help_find("settings"), document_width(), out);
         document_rows(&preferences_table, true, document_width(), out);
     } else {
         fprintf(stderr,

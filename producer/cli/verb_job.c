@@ -52,8 +52,8 @@ static void show_job(const struct quern_listed *job, uint64_t now)
     json_line(line);
 }
 
-static void add_row(struct table *table, const struct quern_listed *job,
-                    uint64_t now)
+static void job_add_row(struct table *table, const struct quern_listed *job,
+                        uint64_t now)
 {
     char state[64];
 
@@ -88,7 +88,7 @@ static void print_jobs(struct app *app, const struct quern_listing *listing)
         if (app->term.json)
             show_job(&listing->items[i], listing->now);
         else
-            add_row(table, &listing->items[i], listing->now);
+            job_add_row(table, &listing->items[i], listing->now);
     if (!app->term.json && listing->count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     table_free(table);
@@ -102,24 +102,24 @@ static bool read_filter(const struct app *app, struct quern_filter *filter,
     uint64_t now = 0;
 
     *filter = (struct quern_filter){
-        .states = options->state,
+        .states = options->filter.state,
         .queue = options->queue,
         .tenant = options->tenant,
-        .session = options->session,
-        .worker = options->worker,
-        .error_code = options->error_code,
+        .session = options->filter.session,
+        .worker = options->filter.worker,
+        .error_code = options->filter.error_code,
         .reason = options->reason,
-        .sort = (enum quern_sort)options->sort,
-        .skip = options->skip,
-        .limit = options->limit ? options->limit : LIMIT,
+        .sort = (enum quern_sort)options->filter.sort,
+        .skip = options->filter.skip,
+        .limit = options->filter.limit ? options->filter.limit : LIMIT,
     };
-    if ((options->newer_ms || options->older_ms) &&
+    if ((options->filter.newer_ms || options->filter.older_ms) &&
         !quern_clock(app->quern, &now, error))
         return false;
-    if (options->newer_ms)
-        filter->since = since(now, options->newer_ms);
-    if (options->older_ms)
-        filter->until = since(now, options->older_ms);
+    if (options->filter.newer_ms)
+        filter->since = since(now, options->filter.newer_ms);
+    if (options->filter.older_ms)
+        filter->until = since(now, options->filter.older_ms);
     return true;
 }
 
@@ -270,16 +270,16 @@ int verb_job_rm(struct app *app)
     code = app_check_queue(app, options->queue);
     if (code != EXIT_DONE)
         return code;
-    if (!quern_tidy(app->quern, options->older_ms, options->state,
+    if (!quern_tidy(app->quern, options->filter.older_ms, options->filter.state,
                     options->queue, true, &jobs, &error))
         return app_fail(app, &error);
-    if (options->dry_run || jobs == 0)
-        return say_removed(app, jobs, options->dry_run);
+    if (options->change.dry_run || jobs == 0)
+        return say_removed(app, jobs, options->change.dry_run);
     if (!app_confirm(app, &code,
                      "Remove %" PRIu64 " job%s and what came of %s?", jobs,
                      jobs == 1 ? "" : "s", jobs == 1 ? "it" : "them"))
         return code;
-    if (!quern_tidy(app->quern, options->older_ms, options->state,
+    if (!quern_tidy(app->quern, options->filter.older_ms, options->filter.state,
                     options->queue, false, &jobs, &error))
         return app_fail(app, &error);
     return say_removed(app, jobs, false);
@@ -353,7 +353,9 @@ int verb_queue_history(struct app *app)
         { .title = "RUN", .right = true },
     };
     const struct options *options = &app->options;
-    uint64_t newer = options->newer_ms ? options->newer_ms : 3600000, now;
+    uint64_t newer =
+                 options->filter.newer_ms ? options->filter.newer_ms : 3600000,
+             now;
     struct quern_minutes minutes;
     const char *queue = options->word_count > 0 ? options->words[0] : NULL;
     struct quern_error error;

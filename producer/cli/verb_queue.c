@@ -62,7 +62,7 @@ static void name_state(const struct quern_queue *queue, char *text, size_t size)
                       holds[i].jobs == 1 ? "s" : "", holds[i].what);
 }
 
-static void add_row(struct table *table, const struct quern_queue *queue)
+static void queue_add_row(struct table *table, const struct quern_queue *queue)
 {
     char numbers[4][24], state[160];
     const uint64_t counts[] = { queue->waiting, queue->running,
@@ -100,7 +100,7 @@ int verb_queue_ls(struct app *app)
         if (app->term.json)
             json_line(json_of_queue(&queues.items[i]));
         else
-            add_row(table, &queues.items[i]);
+            queue_add_row(table, &queues.items[i]);
     if (!app->term.json && queues.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)
@@ -244,7 +244,7 @@ int app_check_queue(struct app *app, const char *queue)
         return EXIT_DONE;
     if (!quern_queue_is_known(app->quern, queue, &known, &error))
         return app_fail(app, &error);
-    if (known || app->options.create)
+    if (known || app->options.change.create)
         return EXIT_DONE;
     err_set(&err, ERR_REJECT, "unknown_queue",
             "no job and no setting has ever named queue %.64s: see quern queue "
@@ -394,8 +394,8 @@ int verb_queue_purge(struct app *app)
         return code;
     if (!quern_purge(app->quern, queue, true, &waiting, &more, &error))
         return app_fail(app, &error);
-    if (app->options.dry_run || waiting == 0)
-        return say_purged(app, queue, waiting, app->options.dry_run);
+    if (app->options.change.dry_run || waiting == 0)
+        return say_purged(app, queue, waiting, app->options.change.dry_run);
     if (!app_confirm(app, &code, "Cancel the %" PRIu64 " job%s in queue %s?",
                      waiting, waiting == 1 ? " that waits" : "s that wait",
                      queue))

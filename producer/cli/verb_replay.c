@@ -22,7 +22,7 @@ struct inputs {
     const char *items[MAX_TEXTS];
 };
 
-static bool write_all(int fd, const char *text, size_t size)
+static bool replay_write_all(int fd, const char *text, size_t size)
 {
     while (size > 0) {
         ssize_t wrote = write(fd, text, size);
@@ -53,7 +53,8 @@ static bool keep_in_memory(const char *text, size_t size, char path[32],
 {
     int fd = memfd_create("recording", 0);
 
-    if (fd < 0 || !write_all(fd, text, size) || lseek(fd, 0, SEEK_SET) < 0)
+    if (fd < 0 || !replay_write_all(fd, text, size) ||
+        lseek(fd, 0, SEEK_SET) < 0)
         return err_set(err, ERR_RETRY, "not_saved",
                        "no memory for the recording: %s", strerror(errno));
     snprintf(path, 32, "/dev/fd/%d", fd);
@@ -84,7 +85,8 @@ static int record(struct app *app, const char *id, char path[32])
     if (!open_redis(app, &error) ||
         !quern_record(app->quern, id, &text, &size, &error))
         return app_fail(app, &error);
-    if ((app->options.save && !save(app->options.save, text, size, &err)) ||
+    if ((app->options.replay.save &&
+         !save(app->options.replay.save, text, size, &err)) ||
         !keep_in_memory(text, size, path, &err))
         return app_fail_err(app, &err);
     return EXIT_DONE;
@@ -116,9 +118,9 @@ static int become(struct app *app, const struct inputs *inputs, int count)
     argv[n++] = "quern-replay";
     if (app->options.json)
         argv[n++] = "--json";
-    if (app->options.prompts) {
+    if (app->options.replay.prompts) {
         argv[n++] = "--prompts";
-        argv[n++] = app->options.prompts;
+        argv[n++] = app->options.replay.prompts;
     }
     argv[n++] = "--";
     for (int i = 0; i < count; i++)
@@ -143,7 +145,7 @@ int verb_replay(struct app *app)
         bool is_job = id_parse(view_of(word), NULL);
 
         inputs.items[i] = is_job ? inputs.paths[i] : word;
-        if (app->options.save && (!is_job || count > 1)) {
+        if (app->options.replay.save && (!is_job || count > 1)) {
             err_set(&err, ERR_REJECT, "bad_setting",
                     "--save is for one job, by its id");
             return app_fail_err(app, &err);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "producer/cli/ask.h"
 #include "producer/cli/progress.h"
 #include "producer/cli/show.h"
 #include "producer/cli/table.h"
@@ -55,8 +56,9 @@ static const char *time_until(uint64_t at, uint64_t now)
     return at > now ? term_age(at - now) : "now";
 }
 
-static void add_row(struct table *table, const struct quern_schedule *schedule,
-                    uint64_t now)
+static void schedule_add_row(struct table *table,
+                             const struct quern_schedule *schedule,
+                             uint64_t now)
 {
     char next[40] = "never";
 
@@ -98,7 +100,7 @@ int verb_schedule_ls(struct app *app)
         if (app->term.json)
             json_line(json_of_schedule(&schedules.items[i]));
         else
-            add_row(table, &schedules.items[i], schedules.now);
+            schedule_add_row(table, &schedules.items[i], schedules.now);
     if (!app->term.json && schedules.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)
@@ -143,22 +145,15 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     const struct options *options = &app->options;
     const char *name = options->words[0], *spec = options->words[1];
     CLEANUP(asked_finish) struct asked asked = { 0 };
-    CLEANUP(cleanup_free) char *text = NULL;
     struct err err = { 0 };
-    size_t size;
 
-    if (!app_ask(app, options->words[2], NULL, &asked, &err))
+    if (!asked_read(&asked, options, options->words[2], NULL, &err))
         return error_of(error, &err);
-    if (!options->job)
-        return quern_schedule_set(app->quern, name, spec, options->zone,
-                                  &asked.job, error);
-    text = read_text(options->job, MAX_JOB_BYTES, &size, &err);
-    if (!text)
-        return error_of(error, &err);
-    bool ok = quern_schedule_set_json(app->quern, name, spec, options->zone,
-                                      text, &asked.beside, error);
 
-    app_note(app, &asked);
+    bool ok = quern_schedule_set(app->quern, name, spec, options->schedule.zone,
+                                 asked.text, &asked.beside, error);
+
+    asked_note(&asked, app);
     return ok;
 }
 
@@ -186,7 +181,7 @@ static void say_added(struct app *app)
     if (app->term.json)
         return;
     pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
-                app->options.dry_run ? "would be added" : "added");
+                app->options.change.dry_run ? "would be added" : "added");
     if (is_paused(app, name))
         pane_printf(&app->term.err, YELLOW,
                     "%s is paused: quern schedule resume %s\n", name, name);
@@ -198,17 +193,18 @@ int verb_schedule_add(struct app *app)
     struct quern_error error = { 0 };
     uint64_t next;
 
-    if (!quern_schedule_next(options->words[1], options->zone, host_now(),
-                             &next, &error) ||
-        (!options->dry_run && !add_schedule(app, &error)))
+    if (!quern_schedule_next(options->words[1], options->schedule.zone,
+                             host_now(), &next, &error) ||
+        (!options->change.dry_run && !add_schedule(app, &error)))
         return app_fail(app, &error);
     say_added(app);
-    if (!preview(app, options->words[1], options->zone, host_now(), &error))
+    if (!preview(app, options->words[1], options->schedule.zone, host_now(),
+                 &error))
         return app_fail(app, &error);
     return EXIT_DONE;
 }
 
-static void say(struct pane *out, const char *what, const char *text)
+static void schedule_say(struct pane *out, const char *what, const char *text)
 {
     if (!*text)
         return;
@@ -308,7 +304,7 @@ static bool read_time(const char *text, const char *zone, uint64_t *ms,
 static int show_schedule(struct app *app, const struct quern_schedule *schedule,
                          const void *bytes, size_t size)
 {
-    const char *from = app->options.from_time;
+    const char *from = app->options.schedule.from;
     uint64_t after = host_now();
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const msgpack_object *value;
@@ -332,11 +328,12 @@ static int show_schedule(struct app *app, const struct quern_schedule *schedule,
             return app_fail(app, &error);
         return EXIT_DONE;
     }
-    say(out, "schedule", schedule->name);
-    say(out, "goes off", schedule->spec);
-    say(out, "last job", schedule->last_id);
-    say(out, "refused", schedule->refused);
-    say(out, "state", schedule->paused ? "paused: quern schedule resume" : "");
+    schedule_say(out, "schedule", schedule->name);
+    schedule_say(out, "goes off", schedule->spec);
+    schedule_say(out, "last job", schedule->last_id);
+    schedule_say(out, "refused", schedule->refused);
+    schedule_say(out, "state",
+                 schedule->paused ? "paused: quern schedule resume" : "");
     if (!preview(app, schedule->spec, schedule->zone, after, &error))
         app_fail(app, &error);
     char *text = json_dumps(job, JSON_INDENT(2) | JSON_ENCODE_ANY);
@@ -437,22 +434,24 @@ int verb_schedule_rm(struct app *app)
 
     if (!all_are_there(app, &error))
         return app_fail(app, &error);
-    if (!options->dry_run &&
+    if (!options->change.dry_run &&
         !app_confirm(app, &code, "Remove %d schedule%s?", options->word_count,
                      options->word_count == 1 ? "" : "s"))
         return code;
     for (int i = 0; i < options->word_count; i++) {
         const char *name = options->words[i];
 
-        if (!options->dry_run &&
+        if (!options->change.dry_run &&
             !quern_schedule_remove(app->quern, name, &error))
             return app_fail(app, &error);
         if (app->term.json)
             json_line(json_pack("{s:s, s:s, s:b}", "schedule", name, "outcome",
-                                "removed", "dry_run", (int)options->dry_run));
+                                "removed", "dry_run",
+                                (int)options->change.dry_run));
         else
             pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
-                        options->dry_run ? "would be removed" : "removed");
+                        options->change.dry_run ? "would be removed"
+                                                : "removed");
     }
     return EXIT_DONE;
 }

@@ -6,9 +6,9 @@
 #include "schemas/json/convert.h"
 #include "schemas/message/buf.h"
 
-static bool read_record(const struct quern_record *record,
-                        struct session_record *session, struct arena *arena,
-                        struct err *err)
+static bool session_read_record(const struct quern_record *record,
+                                struct session_record *session,
+                                struct arena *arena, struct err *err)
 {
     return message_decode(&schema_session_record,
                           (struct view){ record->bytes, record->size }, session,
@@ -26,7 +26,8 @@ static uint64_t bytes_of(const struct session_record *session)
     return bytes;
 }
 
-static void add_row(struct table *table, const struct session_record *session)
+static void session_add_row(struct table *table,
+                            const struct session_record *session)
 {
     CLEANUP(cleanup_free) char *name = view_dup(session->name);
     CLEANUP(cleanup_free) char *tenant = view_dup(session->tenant);
@@ -42,8 +43,8 @@ static void add_row(struct table *table, const struct session_record *session)
 }
 
 /* What cannot be read is told, and does not hide the others. */
-static int list_sessions(struct app *app, const struct quern_records *records,
-                         struct table *table)
+static int session_list(struct app *app, const struct quern_records *records,
+                        struct table *table)
 {
     int code = EXIT_DONE;
 
@@ -52,12 +53,12 @@ static int list_sessions(struct app *app, const struct quern_records *records,
         struct session_record session;
         struct err err = { 0 };
 
-        if (!read_record(&records->items[i], &session, &arena, &err))
+        if (!session_read_record(&records->items[i], &session, &arena, &err))
             code = app_fail_err(app, &err);
         else if (app->term.json)
             json_line(json_from_message(&schema_session_record, &session));
         else
-            add_row(table, &session);
+            session_add_row(table, &session);
     }
     return code;
 }
@@ -81,7 +82,7 @@ int verb_session_ls(struct app *app)
     if (!quern_sessions(app->quern, app->options.tenant, &records, &error))
         return app_fail(app, &error);
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    code = list_sessions(app, &records, table);
+    code = session_list(app, &records, table);
     if (!app->term.json && records.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)
@@ -102,7 +103,7 @@ int verb_session_show(struct app *app)
     if (!quern_session(app->quern, app->options.tenant, app->options.words[0],
                        &record, &error))
         return app_fail(app, &error);
-    ok = read_record(&record, &session, &arena, &err);
+    ok = session_read_record(&record, &session, &arena, &err);
     if (ok)
         show_record(app, &session);
     free(record.bytes);

@@ -7,7 +7,7 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
-static void show_line(const struct quern_tenant *tenant)
+static void tenant_show_line(const struct quern_tenant *tenant)
 {
     json_line(json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, "
@@ -53,7 +53,8 @@ static void write_limits(const struct quern_tenant *tenant, struct buf *out)
     buf_append(out, "", 1);
 }
 
-static void add_row(struct table *table, const struct quern_tenant *tenant)
+static void tenant_add_row(struct table *table,
+                           const struct quern_tenant *tenant)
 {
     CLEANUP(buf_finish) struct buf limits;
     const uint64_t counts[] = { tenant->waiting, tenant->running,
@@ -94,9 +95,9 @@ int verb_tenant_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < tenants.count; i++)
         if (app->term.json)
-            show_line(&tenants.items[i]);
+            tenant_show_line(&tenants.items[i]);
         else
-            add_row(table, &tenants.items[i]);
+            tenant_add_row(table, &tenants.items[i]);
     if (!app->term.json && tenants.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

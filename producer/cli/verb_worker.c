@@ -40,7 +40,7 @@ static json_t *executor_json(const struct quern_worker *worker)
                      "away_since", (json_int_t)worker->executor_away_since);
 }
 
-static void show_line(const struct quern_worker *worker)
+static void worker_show_line(const struct quern_worker *worker)
 {
     json_line(json_pack(
         "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:I, s:I}",
@@ -75,8 +75,8 @@ static const char *age_of(uint64_t at, uint64_t now)
     return at == 0 ? "-" : term_age(now > at ? now - at : 0);
 }
 
-static void add_row(struct table *table, const struct quern_worker *worker,
-                    uint64_t now)
+static void worker_add_row(struct table *table,
+                           const struct quern_worker *worker, uint64_t now)
 {
     char running[48], executor[64];
 
@@ -127,9 +127,9 @@ int verb_worker_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < workers.count; i++)
         if (app->term.json)
-            show_line(&workers.items[i]);
+            worker_show_line(&workers.items[i]);
         else
-            add_row(table, &workers.items[i], workers.now);
+            worker_add_row(table, &workers.items[i], workers.now);
     if (!app->term.json && workers.count > 0)
         table_print(table, &app->term.out, pane_width(&app->term.out));
     else if (!app->term.json)

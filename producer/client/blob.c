@@ -135,7 +135,7 @@ static void cleanup_fd(const int *fd)
 }
 
 /* Anything that can be read: a file may be a pipe (a shell's <(...)). */
-static bool read_all(int fd, struct buf *bytes, struct err *err)
+static bool blob_read_all(int fd, struct buf *bytes, struct err *err)
 {
     for (;;) {
         char *room = buf_reserve(bytes, 64 << 10);
@@ -167,7 +167,7 @@ static bool upload_path(struct quern *quern, struct view tenant,
     buf_init(&bytes, MAX_FILE_BYTES + (64 << 10));
     if (fd < 0)
         return err_set(err, ERR_REJECT, "bad_field", "%s", strerror(errno));
-    if (!read_all(fd, &bytes, err))
+    if (!blob_read_all(fd, &bytes, err))
         return false;
     ref->bytes = bytes.len;
     return upload_bytes(quern, tenant, buf_view(&bytes), hash, err);

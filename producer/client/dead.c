@@ -7,7 +7,7 @@
 #include "schemas/redis/operate.h"
 
 /* One that Redis lists, before its facts are asked for. */
-struct member {
+struct dead_member {
     char id[QUERN_NAME];
     size_t queue; /* among those that were asked for */
     unsigned int partition;
@@ -15,7 +15,7 @@ struct member {
 };
 
 struct members {
-    struct member *items;
+    struct dead_member *items;
     size_t count;
 };
 
@@ -37,7 +37,7 @@ static bool read_members(struct quern *quern, unsigned int partition,
                                    to, "REV", "WITHSCORES");
 
     for (size_t i = 0; reply && i + 1 < reply->elements; i += 2) {
-        struct member *member;
+        struct dead_member *member;
 
         members->items =
             list_grow(members->items, members->count, sizeof(*members->items));
@@ -53,9 +53,9 @@ static bool read_members(struct quern *quern, unsigned int partition,
 
 /* The latest first; those of one millisecond as ZRANGE REV has them, or pieces
  * would not fit together. */
-static int by_time(const void *a, const void *b)
+static int dead_by_time(const void *a, const void *b)
 {
-    const struct member *one = a, *other = b;
+    const struct dead_member *one = a, *other = b;
 
     if (one->at != other->at)
         return one->at > other->at ? -1 : 1;
@@ -75,7 +75,7 @@ static bool count_members(struct quern *quern, unsigned int partition,
 }
 
 /* The facts of one; those of an expired job are "". */
-static bool read_dead(struct quern *quern, const struct member *member,
+static bool read_dead(struct quern *quern, const struct dead_member *member,
                       const char *queue, struct quern_dead *dead,
                       struct err *err)
 {
@@ -108,9 +108,10 @@ static bool read_dead(struct quern *quern, const struct member *member,
 
 /* Each queue of each partition tells its latest; of all these the latest. Of
  * one alone just the piece is read: piece->from then is 0 for who looks. */
-static bool read_all(struct quern *quern, const struct quern_queues *queues,
-                     struct piece *piece, struct members *members,
-                     uint64_t *total, struct err *err)
+static bool dead_read_all(struct quern *quern,
+                          const struct quern_queues *queues,
+                          struct piece *piece, struct members *members,
+                          uint64_t *total, struct err *err)
 {
     unsigned int partitions;
 
@@ -130,7 +131,8 @@ static bool read_all(struct quern *quern, const struct quern_queues *queues,
                 return false;
         }
     if (members->count > 0)
-        qsort(members->items, members->count, sizeof(*members->items), by_time);
+        qsort(members->items, members->count, sizeof(*members->items),
+              dead_by_time);
     *piece = (struct piece){ piece->from - each.from, piece->to - each.from };
     return true;
 }
@@ -152,7 +154,7 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
                handle_fail(error, &err);
     if (!quern_queues(quern, queue, &queues, error))
         return false;
-    ok = read_all(quern, &queues, &piece, &members, &deads->total, &err);
+    ok = dead_read_all(quern, &queues, &piece, &members, &deads->total, &err);
     for (uint64_t i = piece.from; ok && i < members.count && i < piece.to;
          i++) {
         deads->items =
@@ -172,7 +174,7 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
 
 /* --- one of them ---------------------------------------------------------- */
 
-static bool unknown(const char *id, struct err *err)
+static bool dead_unknown(const char *id, struct err *err)
 {
     return err_set(err, ERR_REJECT, "unknown_job",
                    "no job %.64s: never submitted here, or forgotten", id);
@@ -215,7 +217,7 @@ static bool find_partition(struct quern *quern, const char *id,
         if (reply_number(reply) == 1)
             return true;
     }
-    return unknown(id, err);
+    return dead_unknown(id, err);
 }
 
 static bool not_dead(const char *id, struct err *err)
@@ -273,7 +275,7 @@ static bool forget(struct quern *quern, const char *id, struct err *err)
     if (!facts || facts->elements != 2)
         return false;
     if (reply_view(facts->element[0]).len == 0)
-        return unknown(id, err);
+        return dead_unknown(id, err);
     queue = reply_view(facts->element[1]);
     transition_forget(&command, &quern->fleet->names, partition,
                       queue.len > 0 ? queue : VIEW("default"), view_of(id));

@@ -68,6 +68,21 @@ static bool files_add(struct files *files, struct quern *quern,
     return true;
 }
 
+/* The job then borrows from files. */
+static bool files_join(struct files *files, struct quern *quern,
+                       struct job *job, const struct quern_file *sent,
+                       size_t count, struct err *err)
+{
+    files->count = job->files.count;
+    if (files->count > 0)
+        memcpy(files->refs, job->files.items,
+               files->count * sizeof(files->refs[0]));
+    if (!files_add(files, quern, job->tenant, sent, count, err))
+        return false;
+    job->files = (struct list){ files->refs, files->count };
+    return true;
+}
+
 /* --- what was given ------------------------------------------------------- */
 
 static struct list text_list(const char *const *texts, size_t count,
@@ -112,18 +127,6 @@ static json_t *parse_json(const char *text, const char *what, struct err *err)
     return json;
 }
 
-static bool read_value(const char *text, const char *what,
-                       const msgpack_object **value, struct arena *arena,
-                       struct err *err)
-{
-    CLEANUP(cleanup_json) json_t *json = NULL;
-
-    if (!text)
-        return true;
-    json = parse_json(text, what, err);
-    return json && json_to_value(json, value, arena, err);
-}
-
 /* Counts are bounded before anything is allocated for them. */
 static bool counts_are_sane(const struct quern_job *job, struct err *err)
 {
@@ -131,8 +134,6 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
         const char *what;
         size_t count, max;
     } lists[] = {
-        { "tools", job->tool_count, MAX_TOOLS },
-        { "approve", job->approve_count, MAX_TOOLS },
         { "cells", job->cell_count, MAX_CELLS },
         { "paths", job->path_count, MAX_FILES },
         { "metadata", job->metadata_count, MAX_METADATA },
@@ -146,47 +147,63 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
     return true;
 }
 
-static struct job to_job(const struct quern_job *from, struct arena *arena)
+/* Every member may be said there, by its name in the table; but one that is
+ * none is a slip of whoever wrote the program. */
+static bool read_more(const char *more, struct job *job, struct arena *arena,
+                      struct err *err)
 {
-    return (struct job){
-        .id = view_of(from->id),
-        .kind = (int)from->kind,
-        .queue = view_of(from->queue),
-        .priority = (int)from->priority,
-        .tenant = view_of(from->tenant),
-        .session = view_of(from->session),
-        .history = (int)from->history,
-        .prompt = view_of(from->prompt),
-        .system = view_of(from->system),
-        .mode = (int)from->mode,
-        .model = view_of(from->model),
-        .tools = text_list(from->tools, from->tool_count, arena),
-        .cells = text_list(from->cells, from->cell_count, arena),
-        .action = {
-            .verb = (int)from->action,
-            .names = text_list(from->paths, from->path_count, arena),
-            .to = view_of(from->to),
-        },
-        .limits = {
-            .max_turns = from->max_turns,
-            .deadline_ms = from->deadline_ms,
-            .max_tokens = from->max_tokens,
-            .max_total_tokens = from->max_total_tokens,
-            .max_cost = from->max_cost,
-            .cell_ms = from->cell_ms,
-            .memory_bytes = from->memory_bytes,
-        },
-        .retry = { from->max_attempts, from->backoff_ms },
-        .idempotency_key = view_of(from->idempotency_key),
-        .not_before = from->not_before,
-        .metadata = pair_list(from->metadata, from->metadata_count, arena),
-        .env = pair_list(from->env, from->env_count, arena),
-        .traceparent = view_of(from->traceparent),
-        .approve = text_list(from->approve, from->approve_count, arena),
-        .approval_ms = from->approval_ms,
-        .approval_default = from->approval_skips ? APPROVAL_SKIP
-                                                 : APPROVAL_UNSAID,
+    static const char any_id[] = "00000000-0000-7000-8000-000000000000";
+    CLEANUP(cleanup_json) json_t *json = NULL;
+
+    if (!more)
+        return true;
+    json = parse_json(more, "more", err);
+    if (!json)
+        return false;
+    if (json_object_set_new(json, "id", json_string(any_id)))
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "more must be a JSON object");
+    return json_to_message(&schema_job, json, job, arena, NULL, err);
+}
+
+/* What the struct says stands instead of what more does. */
+static void say_fields(struct job *job, const struct quern_job *from,
+                       struct arena *arena)
+{
+    const struct {
+        struct view *member;
+        const char *text;
+    } texts[] = {
+        { &job->queue, from->queue },
+        { &job->tenant, from->tenant },
+        { &job->session, from->session },
+        { &job->prompt, from->prompt },
+        { &job->system, from->system },
+        { &job->model, from->model },
+        { &job->action.to, from->to },
+        { &job->idempotency_key, from->idempotency_key },
     };
+
+    job->id = view_of(from->id);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].text)
+            *texts[i].member = view_of(texts[i].text);
+    if (from->kind != QUERN_CONVERSATION)
+        job->kind = (int)from->kind;
+    if (from->priority != QUERN_NORMAL)
+        job->priority = (int)from->priority;
+    if (from->action != QUERN_SHOW)
+        job->action.verb = (int)from->action;
+    if (from->deadline_ms > 0)
+        job->limits.deadline_ms = from->deadline_ms;
+    if (from->cell_count > 0)
+        job->cells = text_list(from->cells, from->cell_count, arena);
+    if (from->path_count > 0)
+        job->action.names = text_list(from->paths, from->path_count, arena);
+    if (from->metadata_count > 0)
+        job->metadata = pair_list(from->metadata, from->metadata_count, arena);
+    if (from->env_count > 0)
+        job->env = pair_list(from->env, from->env_count, arena);
 }
 
 /* --- the bytes ------------------------------------------------------------ */
@@ -207,7 +224,8 @@ void draft_finish(struct draft *draft)
 }
 
 /* As a consumer will. What is not in the bytes has been set before. */
-static bool decode(struct draft *draft, struct view bytes, struct err *err)
+static bool draft_decode(struct draft *draft, struct view bytes,
+                         struct err *err)
 {
     struct submit *submit = &draft->submit;
     struct job job;
@@ -270,11 +288,11 @@ static bool encode(struct draft *draft, const struct job *job,
     buf_clear(&draft->bytes);
     if (!json || draft->unknown.count == 0)
         return message_encode(&schema_job, job, &draft->bytes, err) &&
-               decode(draft, buf_view(&draft->bytes), err);
+               draft_decode(draft, buf_view(&draft->bytes), err);
     return message_encode(&schema_job, job, &known, err) &&
            json_keep_unknown(&schema_job, json, buf_view(&known), &draft->bytes,
                              err) &&
-           decode(draft, buf_view(&draft->bytes), err);
+           draft_decode(draft, buf_view(&draft->bytes), err);
 }
 
 /* The id of a job that has none names partition 0 until all else is known to be
@@ -306,29 +324,21 @@ bool draft_read(struct draft *draft, struct quern *quern,
                 struct err *err)
 {
     struct files files;
-    struct job job;
+    struct job job = { 0 };
 
     draft_init(draft);
-    files.count = 0;
     draft->submit = (struct submit){
         .unique_key = view_of(from->unique_key),
         .delay_ms = from->delay_ms,
         .max_depth = from->max_depth,
         .tenant_depth = from->tenant_depth,
     };
-    if (!counts_are_sane(from, err))
+    if (!counts_are_sane(from, err) ||
+        !read_more(from->more, &job, &draft->arena, err))
         return false;
-    job = to_job(from, &draft->arena);
-    if (!read_value(from->messages, "messages", &job.messages, &draft->arena,
-                    err) ||
-        !read_value(from->output_schema, "output_schema", &job.output_schema,
-                    &draft->arena, err) ||
-        !read_value(from->parameters, "parameters", &job.parameters,
-                    &draft->arena, err) ||
-        !files_add(&files, quern, job.tenant, from->files, from->file_count,
-                   err))
+    say_fields(&job, from, &draft->arena);
+    if (!files_join(&files, quern, &job, from->files, from->file_count, err))
         return false;
-    job.files = (struct list){ files.refs, files.count };
     if (job.id.len == 0) {
         if (!choose_id(draft, id, err))
             return false;
@@ -376,15 +386,10 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
         !json_to_message(&schema_job, json, &job, &draft->arena,
                          &draft->unknown, err))
         return false;
-    files.count = job.files.count;
-    if (files.count > 0)
-        memcpy(files.refs, job.files.items,
-               files.count * sizeof(files.refs[0]));
-    if (!files_add(&files, quern, job.tenant, beside->files, beside->file_count,
-                   err))
+    if (!files_join(&files, quern, &job, beside->files, beside->file_count,
+                    err))
         return false;
     say_beside(&job, beside);
-    job.files = (struct list){ files.refs, files.count };
     return settle(draft, quern, &job, json, id->text[0], err);
 }
 
@@ -392,7 +397,7 @@ bool draft_read_bytes(struct draft *draft, struct quern *quern,
                       struct view bytes, struct err *err)
 {
     draft_init(draft);
-    return decode(draft, bytes, err) &&
+    return draft_decode(draft, bytes, err) &&
            check_partition(quern, &draft->submit, err);
 }
 

@@ -67,8 +67,8 @@ static void add_count(struct quern_endpoint *endpoint, struct view what,
             *counts[i] = reply_number(value);
 }
 
-static redisReply *ask(struct quern *quern, const char *name, const char *what,
-                       struct err *err)
+static redisReply *endpoint_ask(struct quern *quern, const char *name,
+                                const char *what, struct err *err)
 {
     struct key key = names_of_fleet(&quern->fleet->names, what);
     bool is_set = strcmp(name, "ZRANGE") == 0;
@@ -92,7 +92,7 @@ static bool read_counts(struct quern *quern, struct quern_endpoints *all,
                         struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *hash = ask(quern, "HGETALL", "counts", err);
+    redisReply *hash = endpoint_ask(quern, "HGETALL", "counts", err);
 
     for (size_t i = 0; hash && i + 1 < hash->elements; i += 2) {
         struct view id, word;
@@ -112,9 +112,9 @@ static bool read_waits(struct quern *quern, struct quern_endpoints *all,
                        struct err *err)
 {
     CLEANUP(cleanup_reply)
-    redisReply *waits = ask(quern, "ZRANGE", "waits", err);
+    redisReply *waits = endpoint_ask(quern, "ZRANGE", "waits", err);
     CLEANUP(cleanup_reply)
-    redisReply *time = waits ? ask(quern, "TIME", "", err) : NULL;
+    redisReply *time = waits ? endpoint_ask(quern, "TIME", "", err) : NULL;
     uint64_t now;
 
     if (!time || time->type != REDIS_REPLY_ARRAY || time->elements != 2)

@@ -8,8 +8,8 @@
 #include "producer/client/fleet.h"
 #include "schemas/redis/listing.h"
 
-static struct view text_of(const struct quern_explanation *job,
-                           const char *name)
+static struct view explain_text_of(const struct quern_explanation *job,
+                                   const char *name)
 {
     for (size_t i = 0; i < job->count; i++)
         if (strcmp(job->items[i].name, name) == 0)
@@ -20,12 +20,13 @@ static struct view text_of(const struct quern_explanation *job,
 static const char *word_of(const struct quern_explanation *job,
                            const char *name)
 {
-    struct view text = text_of(job, name);
+    struct view text = explain_text_of(job, name);
 
     return text.len > 0 ? text.data : "";
 }
 
-static uint64_t number_of(const struct quern_explanation *job, const char *name)
+static uint64_t explain_number_of(const struct quern_explanation *job,
+                                  const char *name)
 {
     return strtoull(word_of(job, name), NULL, 10);
 }
@@ -77,7 +78,7 @@ static struct when when_of(uint64_t at, uint64_t now)
 static struct when when_is(const struct quern_explanation *job,
                            const char *name)
 {
-    return when_of(number_of(job, name), number_of(job, "now"));
+    return when_of(explain_number_of(job, name), explain_number_of(job, "now"));
 }
 
 /* --- what holds it up ------------------------------------------------------
@@ -85,14 +86,14 @@ static struct when when_is(const struct quern_explanation *job,
 
 static bool is_served(const struct quern_explanation *job)
 {
-    return number_of(job, "served_by") > 0;
+    return explain_number_of(job, "served_by") > 0;
 }
 
 /* That nobody takes jobs of its queue, and why not. */
 static void say_unserved(struct quern_explanation *job)
 {
-    uint64_t away = number_of(job, "servers_away");
-    uint64_t leaving = number_of(job, "servers_leaving");
+    uint64_t away = explain_number_of(job, "servers_away");
+    uint64_t leaving = explain_number_of(job, "servers_leaving");
 
     if (is_served(job))
         return;
@@ -112,7 +113,7 @@ static void say_unserved(struct quern_explanation *job)
 /* Of whatever has not started. */
 static void say_queue(struct quern_explanation *job)
 {
-    if (number_of(job, "paused") == 1)
+    if (explain_number_of(job, "paused") == 1)
         add_why(job, "queue %s is paused: quern queue resume %s",
                 word_of(job, "queue"), word_of(job, "queue"));
     say_unserved(job);
@@ -121,8 +122,8 @@ static void say_queue(struct quern_explanation *job)
 /* In the streams: nothing but its turn is in its way. */
 static void say_stream(struct quern_explanation *job)
 {
-    uint64_t ahead = number_of(job, "stream_ahead");
-    bool held = number_of(job, "paused") == 1 || !is_served(job);
+    uint64_t ahead = explain_number_of(job, "stream_ahead");
+    bool held = explain_number_of(job, "paused") == 1 || !is_served(job);
 
     if (!held)
         add_why(job, "it may start as soon as a consumer has room");
@@ -135,7 +136,7 @@ static void say_stream(struct quern_explanation *job)
 
 static void say_line(struct quern_explanation *job)
 {
-    uint64_t ahead = number_of(job, "line_ahead");
+    uint64_t ahead = explain_number_of(job, "line_ahead");
 
     add_why(job,
             "it waits for its session %s behind job %s (%s), %" PRIu64
@@ -147,23 +148,23 @@ static void say_line(struct quern_explanation *job)
 
 static void say_limits(struct quern_explanation *job)
 {
-    uint64_t limit = number_of(job, "tenant_running_limit");
-    uint64_t running = number_of(job, "tenant_running");
+    uint64_t limit = explain_number_of(job, "tenant_running_limit");
+    uint64_t running = explain_number_of(job, "tenant_running");
 
     if (limit > 0 && running >= limit)
         add_why(job, "tenant %s runs %" PRIu64 " of %" PRIu64 " jobs at once",
                 word_of(job, "tenant"), running, limit);
-    if (number_of(job, "rate_at") > 0)
+    if (explain_number_of(job, "rate_at") > 0)
         add_why(job, "the rate of tenant %s lets the next job start at %s",
                 word_of(job, "tenant"), when_is(job, "rate_at").text);
 }
 
 static void say_queued(struct quern_explanation *job)
 {
-    uint64_t place = number_of(job, "lane_place");
+    uint64_t place = explain_number_of(job, "lane_place");
 
     say_queue(job);
-    if (number_of(job, "line_ahead") > 0) {
+    if (explain_number_of(job, "line_ahead") > 0) {
         say_line(job);
         return;
     }
@@ -171,8 +172,9 @@ static void say_queued(struct quern_explanation *job)
     if (place > 0)
         add_why(job,
                 "place %" PRIu64 " of %" PRIu64 " in the lane of tenant %s",
-                place, number_of(job, "lane_length"), word_of(job, "tenant"));
-    else if (text_of(job, "stream_ahead").len > 0)
+                place, explain_number_of(job, "lane_length"),
+                word_of(job, "tenant"));
+    else if (explain_text_of(job, "stream_ahead").len > 0)
         say_stream(job);
 }
 
@@ -183,7 +185,7 @@ static void say_approval(struct quern_explanation *job)
 
     add_why(job, "it waits for approval%s%s: quern approve ID",
             *call ? " of call " : "", call);
-    if (number_of(job, "due_at") > 0)
+    if (explain_number_of(job, "due_at") > 0)
         add_why(job, "at %s %s", when_is(job, "due_at").text,
                 skips ? "the call is skipped" : "the job fails");
 }
@@ -217,7 +219,8 @@ static void say_waiting(struct quern_explanation *job)
 
 static void say_running(struct quern_explanation *job)
 {
-    uint64_t now = number_of(job, "now"), lease = number_of(job, "lease_until");
+    uint64_t now = explain_number_of(job, "now"),
+             lease = explain_number_of(job, "lease_until");
 
     add_why(job, "worker %s holds it since %s", word_of(job, "worker"),
             when_is(job, "epoch").text);
@@ -230,7 +233,7 @@ static void say_running(struct quern_explanation *job)
         add_why(job, "its lease has ended, and nobody takes it over");
         say_unserved(job);
     }
-    if (number_of(job, "cancel") == 1)
+    if (explain_number_of(job, "cancel") == 1)
         add_why(job, "its worker was asked to cancel it");
 }
 
@@ -244,7 +247,7 @@ static void say_ended(struct quern_explanation *job)
         add_why(job, "its result has expired");
 }
 
-static void say_why(struct quern_explanation *job)
+static void explain_say_why(struct quern_explanation *job)
 {
     if (is(job, "state", "queued"))
         say_queued(job);
@@ -284,8 +287,8 @@ static bool is_number(const char *name, struct view text)
     return text.len > 0 && strspn(text.data, "-0123456789") == text.len;
 }
 
-static void add_fact(struct quern_explanation *job, const redisReply *name,
-                     const redisReply *value)
+static void explain_add_fact(struct quern_explanation *job,
+                             const redisReply *name, const redisReply *value)
 {
     struct quern_fact *fact;
 
@@ -320,8 +323,8 @@ static bool explain(struct quern *quern, const char *text,
     if (!reply || !transition_explained(reply, &pairs, err))
         return false;
     for (size_t i = 0; i < pairs; i++)
-        add_fact(job, reply->element[2 * i], reply->element[2 * i + 1]);
-    say_why(job);
+        explain_add_fact(job, reply->element[2 * i], reply->element[2 * i + 1]);
+    explain_say_why(job);
     return true;
 }
 

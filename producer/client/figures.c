@@ -94,9 +94,10 @@ static bool read_periods(struct quern *quern, unsigned int partition,
     return reply != NULL;
 }
 
-static bool read_partition(struct quern *quern, unsigned int partition,
-                           const char *queue, uint64_t since, uint64_t now,
-                           struct quern_minutes *minutes, struct err *err)
+static bool figures_read_partition(struct quern *quern, unsigned int partition,
+                                   const char *queue, uint64_t since,
+                                   uint64_t now, struct quern_minutes *minutes,
+                                   struct err *err)
 {
     uint64_t last = now / LISTING_PERIOD_MS;
     struct span span = { since / LISTING_PERIOD_MS, LISTING_MOST_PERIODS,
@@ -113,15 +114,16 @@ static bool read_partition(struct quern *quern, unsigned int partition,
     return true;
 }
 
-static int by_time(const void *a, const void *b)
+static int figures_by_time(const void *a, const void *b)
 {
     const struct quern_minute *one = a, *other = b;
 
     return one->at < other->at ? -1 : one->at > other->at;
 }
 
-static bool read_all(struct quern *quern, const char *queue, uint64_t since,
-                     struct quern_minutes *minutes, struct err *err)
+static bool figures_read_all(struct quern *quern, const char *queue,
+                             uint64_t since, struct quern_minutes *minutes,
+                             struct err *err)
 {
     unsigned int partitions;
     uint64_t now, oldest;
@@ -134,10 +136,11 @@ static bool read_all(struct quern *quern, const char *queue, uint64_t since,
     if (since < oldest || since > now)
         since = since > now ? now : oldest;
     for (unsigned int p = 0; p < partitions; p++)
-        if (!read_partition(quern, p, queue, since, now, minutes, err))
+        if (!figures_read_partition(quern, p, queue, since, now, minutes, err))
             return false;
     if (minutes->count > 1)
-        qsort(minutes->items, minutes->count, sizeof(*minutes->items), by_time);
+        qsort(minutes->items, minutes->count, sizeof(*minutes->items),
+              figures_by_time);
     return true;
 }
 
@@ -147,7 +150,7 @@ bool quern_figures(struct quern *quern, const char *queue, uint64_t since,
     struct err err = { 0 };
 
     *minutes = (struct quern_minutes){ 0 };
-    if (read_all(quern, queue, since, minutes, &err))
+    if (figures_read_all(quern, queue, since, minutes, &err))
         return true;
     free(minutes->items);
     *minutes = (struct quern_minutes){ 0 };

@@ -67,7 +67,8 @@ uint64_t reply_number(const redisReply *reply)
                                              : 0;
 }
 
-static const redisReply *field_of(const redisReply *hash, const char *name)
+static const redisReply *fleet_field_of(const redisReply *hash,
+                                        const char *name)
 {
     for (size_t i = 0;
          hash->type == REDIS_REPLY_ARRAY && i + 1 < hash->elements; i += 2)
@@ -78,14 +79,14 @@ static const redisReply *field_of(const redisReply *hash, const char *name)
 
 struct view reply_field(const redisReply *hash, const char *name)
 {
-    const redisReply *field = field_of(hash, name);
+    const redisReply *field = fleet_field_of(hash, name);
 
     return field ? reply_view(field) : (struct view){ 0 };
 }
 
 uint64_t reply_field_number(const redisReply *hash, const char *name)
 {
-    const redisReply *field = field_of(hash, name);
+    const redisReply *field = fleet_field_of(hash, name);
 
     return field ? reply_number(field) : 0;
 }

@@ -62,8 +62,8 @@ static bool is_same(const struct followed *job, struct view bytes)
 
 /* --- what is given ------------------------------------------------------- */
 
-static bool decode(struct followed *job, struct view bytes, struct event *event,
-                   struct err *err)
+static bool followed_decode(struct followed *job, struct view bytes,
+                            struct event *event, struct err *err)
 {
     arena_finish(&job->arena);
     job->arena = (struct arena){ 0 };
@@ -178,7 +178,7 @@ static enum followed_turn give_row(struct followed *job,
     struct view bytes = entry_event(job->page->element[job->row]);
     struct event event;
 
-    if (!decode(job, bytes, &event, err))
+    if (!followed_decode(job, bytes, &event, err))
         return FOLLOWED_FAILED;
     if (event.seq > job->last + 1)
         return give_gap(job, job->last + 1, event.seq - 1, event.seq - 1, given,
@@ -278,7 +278,7 @@ enum followed_turn followed_hear(struct followed *job, struct view bytes,
 {
     struct event event;
 
-    if (bytes.len == 0 || !decode(job, bytes, &event, NULL) ||
+    if (bytes.len == 0 || !followed_decode(job, bytes, &event, NULL) ||
         event.seq > job->last + 1 ||
         (event.seq == job->last && !is_same(job, bytes)))
         return FOLLOWED_AGAIN;

@@ -116,7 +116,7 @@ const char *quern_version(void)
 }
 
 /* What is sent to be answered. */
-struct call {
+struct handle_call {
     const struct command *command;
     const struct fleet *fleet; /* of a write, which is durable when its */
     unsigned int partition;    /* settings say so; NULL: it changes nothing */
@@ -124,7 +124,7 @@ struct call {
     bool in_doubt; /* it was sent, and nobody has said what became of it */
 };
 
-static bool is_async(const struct call *call)
+static bool is_async(const struct handle_call *call)
 {
     return !call->fleet || call->fleet->durability.kind == DURABLE_ASYNC;
 }
@@ -159,8 +159,8 @@ static bool receive_answer(struct conn *conn, const struct fleet *fleet,
 }
 
 /* Both at once: behind a reconnect the question would be another server's. */
-static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
-                      struct err *err)
+static bool send_call(struct conn *conn, struct handle_call *call,
+                      uint64_t timeout_ms, struct err *err)
 {
     if (!conn_send(conn, call->command, timeout_ms, err))
         return false;
@@ -170,7 +170,7 @@ static bool send_call(struct conn *conn, struct call *call, uint64_t timeout_ms,
 }
 
 /* Error replies come back as replies. */
-static redisReply *exchange(struct conn *conn, struct call *call,
+static redisReply *exchange(struct conn *conn, struct handle_call *call,
                             uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -202,7 +202,7 @@ bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
-    struct call call = { .command = &command };
+    struct handle_call call = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_load_command(&command);
@@ -215,7 +215,7 @@ bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                            "does not let us load it (start a quern-consumer)");
 }
 
-static redisReply *call_once(struct conn *conn, struct call *call,
+static redisReply *call_once(struct conn *conn, struct handle_call *call,
                              uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
@@ -240,7 +240,7 @@ static redisReply *call_once(struct conn *conn, struct call *call,
  * function library, and loads it where there is none, so that clients of other
  * languages find it too. Who may not do so is told by the call that needs it.
  */
-static bool meet(struct quern *quern, struct conn *conn, struct err *err)
+static bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -249,7 +249,7 @@ static bool meet(struct quern *quern, struct conn *conn, struct err *err)
     if (quern->fleet->met)
         return true;
     transition_build_command(&command);
-    reply = exchange(conn, &(struct call){ .command = &command },
+    reply = exchange(conn, &(struct handle_call){ .command = &command },
                      quern->timeout_ms, err);
     command_finish(&command);
     if (reply && reply_cure(reply) == CURE_LOAD)
@@ -266,8 +266,8 @@ bool handle_may_pass(const struct err *fault)
 }
 
 /* What may have changed something is no mere "unavailable". */
-static void tell(const struct call *call, const struct err *fault,
-                 struct err *err)
+static void handle_tell(const struct handle_call *call, const struct err *fault,
+                        struct err *err)
 {
     if (call->fleet && call->in_doubt && handle_may_pass(fault))
         err_set(err, ERR_RETRY, "unknown_outcome",
@@ -277,12 +277,12 @@ static void tell(const struct call *call, const struct err *fault,
 }
 
 static redisReply *call(struct quern *quern, struct conn *conn,
-                        struct call *call, struct err *err)
+                        struct handle_call *call, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
 
-    if (!meet(quern, conn, err))
+    if (!handle_meet(quern, conn, err))
         return NULL;
     for (;;) {
         struct err fault = { 0 };
@@ -293,7 +293,7 @@ static redisReply *call(struct quern *quern, struct conn *conn,
         if (reply)
             return reply;
         if (!handle_may_pass(&fault) || clock_ms() + backoff >= end) {
-            tell(call, &fault, err);
+            handle_tell(call, &fault, err);
             return NULL;
         }
         sleep_ms(backoff);
@@ -321,7 +321,7 @@ static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err)
 {
-    struct call what = { .command = command };
+    struct handle_call what = { .command = command };
     size_t index;
 
     if (!conn_of(quern->fleet, partition, &index, err))
@@ -334,7 +334,7 @@ static bool prove(struct quern *quern, size_t index, struct err *err)
 {
     struct fleet *fleet = quern->fleet;
     struct command question;
-    struct call what = { .command = &question };
+    struct handle_call what = { .command = &question };
     CLEANUP(cleanup_reply) redisReply *told = NULL;
     struct err fault = { 0 };
 
@@ -360,7 +360,8 @@ struct conn *handle_writer(struct quern *quern, unsigned int partition,
     if (!conn_of(quern->fleet, partition, &index, err))
         return NULL;
     struct conn *conn = quern->fleet->conns[index];
-    return meet(quern, conn, err) && prove(quern, index, err) ? conn : NULL;
+    return handle_meet(quern, conn, err) && prove(quern, index, err) ? conn
+                                                                     : NULL;
 }
 
 /* Asked with no job; NULL: it was not reached. */
@@ -368,7 +369,7 @@ static redisReply *ask_many(struct quern *quern, struct conn *conn,
                             unsigned int partition)
 {
     struct command question;
-    struct call what = { .command = &question };
+    struct handle_call what = { .command = &question };
     struct err err = { 0 };
     redisReply *reply;
 
@@ -383,7 +384,7 @@ static redisReply *ask_many(struct quern *quern, struct conn *conn,
 static bool load_missing(struct quern *quern, struct conn *conn)
 {
     struct command question;
-    struct call what = { .command = &question };
+    struct handle_call what = { .command = &question };
     struct err err = { 0 };
 
     transition_build_command(&question);
@@ -452,9 +453,9 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
                          const struct command *command, struct err *err)
 {
     struct conn *conn = handle_writer(quern, partition, err);
-    struct call what = { .command = command,
-                         .fleet = quern->fleet,
-                         .partition = partition };
+    struct handle_call what = { .command = command,
+                                .fleet = quern->fleet,
+                                .partition = partition };
 
     return conn ? call(quern, conn, &what, err) : NULL;
 }
@@ -489,8 +490,8 @@ redisReply *handle_write_job(struct quern *quern, struct view id,
 
 enum { ASK_AGAIN_MS = 1000 };
 
-static bool read_partitions(const redisReply *reply, unsigned int *count,
-                            struct err *err)
+static bool handle_read_partitions(const redisReply *reply, unsigned int *count,
+                                   struct err *err)
 {
     unsigned long number;
 
@@ -516,7 +517,7 @@ redisReply *handle_call_fleet(struct quern *quern,
     struct conn *conn =
         conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
     redisReply *reply =
-        call(quern, conn, &(struct call){ .command = command }, err);
+        call(quern, conn, &(struct handle_call){ .command = command }, err);
 
     conn_free(conn);
     return reply;
@@ -534,7 +535,7 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
     command_add_text(&command, NAMES_FLEET_PARTITIONS);
     reply = handle_call_fleet(quern, &command, err);
     command_finish(&command);
-    return reply && read_partitions(reply, count, err);
+    return reply && handle_read_partitions(reply, count, err);
 }
 
 /* Before the first consumer of a fleet there is one; it is asked for again. */

@@ -376,7 +376,7 @@ static bool tidy_partition(struct quern *quern, unsigned int partition,
 }
 
 /* One word, or none; "ended" is any of them. */
-static bool check_ended(const char **state, struct err *err)
+static bool listing_check_ended(const char **state, struct err *err)
 {
     static const enum job_state ends[] = { STATE_COMPLETED, STATE_INCOMPLETE,
                                            STATE_FAILED, STATE_CANCELLED };
@@ -399,7 +399,7 @@ static bool tidy_all(struct quern *quern, uint64_t older_ms, const char *state,
                      const char *queue, bool dry, uint64_t *jobs,
                      struct err *err)
 {
-    if (!check_ended(&state, err))
+    if (!listing_check_ended(&state, err))
         return false;
     struct tidy tidy = { .state = view_of(state),
                          .queue = view_of(queue),

@@ -24,7 +24,7 @@ struct flight {
 };
 
 /* None of it will be answered. */
-static void drop(struct flight *flight)
+static void pipeline_drop(struct flight *flight)
 {
     for (; flight->count > 0; flight->count--) {
         conn_close(flight->sent[flight->first].conn);
@@ -91,8 +91,10 @@ static bool cure_library(struct quern *quern, const struct sent *sent,
 
 /* The oldest one's. After what no caller should see, all that is on its way is
  * sent again. */
-static bool take_answer(struct quern *quern, const struct pipeline *pipeline,
-                        struct flight *flight, size_t *done, struct err *err)
+static bool pipeline_take_answer(struct quern *quern,
+                                 const struct pipeline *pipeline,
+                                 struct flight *flight, size_t *done,
+                                 struct err *err)
 {
     const struct sent *sent = &flight->sent[flight->first];
     CLEANUP(cleanup_reply)
@@ -128,7 +130,7 @@ static bool run(struct quern *quern, const struct pipeline *pipeline,
         if (flight->next == pipeline->count)
             enough = 0;
         while (flight->things > enough)
-            if (!take_answer(quern, pipeline, flight, done, err))
+            if (!pipeline_take_answer(quern, pipeline, flight, done, err))
                 return false;
     } while (flight->next < pipeline->count);
     for (size_t i = 0; i < flight->written_count; i++)
@@ -152,7 +154,7 @@ bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
 
         if (run(quern, pipeline, &flight, done, &fault))
             return true;
-        drop(&flight);
+        pipeline_drop(&flight);
         /* What was answered may have been lost with that server. */
         if (quern->fleet->durability.kind != DURABLE_ASYNC)
             *done = before;

@@ -94,11 +94,6 @@ struct quern_pair {
 };
 
 enum quern_kind { QUERN_CONVERSATION, QUERN_CODE, QUERN_SESSION };
-/* How the model acts: it calls tools, or the code in what it writes is run. */
-enum quern_mode { QUERN_TOOLS, QUERN_CODEACT };
-/* What was said in the session before: shown, and added to; it begins with this
- * job; neither. */
-enum quern_history { QUERN_SHOWN, QUERN_ANEW, QUERN_OFF };
 enum quern_priority { QUERN_NORMAL, QUERN_HIGH, QUERN_LOW };
 
 /* What a job of kind session does with its session. */
@@ -111,9 +106,9 @@ enum quern_action {
     QUERN_FORK,  /* to: another that begins as this one is */
 };
 
-/* NULL, 0: the operator's default. A conversation has prompt or messages, code
- * has cells, kind session a session and an action. Encoded it is at most
- * 256 KiB; larger things are files. */
+/* NULL, 0: the operator's default. A conversation has prompt (or messages, in
+ * more), code has cells, kind session a session and an action. Encoded it is at
+ * most 256 KiB; larger things are files. */
 struct quern_job {
     const char *id; /* of quern_id_new(), for its tenant; NULL: a new one */
     enum quern_kind kind;
@@ -122,14 +117,10 @@ struct quern_job {
     /* 1 to 128 bytes of UTF-8 without control characters (ann@example.org);
      * compared byte for byte. */
     const char *tenant;
-    const char *session;  /* Python session that outlives the job; the same */
-    const char *messages; /* OpenAI chat form: a JSON array */
-    const char *prompt;   /* one user message */
-    const char *system;   /* the system message before prompt */
-    enum quern_mode mode;
+    const char *session; /* Python session that outlives the job; the same */
+    const char *prompt;  /* one user message */
+    const char *system;  /* the system message before it */
     const char *model;
-    const char *const *tools; /* NULL: every tool */
-    size_t tool_count;
     const char *const *cells; /* Python, run in order until one fails */
     size_t cell_count;
     enum quern_action action;
@@ -138,17 +129,8 @@ struct quern_job {
     const char *to; /* QUERN_FORK */
     const struct quern_file *files;
     size_t file_count;
-    uint64_t max_turns;
-    uint64_t deadline_ms;      /* from submit to the end, waiting included */
-    uint64_t max_tokens;       /* of one reply */
-    uint64_t max_total_tokens; /* of all model calls */
-    uint64_t max_cost;         /* of these, micro-dollars */
-    uint64_t cell_ms;
-    uint64_t memory_bytes;
-    uint64_t max_attempts;
-    uint64_t backoff_ms;
+    uint64_t deadline_ms;  /* from submit to the end, waiting included */
     uint64_t delay_ms;     /* not before so long from now */
-    uint64_t not_before;   /* nor before that, ms since 1970 */
     uint64_t max_depth;    /* queue_full when so many jobs are in the queue; */
     uint64_t tenant_depth; /* ... or so many of the tenant's */
     const char *idempotency_key; /* of the tenant: the same job for a day */
@@ -157,14 +139,10 @@ struct quern_job {
     size_t metadata_count;
     const struct quern_pair *env; /* environment variables of its cells */
     size_t env_count;
-    const char *traceparent;    /* W3C */
-    const char *const *approve; /* tools that a person must, before each call */
-    size_t approve_count;
-    uint64_t approval_ms;      /* how long it waits for that; then ... */
-    const char *output_schema; /* JSON that the answer has to fit */
-    const char *parameters;    /* JSON, of the model: {"temperature": 0.2} */
-    bool approval_skips;       /* ... it goes on without the call */
-    enum quern_history history;
+    /* Its other members, a JSON object of the names that json/job.schema.json
+     * has: {"mode": "codeact", "limits": {"max_turns": 5}}. Another name is
+     * refused. What is said both here and above stands as it is above. */
+    const char *more;
 };
 
 /* Writes the files as blobs, then the job. *id names the job that stands;

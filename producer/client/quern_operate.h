@@ -367,19 +367,15 @@ QUERN_API bool quern_schedules(struct quern *quern,
                                struct quern_schedules *schedules,
                                struct quern_error *error);
 
-/* Adds it, or takes the place of the one of that name. Its job is submitted
- * each time anew, with an id and an idempotency key of its own; its files are
- * kept as long as the schedule. zone NULL: UTC. beside may be NULL. Errors: as
- * quern_submit(). */
+/* Adds it, or takes the place of the one of that name. Its job, written as JSON
+ * as for quern_submit_json(), is submitted each time anew, with an id and an
+ * idempotency key of its own; its files are kept as long as the schedule. zone
+ * NULL: UTC. beside may be NULL. Errors: as quern_submit(). */
 QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
                                   const char *spec, const char *zone,
-                                  const struct quern_job *job,
+                                  const char *job,
+                                  const struct quern_beside *beside,
                                   struct quern_error *error);
-QUERN_API bool quern_schedule_set_json(struct quern *quern, const char *name,
-                                       const char *spec, const char *zone,
-                                       const char *job,
-                                       const struct quern_beside *beside,
-                                       struct quern_error *error);
 /* Error: unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,
                                      struct quern_error *error);

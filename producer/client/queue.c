@@ -88,7 +88,7 @@ static bool read_settings(struct quern *quern, struct quern_queue *queue,
     return true;
 }
 
-static int by_name(const void *a, const void *b)
+static int queue_by_name(const void *a, const void *b)
 {
     const struct quern_queue *one = a, *other = b;
 
@@ -116,7 +116,8 @@ static bool read_queues(struct quern *quern, const char *name,
                 return false;
     }
     if (queues->count > 0)
-        qsort(queues->items, queues->count, sizeof(*queues->items), by_name);
+        qsort(queues->items, queues->count, sizeof(*queues->items),
+              queue_by_name);
     return true;
 }
 

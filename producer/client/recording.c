@@ -10,8 +10,9 @@
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
-static redisReply *ask(struct quern *quern, struct view id,
-                       const struct key *key, bool is_list, struct err *err)
+static redisReply *recording_ask(struct quern *quern, struct view id,
+                                 const struct key *key, bool is_list,
+                                 struct err *err)
 {
     struct command command;
     redisReply *reply;
@@ -41,9 +42,9 @@ static bool read_kept(struct quern *quern, struct view id, struct kept *kept,
     struct key body = names_body(names, id);
     struct key journal = names_journal(names, id);
 
-    return (kept->result = ask(quern, id, &result, false, err)) &&
-           (kept->body = ask(quern, id, &body, false, err)) &&
-           (kept->journal = ask(quern, id, &journal, true, err));
+    return (kept->result = recording_ask(quern, id, &result, false, err)) &&
+           (kept->body = recording_ask(quern, id, &body, false, err)) &&
+           (kept->journal = recording_ask(quern, id, &journal, true, err));
 }
 
 /* The blobs that requests were made of; those that are gone, false, or do not
@@ -89,7 +90,8 @@ static bool take_blob(struct gathering *gathering, struct view name,
     struct key key =
         names_blob(&gathering->quern->fleet->names, partition, name);
 
-    if (!(reply = ask(gathering->quern, gathering->id, &key, false, err)))
+    if (!(reply =
+              recording_ask(gathering->quern, gathering->id, &key, false, err)))
         return false;
     struct view bytes = reply_view(reply);
 
@@ -107,8 +109,8 @@ static bool take_blob(struct gathering *gathering, struct view name,
     return true;
 }
 
-static bool gather(struct gathering *gathering, struct view bytes,
-                   struct err *err)
+static bool recording_gather(struct gathering *gathering, struct view bytes,
+                             struct err *err)
 {
     struct record record;
     struct err why;
@@ -138,7 +140,7 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
     recording->blobs.items =
         arena_alloc(arena, MAX_RECORDED_BLOBS * sizeof(struct recorded_blob));
     for (size_t i = 0; i < recording->records.count && ok; i++)
-        ok = gather(&gathering, records[i], err);
+        ok = recording_gather(&gathering, records[i], err);
     free(gathering.passed);
     return ok;
 }

@@ -27,8 +27,9 @@ static void read_facts(const redisReply *hash, struct quern_schedule *schedule)
     schedule->created_at = reply_field_number(hash, "created_at");
 }
 
-static redisReply *read_hash(struct quern *quern, unsigned int partition,
-                             struct view name, struct err *err)
+static redisReply *schedule_read_hash(struct quern *quern,
+                                      unsigned int partition, struct view name,
+                                      struct err *err)
 {
     struct key key = names_schedule(&quern->fleet->names, partition, name);
 
@@ -36,8 +37,9 @@ static redisReply *read_hash(struct quern *quern, unsigned int partition,
                       (const char *const[]){ NULL }, err);
 }
 
-static bool read_partition(struct quern *quern, unsigned int partition,
-                           struct quern_schedules *schedules, struct err *err)
+static bool schedule_read_partition(struct quern *quern, unsigned int partition,
+                                    struct quern_schedules *schedules,
+                                    struct err *err)
 {
     struct key key =
         names_of_root(&quern->fleet->names, partition, "schedules");
@@ -52,7 +54,7 @@ static bool read_partition(struct quern *quern, unsigned int partition,
         if (!name_is_valid(name))
             continue;
         CLEANUP(cleanup_reply)
-        redisReply *hash = read_hash(quern, partition, name, err);
+        redisReply *hash = schedule_read_hash(quern, partition, name, err);
 
         if (!hash)
             return false;
@@ -66,7 +68,7 @@ static bool read_partition(struct quern *quern, unsigned int partition,
 }
 
 /* Those that never go off again last. */
-static int by_time(const void *a, const void *b)
+static int schedule_by_time(const void *a, const void *b)
 {
     const struct quern_schedule *one = a, *other = b;
 
@@ -83,11 +85,11 @@ static bool read_schedules(struct quern *quern,
     if (!handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
-        if (!read_partition(quern, p, schedules, err))
+        if (!schedule_read_partition(quern, p, schedules, err))
             return false;
     if (schedules->count > 0)
         qsort(schedules->items, schedules->count, sizeof(*schedules->items),
-              by_time);
+              schedule_by_time);
     return fleet_now(quern, &schedules->now, err);
 }
 
@@ -218,26 +220,9 @@ static bool set_schedule(struct quern *quern, struct schedule *schedule,
 }
 
 bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
-                        const char *zone, const struct quern_job *job,
+                        const char *zone, const char *text,
+                        const struct quern_beside *beside,
                         struct quern_error *error)
-{
-    struct schedule schedule = { .name = view_of(name),
-                                 .spec = view_of(spec),
-                                 .zone = view_of(zone) };
-    CLEANUP(draft_finish) struct draft draft = { 0 };
-    struct err err = { 0 };
-
-    return (check_times(&schedule, &err) &&
-            draft_read(&draft, quern, job, &no_id, &err) &&
-            set_schedule(quern, &schedule, &draft, &err)) ||
-           handle_fail(error, &err);
-}
-
-bool quern_schedule_set_json(struct quern *quern, const char *name,
-                             const char *spec, const char *zone,
-                             const char *text,
-                             const struct quern_beside *beside,
-                             struct quern_error *error)
 {
     struct schedule schedule = { .name = view_of(name),
                                  .spec = view_of(spec),
@@ -255,7 +240,7 @@ bool quern_schedule_set_json(struct quern *quern, const char *name,
 
 /* --- one of them ---------------------------------------------------------- */
 
-static bool unknown(const char *name, struct err *err)
+static bool schedule_unknown(const char *name, struct err *err)
 {
     return err_set(err, ERR_REJECT, "unknown_schedule",
                    "there is no schedule \"%.64s\": see quern schedule ls",
@@ -278,7 +263,7 @@ static bool remove_schedule(struct quern *quern, const char *name,
             return false;
         was = was || here;
     }
-    return was || unknown(name, err);
+    return was || schedule_unknown(name, err);
 }
 
 bool quern_schedule_remove(struct quern *quern, const char *name,
@@ -299,14 +284,14 @@ static redisReply *find_schedule(struct quern *quern, const char *name,
         !handle_partitions(quern, &partitions, err))
         return NULL;
     for (unsigned int p = 0; p < partitions; p++) {
-        redisReply *hash = read_hash(quern, p, view_of(name), err);
+        redisReply *hash = schedule_read_hash(quern, p, view_of(name), err);
 
         *partition = p;
         if (!hash || hash->elements > 0)
             return hash;
         freeReplyObject(hash);
     }
-    unknown(name, err);
+    schedule_unknown(name, err);
     return NULL;
 }
 
@@ -331,7 +316,7 @@ static bool pause_schedule(struct quern *quern, const char *name, bool pause,
     command_finish(&command);
     if (!reply || !transition_schedule_removed(reply, &was, err))
         return false;
-    return was || unknown(name, err);
+    return was || schedule_unknown(name, err);
 }
 
 bool quern_schedule_pause(struct quern *quern, const char *name, bool pause,
@@ -360,8 +345,9 @@ static bool run_schedule(struct quern *quern, const char *name,
     reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     if (!reply)
-        return strcmp(err->code, "unknown_job") == 0 ? unknown(name, err)
-                                                     : false;
+        return strcmp(err->code, "unknown_job") == 0
+                   ? schedule_unknown(name, err)
+                   : false;
     return transition_submitted(reply, &given, &existed, err);
 }
 
@@ -385,7 +371,7 @@ static bool read_job(struct quern *quern, const char *name, void **bytes,
         return false;
     for (unsigned int p = 0; p < partitions; p++) {
         CLEANUP(cleanup_reply)
-        redisReply *hash = read_hash(quern, p, view_of(name), err);
+        redisReply *hash = schedule_read_hash(quern, p, view_of(name), err);
 
         if (!hash)
             return false;
@@ -397,7 +383,7 @@ static bool read_job(struct quern *quern, const char *name, void **bytes,
             return true;
         }
     }
-    return unknown(name, err);
+    return schedule_unknown(name, err);
 }
 
 bool quern_schedule_job(struct quern *quern, const char *name, void **bytes,

@@ -37,8 +37,8 @@ static bool read_record(struct quern *quern, struct view tenant,
 }
 
 /* One that was closed is remembered for a while. */
-static bool is_open(const struct quern_record *record, bool *open,
-                    struct err *err)
+static bool session_is_open(const struct quern_record *record, bool *open,
+                            struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct session_record known;
@@ -62,7 +62,7 @@ static bool read_open(struct quern *quern, struct view tenant, struct view name,
     if (!label_check("tenant", tenant, err) ||
         !label_check("session", name, err) ||
         !read_record(quern, tenant, name, record, err) ||
-        !is_open(record, &open, err))
+        !session_is_open(record, &open, err))
         return false;
     return open || err_set(err, ERR_REJECT, "unknown_session",
                            "there is no session %.*s of tenant %.*s: never "
@@ -92,7 +92,7 @@ struct owned {
 };
 
 /* "<tenant>/<name>", encoded, which Redis lists. */
-static bool split(struct view member, struct owned *owned)
+static bool session_split(struct view member, struct owned *owned)
 {
     const char *slash = memchr(member.data, '/', member.len);
 
@@ -167,7 +167,7 @@ static bool list_index(struct quern *quern, uint64_t end,
         struct listed *listed = listing_add(listing);
         uint64_t now = clock_ms();
 
-        if (!split((struct view){ member->str, member->len }, &owned) ||
+        if (!session_split((struct view){ member->str, member->len }, &owned) ||
             (wanted.len > 0 && !view_is(wanted, owned.tenant)))
             continue;
         hurried.timeout_ms = now < end ? end - now : 1;

@@ -37,8 +37,8 @@ void quern_status_finish(struct quern_status *status)
     *status = (struct quern_status){ 0 };
 }
 
-static redisReply *read_hash(struct quern *quern, struct view id,
-                             struct err *err)
+static redisReply *status_read_hash(struct quern *quern, struct view id,
+                                    struct err *err)
 {
     struct key key = names_job(&quern->fleet->names, id);
     struct command command;
@@ -91,7 +91,7 @@ static bool read_result(struct quern *quern, struct view id,
     return true;
 }
 
-static const char *text_at(const redisReply *reply, size_t i)
+static const char *status_text_at(const redisReply *reply, size_t i)
 {
     const char *text = reply->element[i]->str;
 
@@ -100,7 +100,7 @@ static const char *text_at(const redisReply *reply, size_t i)
 
 static uint64_t number_at(const redisReply *reply, size_t i)
 {
-    return strtoull(text_at(reply, i), NULL, 10);
+    return strtoull(status_text_at(reply, i), NULL, 10);
 }
 
 static bool state_of(const char *name, enum quern_state *state)
@@ -116,7 +116,7 @@ static bool state_of(const char *name, enum quern_state *state)
 bool status_read(struct quern *quern, struct view id, bool with_result,
                  struct quern_status *status, struct err *err)
 {
-    CLEANUP(cleanup_reply) redisReply *reply = read_hash(quern, id, err);
+    CLEANUP(cleanup_reply) redisReply *reply = status_read_hash(quern, id, err);
 
     if (!reply)
         return false;
@@ -134,11 +134,11 @@ bool status_read(struct quern *quern, struct view id, bool with_result,
         .finished_at = number_at(reply, FINISHED),
     };
     snprintf(status->error_code, sizeof(status->error_code), "%s",
-             text_at(reply, ERROR));
-    if (!state_of(text_at(reply, STATE), &status->state))
+             status_text_at(reply, ERROR));
+    if (!state_of(status_text_at(reply, STATE), &status->state))
         return err_set(err, ERR_REJECT, "bad_message",
                        "job %.*s: \"%s\" is not a state that this client knows",
-                       VIEW_ARG(id), text_at(reply, STATE));
+                       VIEW_ARG(id), status_text_at(reply, STATE));
     return !with_result || !quern_state_is_terminal(status->state) ||
            read_result(quern, id, status, err);
 }

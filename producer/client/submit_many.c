@@ -62,8 +62,9 @@ static const struct draft *draft_of(struct batch *batch, size_t index)
 
 /* Jobs from index on that go to one partition; *count: with those that cannot
  * be submitted. */
-static size_t gather(struct batch *batch, size_t index, struct submit *submits,
-                     unsigned int *partition, size_t *count)
+static size_t submit_many_gather(struct batch *batch, size_t index,
+                                 struct submit *submits,
+                                 unsigned int *partition, size_t *count)
 {
     size_t end = index + MANY < batch->count ? index + MANY : batch->count;
     size_t most = MANY, bytes = 0, gathered = 0, at = index;
@@ -88,13 +89,14 @@ static size_t gather(struct batch *batch, size_t index, struct submit *submits,
     return gathered;
 }
 
-static bool ask(void *owner, size_t index, struct command *command,
-                unsigned int *partition, size_t *count)
+static bool submit_many_ask(void *owner, size_t index, struct command *command,
+                            unsigned int *partition, size_t *count)
 {
     struct batch *batch = owner;
     const struct names *names = &batch->quern->fleet->names;
     struct submit submits[MANY];
-    size_t gathered = gather(batch, index, submits, partition, count);
+    size_t gathered =
+        submit_many_gather(batch, index, submits, partition, count);
 
     if (gathered == 1)
         transition_submit(command, names, submits);
@@ -103,8 +105,8 @@ static bool ask(void *owner, size_t index, struct command *command,
     return gathered > 0;
 }
 
-static void take_answer(struct quern_submitted *submitted,
-                        const redisReply *reply)
+static void submit_many_take_answer(struct quern_submitted *submitted,
+                                    const redisReply *reply)
 {
     struct err err = { 0 };
 
@@ -130,7 +132,7 @@ static void answer(void *owner, size_t index, size_t count,
     bool fits = !each || transition_submitted_many(reply, gathered, &err);
     for (size_t i = 0; i < gathered; i++)
         if (fits)
-            take_answer(asked[i], each ? reply->element[i] : reply);
+            submit_many_take_answer(asked[i], each ? reply->element[i] : reply);
         else
             handle_fail(&asked[i]->error, &err);
 }
@@ -155,7 +157,8 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
         .submitted = whole->submitted + from,
         .count = to - from,
     };
-    const struct pipeline pipeline = { ask, answer, &batch, to - from };
+    const struct pipeline pipeline = { submit_many_ask, answer, &batch,
+                                       to - from };
     bool ok = handle_pipeline(batch.quern, &pipeline, done, err);
 
     for (size_t i = 0; i < DRAFTS; i++)

@@ -11,14 +11,15 @@
 
 enum { DAY_MS = 86400000 };
 
-struct census {
+struct tenant_census {
     struct quern *quern;
     struct quern_tenants *found;
     const char *queue; /* that is counted */
 };
 
 /* name: as applications call it. */
-static struct quern_tenant *find_tenant(struct census *census, struct view name)
+static struct quern_tenant *find_tenant(struct tenant_census *census,
+                                        struct view name)
 {
     struct quern_tenants *found = census->found;
     struct quern_tenant *tenant;
@@ -44,7 +45,7 @@ static struct quern_tenant *find_tenant(struct census *census, struct view name)
  */
 
 /* Of its name as it stands in keys and fields; NULL: that is none. */
-static struct quern_tenant *find_encoded(struct census *census,
+static struct quern_tenant *find_encoded(struct tenant_census *census,
                                          struct view encoded)
 {
     char name[MAX_NAME_BYTES + 1];
@@ -54,7 +55,7 @@ static struct quern_tenant *find_encoded(struct census *census,
 }
 
 /* Those in lanes are counted by Redis. */
-static bool count_lanes(struct census *census, unsigned int partition,
+static bool count_lanes(struct tenant_census *census, unsigned int partition,
                         struct err *err)
 {
     struct key key = names_of_queue(&census->quern->fleet->names, partition,
@@ -75,7 +76,7 @@ static bool count_lanes(struct census *census, unsigned int partition,
     return hash != NULL;
 }
 
-static bool count_rows(struct census *census, const redisReply *reply,
+static bool count_rows(struct tenant_census *census, const redisReply *reply,
                        size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -95,8 +96,8 @@ static bool count_rows(struct census *census, const redisReply *reply,
     return true;
 }
 
-static bool count_jobs(struct census *census, unsigned int partition,
-                       struct err *err)
+static bool tenant_count_jobs(struct tenant_census *census,
+                              unsigned int partition, struct err *err)
 {
     const struct job_filter filter = {
         .places = VIEW("running stream behind later"),
@@ -128,7 +129,7 @@ static bool count_jobs(struct census *census, unsigned int partition,
 /* --- limits, and what is spent ---------------------------------------------
  */
 
-static bool count_use(struct census *census, unsigned int partition,
+static bool count_use(struct tenant_census *census, unsigned int partition,
                       uint64_t now, struct err *err)
 {
     char what[64];
@@ -185,7 +186,8 @@ static void set_limit(struct quern_tenant *tenant, const char *name,
 }
 
 /* Its own go before those of each tenant. */
-static bool read_limits(struct census *census, size_t begin, struct err *err)
+static bool read_limits(struct tenant_census *census, size_t begin,
+                        struct err *err)
 {
     struct key key = names_of_queue(&census->quern->fleet->names, 0, "queue",
                                     view_of(census->queue));
@@ -213,8 +215,9 @@ static bool read_limits(struct census *census, size_t begin, struct err *err)
 }
 
 /* Of a budget: what is spent of it in the period that runs. */
-static bool read_spent(struct census *census, struct quern_tenant *tenant,
-                       uint64_t now, struct err *err)
+static bool read_spent(struct tenant_census *census,
+                       struct quern_tenant *tenant, uint64_t now,
+                       struct err *err)
 {
     uint64_t ms = tenant->tenant_budget_ms ? tenant->tenant_budget_ms : DAY_MS;
     unsigned int partition;
@@ -240,7 +243,8 @@ static bool read_spent(struct census *census, struct quern_tenant *tenant,
     return true;
 }
 
-static bool count_queue(struct census *census, uint64_t now, struct err *err)
+static bool count_queue(struct tenant_census *census, uint64_t now,
+                        struct err *err)
 {
     size_t begin = census->found->count;
     unsigned int partitions;
@@ -248,7 +252,8 @@ static bool count_queue(struct census *census, uint64_t now, struct err *err)
     if (!handle_partitions(census->quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
-        if (!count_lanes(census, p, err) || !count_jobs(census, p, err) ||
+        if (!count_lanes(census, p, err) ||
+            !tenant_count_jobs(census, p, err) ||
             !count_use(census, p, now, err))
             return false;
     if (!read_limits(census, begin, err))
@@ -259,7 +264,7 @@ static bool count_queue(struct census *census, uint64_t now, struct err *err)
     return true;
 }
 
-static int by_name(const void *a, const void *b)
+static int tenant_by_name(const void *a, const void *b)
 {
     const struct quern_tenant *one = a, *other = b;
     int order = strcmp(one->name, other->name);
@@ -270,7 +275,7 @@ static int by_name(const void *a, const void *b)
 bool quern_tenants(struct quern *quern, const char *queue,
                    struct quern_tenants *tenants, struct quern_error *error)
 {
-    struct census census = { .quern = quern, .found = tenants };
+    struct tenant_census census = { .quern = quern, .found = tenants };
     struct quern_queues queues;
     struct err err = { 0 };
     uint64_t now = 0;
@@ -286,7 +291,8 @@ bool quern_tenants(struct quern *quern, const char *queue,
     }
     free(queues.items);
     if (ok && tenants->count > 1)
-        qsort(tenants->items, tenants->count, sizeof(*tenants->items), by_name);
+        qsort(tenants->items, tenants->count, sizeof(*tenants->items),
+              tenant_by_name);
     if (ok)
         return true;
     free(tenants->items);

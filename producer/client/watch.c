@@ -84,14 +84,15 @@ static enum pace watch_give(struct quern_watch *watch, enum quern_next given)
 /* --- the jobs --------------------------------------------------------------
  */
 
-static int compare(const void *a, const void *b)
+static int watch_compare(const void *a, const void *b)
 {
     const struct followed *one = a, *other = b;
 
     return strcmp(one->id.text, other->id.text);
 }
 
-static struct followed *find(const struct quern_watch *watch, struct view id)
+static struct followed *watch_find(const struct quern_watch *watch,
+                                   struct view id)
 {
     struct followed wanted = { 0 };
     void *found;
@@ -99,7 +100,7 @@ static struct followed *find(const struct quern_watch *watch, struct view id)
     if (id.len >= sizeof(wanted.id.text))
         return NULL;
     memcpy(wanted.id.text, id.data, id.len);
-    found = tfind(&wanted, &watch->jobs, compare);
+    found = tfind(&wanted, &watch->jobs, watch_compare);
     return found ? *(struct followed **)found : NULL;
 }
 
@@ -151,7 +152,7 @@ static bool send_channel(struct quern_watch *watch, const char *name,
 static void part_with(struct quern_watch *watch, struct followed *job)
 {
     leave_list(watch, job);
-    tdelete(job, &watch->jobs, compare);
+    tdelete(job, &watch->jobs, watch_compare);
     watch->count--;
     followed_free(watch->last);
     watch->last = job;
@@ -180,7 +181,7 @@ static enum pace give_fault(struct quern_watch *watch, struct followed *job)
     return watch_give(watch, QUERN_BROKEN);
 }
 
-static enum pace look(struct quern_watch *watch, struct followed *job)
+static enum pace watch_look(struct quern_watch *watch, struct followed *job)
 {
     switch (followed_look(job, &watch->quern, watch->event, &watch->err)) {
     case FOLLOWED_EVENT:
@@ -202,7 +203,7 @@ static enum pace look(struct quern_watch *watch, struct followed *job)
     return AGAIN;
 }
 
-static struct view text_at(const redisReply *reply, size_t i)
+static struct view watch_text_at(const redisReply *reply, size_t i)
 {
     const redisReply *text = reply->element[i];
 
@@ -223,14 +224,14 @@ static enum pace hear(struct quern_watch *watch)
         return watch_fail(watch);
     if (news->type != REDIS_REPLY_ARRAY || news->elements != 3)
         return AGAIN;
-    channel = text_at(news, 1);
+    channel = watch_text_at(news, 1);
     if (channel.len < ID_LEN)
         return AGAIN;
-    job = find(watch,
-               (struct view){ channel.data + channel.len - ID_LEN, ID_LEN });
-    if (!job || view_is(text_at(news, 0), "unsubscribe"))
+    job = watch_find(
+        watch, (struct view){ channel.data + channel.len - ID_LEN, ID_LEN });
+    if (!job || view_is(watch_text_at(news, 0), "unsubscribe"))
         return AGAIN;
-    turn = followed_hear(job, text_at(news, 2), watch->event);
+    turn = followed_hear(job, watch_text_at(news, 2), watch->event);
     if (turn == FOLLOWED_AGAIN)
         add_due(watch, job);
     if (turn != FOLLOWED_EVENT)
@@ -295,7 +296,7 @@ static enum pace step_listening(void *owner)
     if (watch->count == 0)
         return WAIT;
     if (job)
-        return look(watch, job);
+        return watch_look(watch, job);
     job = TAILQ_FIRST(&watch->quiet);
     if (now >= job->look_at) {
         add_due(watch, job);
@@ -355,13 +356,13 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
 
     if (!handle_id(&id, id_text, &err))
         return handle_fail(error, &err);
-    if (find(watch, id)) {
+    if (watch_find(watch, id)) {
         err_set(&err, ERR_REJECT, "bad_field", "id: %s is followed already",
                 id_text);
         return handle_fail(error, &err);
     }
     job = followed_new(&fleet->names, id, after);
-    if (!tsearch(job, &watch->jobs, compare))
+    if (!tsearch(job, &watch->jobs, watch_compare))
         abort();
     watch->count++;
     add_quiet(watch, job); /* until its subscription is confirmed */
@@ -376,7 +377,7 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
 
 void quern_watch_drop(struct quern_watch *watch, const char *id)
 {
-    struct followed *job = find(watch, view_of(id));
+    struct followed *job = watch_find(watch, view_of(id));
 
     if (job)
         part_with(watch, job);
@@ -388,7 +389,7 @@ static void free_all(struct quern_watch *watch, struct followed_list *jobs)
 
     while ((job = TAILQ_FIRST(jobs))) {
         TAILQ_REMOVE(jobs, job, link);
-        tdelete(job, &watch->jobs, compare);
+        tdelete(job, &watch->jobs, watch_compare);
         followed_free(job);
     }
 }

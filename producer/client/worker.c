@@ -74,8 +74,9 @@ static bool read_drained(struct quern *quern, unsigned int partition,
 
 /* What has reported before and is silent now is in the list, but has no hash
  * any more. The latest report counts. */
-static bool read_partition(struct quern *quern, unsigned int partition,
-                           struct quern_workers *workers, struct err *err)
+static bool worker_read_partition(struct quern *quern, unsigned int partition,
+                                  struct quern_workers *workers,
+                                  struct err *err)
 {
     struct key key = names_of_root(&quern->fleet->names, partition, "workers");
     CLEANUP(cleanup_reply)
@@ -108,7 +109,7 @@ static bool read_partition(struct quern *quern, unsigned int partition,
     return listed != NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int worker_by_name(const void *a, const void *b)
 {
     const struct quern_worker *one = a, *other = b;
 
@@ -123,11 +124,12 @@ static bool read_workers(struct quern *quern, struct quern_workers *workers,
     if (!handle_partitions(quern, &partitions, err))
         return false;
     for (unsigned int p = 0; p < partitions; p++)
-        if (!read_partition(quern, p, workers, err) ||
+        if (!worker_read_partition(quern, p, workers, err) ||
             !read_drained(quern, p, workers, err))
             return false;
     if (workers->count > 0)
-        qsort(workers->items, workers->count, sizeof(*workers->items), by_name);
+        qsort(workers->items, workers->count, sizeof(*workers->items),
+              worker_by_name);
     return fleet_now(quern, &workers->now, err);
 }
 

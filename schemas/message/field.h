@@ -36,6 +36,9 @@ enum field_type {
                      text values */
 };
 
+/* What a FIELD_UINT counts: people write it in other units (5m, 2G, 0.05). */
+enum field_unit { UNIT_NONE, UNIT_MS, UNIT_BYTES, UNIT_MICRO_DOLLARS };
+
 enum {
     FIELD_REQUIRED = 1, /* absent or empty is an error: missing_field */
     FIELD_ALWAYS = 2,   /* encoded even when empty */
@@ -54,7 +57,9 @@ struct field {
                      a MAP's values are bounded by the message as a whole */
     const struct schema *of;  /* STRUCT, LIST */
     const char *const *names; /* ENUM; ends in NULL */
-    const char *about;        /* a sentence for the JSON Schema document */
+    const char *about; /* a sentence for the JSON Schema document and for help,
+                          without the unit */
+    enum field_unit unit; /* UINT */
 };
 
 struct schema {
@@ -66,6 +71,10 @@ struct schema {
     bool versioned;   /* a top-level message: the map carries "v": 1 */
     size_t max_bytes; /* of the encoded message; zero: no bound of its own */
 };
+
+/* rule.c: the row of "cells", or within a STRUCT of "limits.cell_ms"; NULL:
+ * there is none. */
+const struct field *field_find(const struct schema *schema, const char *path);
 
 struct list {
     void *items;

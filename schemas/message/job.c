@@ -66,17 +66,18 @@ static const struct schema schema_job_file = {
 };
 
 static const struct field job_limits_fields[] = {
-    UINT(job_limits, max_turns, 0, MAX_TURNS, "Model calls"),
-    UINT(job_limits, deadline_ms, 0, MAX_DEADLINE_MS,
-         "Milliseconds from submit to the end, waiting included"),
+    UINT(job_limits, max_turns, 0, MAX_TURNS, "Model calls at the most"),
+    UINT_IN(UNIT_MS, job_limits, deadline_ms, 0, MAX_DEADLINE_MS,
+            "From submit to the end, waiting included"),
     UINT(job_limits, max_tokens, 0, 1 << 24, "Tokens of one model reply"),
     UINT(job_limits, max_total_tokens, 0, MAX_NUMBER,
          "Tokens that models may read and write, all calls together"),
-    UINT(job_limits, max_cost, 0, MAX_NUMBER,
-         "What all calls of models may cost together, in micro-dollars"),
-    UINT(job_limits, cell_ms, 0, MAX_CELL_MS, "Milliseconds of one cell"),
-    UINT(job_limits, memory_bytes, 0, UINT64_C(1) << 40,
-         "Memory of the session in bytes"),
+    UINT_IN(UNIT_MICRO_DOLLARS, job_limits, max_cost, 0, MAX_NUMBER,
+            "What all calls of models may cost together"),
+    UINT_IN(UNIT_MS, job_limits, cell_ms, 0, MAX_CELL_MS,
+            "Longest run of one cell"),
+    UINT_IN(UNIT_BYTES, job_limits, memory_bytes, 0, UINT64_C(1) << 40,
+            "Memory of the session"),
 };
 static const struct schema schema_job_limits = {
     SCHEMA(job_limits, "Absent or 0: the operator's default. Beyond the "
@@ -86,9 +87,8 @@ static const struct schema schema_job_limits = {
 static const struct field job_retry_fields[] = {
     UINT(job_retry, max_attempts, 0, 100,
          "Attempts that end in an error; 0: default"),
-    UINT(job_retry, backoff_ms, 0, UINT64_C(3600) * 1000,
-         "Milliseconds before the second attempt, doubled each time; "
-         "0: default"),
+    UINT_IN(UNIT_MS, job_retry, backoff_ms, 0, UINT64_C(3600) * 1000,
+            "Pause before the second attempt, doubled each time; 0: default"),
 };
 static const struct schema schema_job_retry = {
     SCHEMA(job_retry, "How often, and how soon, a failed attempt is repeated."),
@@ -154,8 +154,8 @@ static const struct field job_fields[] = {
     LIST(job, approve, 0, text, MAX_TOOLS,
          "Names of tools, execute_python_code among them, that a person must "
          "approve before each call, beside those of the operator"),
-    UINT(job, approval_ms, 0, MAX_DEADLINE_MS,
-         "Milliseconds to wait for a person; 0: default"),
+    UINT_IN(UNIT_MS, job, approval_ms, 0, MAX_DEADLINE_MS,
+            "How long a person is waited for; 0: default"),
     ENUM(job, approval_default, 0, approval_default_names,
          "When nobody has said anything by then. abort: the job fails. skip: "
          "the call is not made. operator, absent: as the operator has set it"),

@@ -51,6 +51,25 @@ void unknown_describe(const struct unknown *unknown, struct buf *out)
     buf_printf(out, " %s ignored.", unknown->count == 1 ? "was" : "were");
 }
 
+const struct field *field_find(const struct schema *schema, const char *path)
+{
+    size_t len = strcspn(path, ".");
+
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct field *field = &schema->fields[i];
+
+        if (!field->name || strncmp(field->name, path, len) != 0 ||
+            field->name[len])
+            continue;
+        if (!path[len])
+            return field;
+        return field->type == FIELD_STRUCT
+                   ? field_find(field->of, path + len + 1)
+                   : NULL;
+    }
+    return NULL;
+}
+
 bool fault(const struct place *place, struct err *err, const char *code,
            const char *format, ...)
 {

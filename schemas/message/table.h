@@ -18,41 +18,46 @@
 #define TEXT_AS(name, noun, member, flags, max, about)                         \
     {                                                                          \
         name, FIELD_TEXT, flags, OFFSET(noun, member, struct view), 0, max,    \
-            NULL, NULL, about                                                  \
+            NULL, NULL, about, UNIT_NONE                                       \
     }
 #define TEXT(noun, member, flags, max, about)                                  \
     TEXT_AS(#member, noun, member, flags, max, about)
 #define TEXT_OF_LENGTH(noun, member, flags, length, about)                     \
     {                                                                          \
 #member, FIELD_TEXT, flags, OFFSET(noun, member, struct view), length, \
-            length, NULL, NULL, about                                          \
+            length, NULL, NULL, about, UNIT_NONE                               \
     }
 #define BLOB_AS(name, noun, member, about)                                     \
     {                                                                          \
         name, FIELD_TEXT, 0, OFFSET(noun, member, struct view), SHA256_BYTES,  \
-            SHA256_BYTES, NULL, NULL, about                                    \
+            SHA256_BYTES, NULL, NULL, about, UNIT_NONE                         \
     }
 #define BYTES(noun, member, flags, max, about)                                 \
     {                                                                          \
 #member, FIELD_BYTES, flags, OFFSET(noun, member, struct view), 0,     \
-            max, NULL, NULL, about                                             \
+            max, NULL, NULL, about, UNIT_NONE                                  \
     }
 #define UINT_AS(name, noun, member, flags, max, about)                         \
     {                                                                          \
         name, FIELD_UINT, flags, OFFSET(noun, member, uint64_t), 0, max, NULL, \
-            NULL, about                                                        \
+            NULL, about, UNIT_NONE                                             \
     }
 #define UINT(noun, member, flags, max, about)                                  \
     UINT_AS(#member, noun, member, flags, max, about)
+#define UINT_IN(unit, noun, member, flags, max, about)                         \
+    {                                                                          \
+#member, FIELD_UINT, flags, OFFSET(noun, member, uint64_t), 0, max,    \
+            NULL, NULL, about, unit                                            \
+    }
 #define BOOL(noun, member, flags, about)                                       \
     {                                                                          \
 #member, FIELD_BOOL, flags, OFFSET(noun, member, bool), 0, 0, NULL,    \
-            NULL, about                                                        \
+            NULL, about, UNIT_NONE                                             \
     }
 #define ENUM_AS(name, noun, member, flags, names, about)                       \
     {                                                                          \
         name, FIELD_ENUM, flags, OFFSET(noun, member, int), 0, 0, NULL, names, \
-            about                                                              \
+            about, UNIT_NONE                                                   \
     }
 #define ENUM(noun, member, flags, names, about)                                \
     ENUM_AS(#member, noun, member, flags, names, about)
@@ -60,22 +65,22 @@
     {                                                                          \
 #member, FIELD_ANY, flags,                                             \
             OFFSET(noun, member, const msgpack_object *), 0, 0, NULL, NULL,    \
-            about                                                              \
+            about, UNIT_NONE                                                   \
     }
 #define STRUCT(noun, member, flags, of_noun, about)                            \
     {                                                                          \
 #member, FIELD_STRUCT, flags, OFFSET(noun, member, struct of_noun), 0, \
-            0, &schema_##of_noun, NULL, about                                  \
+            0, &schema_##of_noun, NULL, about, UNIT_NONE                       \
     }
 #define LIST(noun, member, flags, of_noun, max, about)                         \
     {                                                                          \
 #member, FIELD_LIST, flags, OFFSET(noun, member, struct list), 0, max, \
-            &schema_##of_noun, NULL, about                                     \
+            &schema_##of_noun, NULL, about, UNIT_NONE                          \
     }
 #define MAP(noun, member, flags, max, about)                                   \
     {                                                                          \
 #member, FIELD_MAP, flags, OFFSET(noun, member, struct list), 0, max,  \
-            NULL, NULL, about                                                  \
+            NULL, NULL, about, UNIT_NONE                                       \
     }
 
 /* The schema of struct noun, whose rows are noun_fields[]. */

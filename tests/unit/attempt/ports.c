@@ -971,7 +971,7 @@ void ports_open(void)
     must(setting_load(&settings_table, &settings, argv, &wish, &err), &err);
     for (size_t i = 0; i < WORDS; i++)
         free(argv[i]);
-    struct endpoint_source source = { .file = settings.models };
+    struct endpoint_source source = { .file = settings.endpoint.file };
     must(endpoints_load(&endpoints, &source, &err), &err);
     for (size_t i = 0; i < endpoints.count; i++) {
         rested[i] = endpoints.items[i]->breaker;
@@ -979,12 +979,12 @@ void ports_open(void)
     }
     must(prompts_load(&prompts, settings.prompts, &err), &err);
     mcp = mcp_new();
-    must(catalog_load(&catalog, settings.tools, &err), &err);
+    must(catalog_load(&catalog, settings.tools.file, &err), &err);
     struct catalog all;
     catalog_copy(&all, &catalog);
     toolset = toolset_new(&all, &err);
     must(toolset != NULL, &err);
-    must(toolset_approve(toolset, settings.approve, mcp, &err), &err);
+    must(toolset_approve(toolset, settings.approval.tools, mcp, &err), &err);
     sow_tools();
     opening = -1;
 }
@@ -1048,7 +1048,7 @@ static void fill_consumer(struct host *host, int number)
     };
     assert(consumer->slots != NULL);
     snprintf(consumer->name, sizeof(consumer->name), "world-%d", number);
-    must(names_init(&consumer->names, settings.prefix, &err), &err);
+    must(names_init(&consumer->names, settings.redis.prefix, &err), &err);
     /* Frames and answers of the one before may still be on their way. */
     uint64_t plug = host->executor.plug + 1, refs = host->executor.refs;
     host->executor = (struct executor){

@@ -76,20 +76,20 @@ static void defaults_arrive(void **state)
     struct err err;
     (void)state;
     assert_true(load(&settings, &rows[0], &err));
-    assert_string_equal(settings.redis_url, "");
-    assert_string_equal(settings.prefix, "quern:");
+    assert_string_equal(settings.redis.url, "");
+    assert_string_equal(settings.redis.prefix, "quern:");
     assert_string_equal(settings.queues, "default");
     assert_int_equal(settings.lease_ms, 30000);
     assert_int_equal(settings.drain_ms, 25000);
-    assert_int_equal(settings.result_ttl_ms, 86400000);
-    assert_int_equal(settings.dead_ttl_ms, 604800000);
-    assert_int_equal(settings.session_bytes, 134217728);
-    assert_int_equal(settings.history_bytes, 65536);
-    assert_int_equal(settings.search_cache_bytes, 4194304);
-    assert_int_equal(settings.picture_bytes, 4194304);
-    assert_int_equal(settings.max_cost, 0);
-    assert_true(settings.save_sessions);
-    assert_string_equal(settings.approval_default, "abort");
+    assert_int_equal(settings.result.ttl_ms, 86400000);
+    assert_int_equal(settings.result.dead_ttl_ms, 604800000);
+    assert_int_equal(settings.session.bytes, 134217728);
+    assert_int_equal(settings.session.history_bytes, 65536);
+    assert_int_equal(settings.search.cache_bytes, 4194304);
+    assert_int_equal(settings.limits.picture_bytes, 4194304);
+    assert_int_equal(settings.limits.max_cost, 0);
+    assert_true(settings.session.save);
+    assert_string_equal(settings.approval.otherwise, "abort");
     setting_finish(&settings_table, &settings);
 }
 

@@ -146,8 +146,15 @@ static json_t *kind_document(const struct field *field, json_t *definitions)
 
 static json_t *field_document(const struct field *field, json_t *definitions)
 {
+    static const char *const units[] = {
+        [UNIT_NONE] = "",
+        [UNIT_MS] = " (milliseconds)",
+        [UNIT_BYTES] = " (bytes)",
+        [UNIT_MICRO_DOLLARS] = " (micro-dollars)",
+    };
+
     return put(kind_document(field, definitions), "description",
-               json_string(field->about));
+               json_sprintf("%s%s", field->about, units[field->unit]));
 }
 
 /* Fills json with what the schema says of its map. */

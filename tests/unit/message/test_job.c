@@ -326,6 +326,22 @@ static void test_a_job_is_bounded_as_a_whole(void **state)
                         "the message is 262145 bytes, the limit is 262144");
 }
 
+static void test_a_row_is_found_by_its_path(void **state)
+{
+    const struct field *cell = field_find(&schema_job, "limits.cell_ms");
+
+    (void)state;
+    assert_string_equal(cell->name, "cell_ms");
+    assert_int_equal(cell->unit, UNIT_MS);
+    assert_string_equal(field_find(&schema_job, "limits")->name, "limits");
+    assert_null(field_find(&schema_job, "limit"));
+    assert_null(field_find(&schema_job, "limitsx"));
+    assert_null(field_find(&schema_job, "limits.cell"));
+    assert_null(field_find(&schema_job, "prompt.cell_ms"));
+    assert_null(field_find(&schema_job, "files.name")); /* of which of them? */
+    assert_null(field_find(&schema_job, ""));
+}
+
 static void test_names(void **state)
 {
     char name[MAX_FILE_NAME_BYTES + 1];
@@ -356,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_members_arrive),
         cmocka_unit_test(test_a_job_is_bounded_as_a_whole),
+        cmocka_unit_test(test_a_row_is_found_by_its_path),
         cmocka_unit_test(test_names),
     };
 

@@ -241,7 +241,6 @@ static void each_is_told_so_either_way(void **state)
 #define AN_ID "01890000-0000-7000-8000-000000000001"
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-static const char *const tool_list[] = { "a", "b" };
 static const struct quern_pair a_pair = { "k", "v" };
 static const struct {
     struct quern_job job;
@@ -255,26 +254,28 @@ static const struct {
     { { .session = "lab" }, "session", "lab" },
     { { .deadline_ms = 60000 }, "deadline_at", "*" },
     { { .delay_ms = 60000 }, "state", "scheduled" },
-    { { .not_before = 7 }, NULL, "\"not_before\":7" },
+    { { .more = "{\"not_before\":7}" }, NULL, "\"not_before\":7" },
     { { .unique_key = "u" }, "unique", "u" },
     { { .idempotency_key = "i" }, NULL, "\"idempotency_key\":\"i\"" },
     { { .system = "s" }, NULL, "\"system\":\"s\"" },
     { { .model = "m" }, NULL, "\"model\":\"m\"" },
-    { { .tools = tool_list, .tool_count = 2 },
+    { { .more = "{\"tools\":[\"a\",\"b\"]}" },
       NULL,
       "\"tools\":[\"a\",\"b\"]" },
-    { { .max_turns = 3 }, NULL, "\"max_turns\":3" },
-    { { .max_tokens = 4 }, NULL, "\"max_tokens\":4" },
-    { { .max_total_tokens = 5 }, NULL, "\"max_total_tokens\":5" },
-    { { .max_cost = 6 }, NULL, "\"max_cost\":6" },
-    { { .cell_ms = 5000 }, NULL, "\"cell_ms\":5000" },
-    { { .memory_bytes = 1 << 28 }, NULL, "\"memory_bytes\":268435456" },
-    { { .max_attempts = 2 }, NULL, "\"max_attempts\":2" },
-    { { .backoff_ms = 700 }, NULL, "\"backoff_ms\":700" },
+    { { .more = "{\"limits\":{\"max_turns\":3}}" },
+      NULL,
+      "\"limits\":{\"max_turns\":3}" },
+    { { .deadline_ms = 60000,
+        .more = "{\"limits\":{\"deadline_ms\":5,\"cell_ms\":5000}}" },
+      NULL,
+      "\"limits\":{\"deadline_ms\":60000,\"cell_ms\":5000}" },
+    { { .queue = "night", .more = "{\"queue\":\"day\"}" }, "queue", "night" },
+    { { .more = "{\"queue\":\"day\"}" }, "queue", "day" },
+    { { .more = "{\"mode\":\"codeact\"}" }, NULL, "\"mode\":\"codeact\"" },
     { { .metadata = &a_pair, .metadata_count = 1 },
       NULL,
       "\"metadata\":{\"k\":\"v\"}" },
-    { { .traceparent = TRACE }, NULL, TRACE },
+    { { .more = "{\"traceparent\":\"" TRACE "\"}" }, NULL, TRACE },
 };
 enum { ROWS = sizeof(asked_for) / sizeof(asked_for[0]) };
 

@@ -1,0 +1,34 @@
+/* ask.h - the job that the options describe: from --job, or made of them. */
+#ifndef PRODUCER_CLI_ASK_H
+#define PRODUCER_CLI_ASK_H
+
+#include "producer/cli/cli.h"
+
+struct cells { /* of Python; more than MAX_CELLS are refused */
+    const char *items[MAX_CELLS + 1];
+    size_t count;
+};
+
+struct asked {
+    char *text; /* JSON; NULL: the jobs are those of --jobs */
+    struct quern_file files[MAX_TEXTS];
+    enum quern_priority priority;
+    struct quern_beside beside; /* borrows from these, and the options */
+    char note[QUERN_NOTE];      /* on members of it that nobody knows */
+};
+
+/* question: the user's words, or NULL; cells instead, or NULL. */
+bool asked_read(struct asked *asked, const struct options *options,
+                const char *question, const struct cells *cells,
+                struct err *err);
+void asked_finish(struct asked *asked);
+/* That members were passed over: the job may not be what was meant, or is
+ * refused because of them. */
+void asked_note(const struct asked *asked, struct app *app);
+
+/* The same, submitted; existed may be NULL. */
+bool ask_submit(struct app *app, const char *question,
+                const struct cells *cells, struct quern_id *id, bool *existed,
+                struct quern_error *error);
+
+#endif

@@ -1,0 +1,114 @@
+/* options.h - what the command line, the environment and the settings file have
+ * given: the values of options, by the verbs that read them. */
+#ifndef PRODUCER_CLI_OPTIONS_H
+#define PRODUCER_CLI_OPTIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct preferences;
+
+enum { MAX_TEXTS = 64, MAX_WORDS = MAX_TEXTS + 2 };
+
+struct texts { /* of an option that may be given again */
+    const char *items[MAX_TEXTS];
+    size_t count;
+};
+
+/* Of verbs that submit: files, and the job but for its question. */
+struct submit_options {
+    struct texts files;
+    const char *job;
+    const char *jobs;
+    const char *key;
+    const char *unique;
+    uint64_t delay_ms;
+    struct texts metadata;
+    struct texts env;
+    struct texts parameters;
+    const char *output_schema;
+    json_t *members; /* OPTION_MEMBERs that were given; NULL: none */
+};
+
+struct follow_options { /* of wait, watch */
+    uint64_t timeout_ms;
+    uint64_t from;
+};
+
+struct filter_options { /* of verbs that list jobs, or remove them */
+    const char *session;
+    const char *state;
+    const char *worker;
+    const char *error_code;
+    int sort; /* enum quern_sort */
+    uint64_t newer_ms;
+    uint64_t older_ms;
+    uint64_t limit;
+    uint64_t skip;
+};
+
+struct verdict_options { /* of approve */
+    bool reject;
+    bool skip;
+    bool again;
+    bool abort;
+    const char *edit;
+    const char *ask;
+    const char *call;
+};
+
+struct change_options { /* of verbs that change what is there */
+    bool create;
+    bool all;
+    bool anew;
+    bool dry_run;
+    bool yes;
+};
+
+struct schedule_options {
+    const char *zone;
+    const char *from;
+};
+
+struct replay_options {
+    const char *save;
+    const char *prompts;
+};
+
+enum { MAX_OPTIONS = 96 }; /* rows of the table */
+
+struct options {
+    const char *redis_url;
+    const char *prefix;
+    const char *durability;
+    const char *config;
+    bool json;
+    bool help;
+
+    /* Of several verbs. */
+    const char *queue;
+    int priority; /* enum quern_priority */
+    const char *tenant;
+    const char *out;
+    const char *reason;
+    uint64_t deadline_ms; /* of a session's verb */
+
+    struct submit_options submit;
+    struct follow_options follow;
+    struct filter_options filter;
+    struct verdict_options verdict;
+    struct change_options change;
+    struct schedule_options schedule;
+    struct replay_options replay;
+
+    /* What is not an option: as many as a verb may take, and one more. */
+    const char *words[MAX_WORDS];
+    int word_count; /* of all that were given */
+
+    bool given[MAX_OPTIONS];         /* of option_table's rows */
+    struct preferences *preferences; /* which values borrow from */
+};
+
+#endif
