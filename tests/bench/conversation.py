@@ -82,10 +82,11 @@ class Spent:
 class Asker:
     """One kind of program that asks the model, with a stack of its own."""
 
-    column = ""
+    column = ""  # of quern: its build's
 
     def __init__(self, build, size):
         self.build, self.size = build, size
+        self.column = self.column or build.column
         self.stack = build.stack(executor=False)
         try:
             self.open()
