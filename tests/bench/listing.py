@@ -58,7 +58,7 @@ def drain(jobs):
 
 
 def name_of(state, words):
-    return f"{state}: job {' '.join(words)}"
+    return f"{state}: job {' '.join(words)}".replace(ONE[-1], "ID")
 
 
 def ask(build, server, name, words):
