@@ -1,20 +1,17 @@
 """Conversations: what those that wait cost, what a turn costs, how soon is seen
 what a model says.
 
-    tests/bench/run conversation [--json]
-
 The model is the practice model, which answers as it is told; Redis has no
 persistence. quern takes turns with programs that ask the same model without a
 queue in between: openai's own client, and an agent of pydantic-ai.
 
-Three things in every round: 10 000 conversations wait for a model that takes
-its time; turns of 200 deltas are had one after the other, and the processor's
-time of each process is read; deltas tell when they were sent, and a subscriber
-looks at its clock. Of the rounds the median is shown.
+In every round turns of 200 deltas are had one after the other, and the
+processor's time of each process is read; deltas tell when they were sent, and a
+subscriber looks at its clock. After the rounds very many conversations wait for
+a model that takes its time.
 """
 
-import collections
-import json
+import functools
 import os
 import resource
 import statistics
@@ -22,31 +19,40 @@ import sys
 import time
 
 from harness import (
+    BENCH,
+    OWN,
+    Row,
+    Turn,
+    delay_rows,
     first_line,
-    machine,
-    percentile,
-    print_columns,
-    print_where,
-    take_turns,
+    percentiles,
+    redis_version,
 )
 from memory import memory_of
 from peers import Lines
-from queue_peers import BENCH, LANE, LEASES, WORK
-from servers import BUILD, binary, wait_until
-from stack import Stack
+from queue_peers import LANE, LEASES, WORK
+from servers import wait_until
 
-ROUNDS = 5
-HELD = 10000  # conversations in one process
-HELD_MS = 60000  # until the model answers: all have asked it by then
-HELD_PEER_MS = 180000  # the same
+SHARE = 0.7  # of the time: the rounds of turns
 LOOK_S = 5  # of the time that all of them wait
-TURNS = 300  # one after the other
 DELTAS = 200  # of a turn
-SPREAD = 100  # turns at once, where a model takes its time between two deltas
 DELTA_MS = 10
 FOLLOWED = (1, 20)  # turns at once that are looked at
 FOLLOWED_TURNS = 5
 FILES = 20000  # a connection each
+
+
+class Size:
+    """What is done less of, unless the run is at its full size."""
+
+    def __init__(self, full):
+        self.held = 10000 if full else 1000  # conversations in one process
+        # Until the model answers: all have asked it by then.
+        self.held_ms = 60000 if full else 15000
+        self.held_peer_ms = 180000 if full else 60000
+        self.turns = 300 if full else 100  # one after the other
+        self.spread = 100  # at once, where a model takes its time between deltas
+
 
 TEXT = "twelve bytes" * DELTAS
 STAMPS = "time-of-send" * DELTAS
@@ -76,11 +82,12 @@ class Spent:
 class Asker:
     """One kind of program that asks the model, with a stack of its own."""
 
-    name = ""
-    held, held_ms = HELD, HELD_PEER_MS
+    column = ""  # of quern: its build's
 
-    def __init__(self):
-        self.stack = Stack(executor=False)
+    def __init__(self, build, size):
+        self.build, self.size = build, size
+        self.column = self.column or build.column
+        self.stack = build.stack(executor=False)
         try:
             self.open()
             self.answer_with()
@@ -89,11 +96,20 @@ class Asker:
             self.stack.__exit__(None)
             raise
 
+    @classmethod
+    def held_of(cls, size):
+        """How many of its conversations wait at once."""
+        return size.held
+
+    @property
+    def held_ms(self):
+        return self.size.held_peer_ms
+
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *rest):
-        self.lines.child.kill()
+        self.lines.kill()
         self.stack.__exit__(kind, *rest)
 
     def answer_with(self, **reply):
@@ -114,10 +130,6 @@ class Asker:
 
     # -- what differs
 
-    @staticmethod
-    def is_there():
-        return True
-
     def open(self):
         """Makes pid, whose memory and time it is, and lines, which drive it."""
         raise NotImplementedError
@@ -130,22 +142,25 @@ class Asker:
 
 
 class Quern(Asker):
-    name, held_ms = "quern", HELD_MS
     spare = 16  # slots for who is looked at while all others wait
     delta_ms = 50
 
+    @property
+    def held_ms(self):
+        return self.size.held_ms
+
     def open(self):
-        slots = HELD + self.spare
-        consumer = self.stack.consumer(
-            slots=slots, lease="30s", delta=f"{self.delta_ms}ms"
-        )
-        self.consumer, self.pid = consumer, consumer.pid
+        settings = {"lease": "30s", "delta": f"{self.delta_ms}ms"}
+        slots = self.size.held + self.spare
+        self.consumer = self.build.consumer(self.stack, slots=slots, **settings)
+        self.pid = self.consumer.pid
         redis = {"REDIS_URL": self.stack.redis.url}
-        self.lines = Lines(binary("bench-submit"), "conversation", **redis)
-        self.stream = Lines(binary("bench-stream"), **redis)
+        submit, stream = map(self.build.binary, ("bench-submit", "bench-stream"))
+        self.lines = Lines(submit, "conversation", **redis)
+        self.stream = Lines(stream, **redis)
 
     def __exit__(self, *rest):
-        self.stream.close()
+        self.stream.kill()
         self.consumer.kill()
         super().__exit__(*rest)
 
@@ -180,15 +195,18 @@ class Quern(Asker):
 
 
 class Uncoalesced(Quern):
-    name, delta_ms = "quern --delta 0", 0
+    delta_ms = 0
 
 
 class OpenAI(Asker):
     """openai's client as it comes: it has 1000 connections at most."""
 
-    name, kind = "openai", "client"
-    held = 1000
-    folder = f"{BUILD}/peers/openai/bin"
+    column, kind = "openai", "client"
+    folder = f"{OWN}/peers/openai/bin"
+
+    @classmethod
+    def held_of(cls, size):
+        return min(size.held, 1000)
 
     @classmethod
     def is_there(cls):
@@ -219,198 +237,181 @@ class AioHttp(OpenAI):
     """With the other transport that it brings: of 10 000 requests at once the
     first one has not sent any after five minutes."""
 
-    name, kind = "openai, aiohttp", "aiohttp"
-    held = HELD
+    column, kind = "openai, aiohttp", "aiohttp"
+
+    @classmethod
+    def held_of(cls, size):
+        return size.held
 
 
 class Agent(OpenAI):
-    name, kind = "pydantic-ai", "agent"
-    held = 0
+    column, kind = "pydantic-ai", "agent"
+
+    @classmethod
+    def held_of(cls, size):
+        return 0
 
 
-ALL = (Quern, OpenAI, AioHttp, Agent)
+PEERS = (OpenAI, AioHttp, Agent)
 
 
 # --- a round of one of them -----------------------------------------------------
 
 
-def spend(asker, taken):
+def spend(asker):
     """ms of the processor for a turn."""
+    found = {}
     ways = {
-        "turn": (asker.one_by_one, TURNS, 0),
-        "spread": (asker.at_once, SPREAD, DELTA_MS),
+        "turn": (asker.one_by_one, asker.size.turns, {}),
+        "spread": (asker.at_once, asker.size.spread, {"chunk_ms": DELTA_MS}),
     }
-    for row, (ask, count, chunk_ms) in ways.items():
-        asker.answer_with(**({"chunk_ms": chunk_ms} if chunk_ms else {}))
+    for row, (ask, count, reply) in ways.items():
+        asker.answer_with(**reply)
         with Spent(own=asker.pid, redis=asker.stack.redis.process.pid) as spent:
             ask(count)
-        taken[row].append(spent.s["own"] * 1e3 / count)
+        found[row] = spent.s["own"] * 1e3 / count
         if isinstance(asker, Quern):
-            taken[f"{row} redis"].append(spent.s["redis"] * 1e3 / count)
+            found[f"{row} redis"] = spent.s["redis"] * 1e3 / count
+    return found
 
 
-def hold(asker, taken):
+def follow(asker, name):
+    """ms from a delta to who sees it."""
+    found = {}
+    for at_once in FOLLOWED:
+        delays = []
+        for _ in range(max(1, FOLLOWED_TURNS // at_once)):
+            delays.append(asker.delays(at_once))
+        found.update(percentiles(f"{name} {at_once}", sum(delays, [])))
+        if at_once == 1:
+            found[f"{name} first"] = statistics.median(turn[0] for turn in delays)
+    return found
+
+
+def hold(asker):
     """KiB of one that waits; what it takes to begin, and to keep them."""
-    count = asker.held
+    count = asker.held_of(asker.size)
     asker.answer_with(delay_ms=asker.held_ms)
     time.sleep(1)
     idle, begin = memory_of(asker.pid)["Rss"], time.monotonic()
     with Spent(own=asker.pid) as spent:
         asker.start(count)
         if not asker.wait_asked(count):
-            print(f"{asker.name}: not all have asked in time", file=sys.stderr)
-            return
-        taken["begun s"].append(time.monotonic() - begin)
-    taken["begin ms"].append(spent.s["own"] * 1e3 / count)
+            print(f"{asker.column}: not all have asked in time", file=sys.stderr)
+            return {}
+        found = {"held": count, "begun s": time.monotonic() - begin}
+    found["begin ms"] = spent.s["own"] * 1e3 / count
     time.sleep(1)
-    taken["KiB"].append((memory_of(asker.pid)["Rss"] - idle) / count)
+    found["KiB"] = (memory_of(asker.pid)["Rss"] - idle) / count
     with Spent(own=asker.pid) as spent:
         time.sleep(LOOK_S)
-    taken["keep %"].append(spent.s["own"] * 100 / LOOK_S)
+    found["keep %"] = spent.s["own"] * 100 / LOOK_S
     if isinstance(asker, Quern):
-        tell_delays(asker.delays(1), "held", taken)
+        found.update(percentiles("held", asker.delays(1)))
         asker.wait_over()
-        taken["lost"].append(asker.lost())
-
-
-def tell_delays(delays, name, taken):
-    for share in (50, 99):
-        taken[f"{name} p{share}"].append(percentile(delays, share))
-
-
-def cost(asker, taken):
-    spend(asker, taken)
-    if asker.held > 0:
-        hold(asker, taken)
-
-
-def follow(asker, taken):
-    for at_once in FOLLOWED:
-        delays = []
-        for _ in range(max(1, FOLLOWED_TURNS // at_once)):
-            delays.append(asker.delays(at_once))
-        tell_delays(sum(delays, []), f"{at_once} at once", taken)
-        if at_once == 1:
-            taken["first"].append(statistics.median(turn[0] for turn in delays))
-
-
-def measure(kinds, look):
-    """{name: {row: median}}"""
-    taken = {kind.name: collections.defaultdict(list) for kind in kinds}
-    for kind in take_turns(kinds, ROUNDS):
-        with kind() as asker:
-            look(asker, taken[kind.name])
-    found = {
-        name: {row: statistics.median(values) for row, values in rows.items()}
-        for name, rows in taken.items()
-    }
-    print(json.dumps(found), file=sys.stderr)
+        found["lost"] = asker.lost()
     return found
 
 
-# --- what it comes to ----------------------------------------------------------
-
-ROWS = (
-    ("held", "P4 conversations that wait for their model", "{:.0f}"),
-    ("KiB", "   memory of each, KiB", "{:.1f}"),
-    ("begun s", "   until all have asked, s", "{:.1f}"),
-    ("begin ms", "   processor to begin one, ms", "{:.2f}"),
-    ("keep %", "   processor while all wait, %", "{:.1f}"),
-    ("lost", "   leases lost", "{:.0f}"),
-    ("held p50", "   a delta is seen meanwhile, ms: p50", "{:.2f}"),
-    ("held p99", "   p99", "{:.2f}"),
-    ("turn", "P5 turn of 200 deltas, processor, ms", "{:.2f}"),
-    ("turn redis", "   Redis's", "{:.2f}"),
-    ("spread", "   the same, a delta every 10 ms, 100 turns at once", "{:.2f}"),
-    ("spread redis", "   Redis's", "{:.2f}"),
-)
-DELAY_ROWS = (("first", "P12 first delta of a turn is seen, ms", "{:.2f}"),) + tuple(
-    row
-    for at_once in FOLLOWED
-    for row in (
-        (
-            f"{at_once} at once p50",
-            f"   of all, {at_once} turns at once: p50",
-            "{:.2f}",
-        ),
-        (f"{at_once} at once p99", "      p99", "{:.2f}"),
-    )
-)
+def spend_and_follow(asker):
+    return {**spend(asker), **follow(asker, "delta 50")}
 
 
-def bars(found, delays):
-    """(what, figure, its bound, whether it is met)"""
-    quern, rows = found["quern"], []
-
-    def at_most(what, figure, bound):
-        rows.append((what, round(figure, 3), f"<= {bound}", figure <= bound))
-
-    if "KiB" in quern:
-        at_most("P4 KiB of a conversation", quern["KiB"], 32)
-        at_most("P4 leases lost", quern["lost"], 0)
-    for name in ("openai", "pydantic-ai"):
-        if name in found:
-            ratio = found[name]["turn"] / quern["turn"]
-            rows.append((f"P5 of {name}", round(ratio, 1), ">= 10", ratio >= 10))
-    plain = delays[Uncoalesced.name]["1 at once p99"]
-    at_most("P12 ms, p99, --delta 0", plain, 5)
-    return rows
+def follow_uncoalesced(asker):
+    return follow(asker, "delta 0")
 
 
-def table_of(found, rows):
-    table = [("", *found)]
-    for key, what, form in rows:
-        cells = (form.format(one[key]) if key in one else "-" for one in found.values())
-        table.append((what, *cells))
-    return table
+# --- the whole -----------------------------------------------------------------
 
 
-def show(found, delays, rows, versions):
-    print("conversation")
-    print_columns(table_of(found, ROWS))
-    print()
-    print_columns(table_of(delays, DELAY_ROWS))
-    print()
-    table = [("bar", "is", "", "")]
-    for what, figure, bound, met in rows:
-        table.append((what, f"{figure:g}", bound, "met" if met else "NOT MET"))
-    print_columns(table, (0, 2, 3))
-    print_where(versions)
+def peers_that_are_there():
+    for kind in PEERS:
+        if kind.is_there():
+            yield kind
+        else:
+            print(f"left out, not installed: {kind.column}", file=sys.stderr)
 
 
-def versions_of(kinds):
-    versions = {
-        "quern": first_line(binary("quern"), "--version").split()[-1],
-        "redis": first_line("redis-server", "--version").split()[2][2:],
-    }
-    if OpenAI in kinds:
-        ask = "import importlib.metadata as m; print(m.version('{}'))"
-        for package in ("openai", "aiohttp", "pydantic-ai-slim"):
-            of = first_line(f"{OpenAI.folder}/python", "-c", ask.format(package))
-            versions[package] = of
-    return versions
-
-
-def main(as_json):
+def measure(run):
     most = max(FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    kinds = [kind for kind in ALL if kind.is_there()]
-    for kind in set(ALL) - set(kinds):
-        print(f"left out, not installed: {kind.name}", file=sys.stderr)
-    found = measure(kinds, cost)
-    for kind in filter(lambda kind: kind.held > 0, kinds):
-        found[kind.name]["held"] = kind.held
-    delays = measure((Quern, Uncoalesced), follow)
-    rows = bars(found, delays)
-    versions = versions_of(kinds)
-    if as_json:
-        of = {"bench": "conversation", "machine": machine(), "versions": versions}
-        names = ("what", "figure", "bound", "met")
-        met = [dict(zip(names, row)) for row in rows]
-        print(json.dumps({**of, "found": found, "delays": delays, "bars": met}))
-    else:
-        show(found, delays, rows, versions)
+    size, peers = Size(run.full), []
+    if run.peers:
+        peers = list(peers_that_are_there())
+
+    def give(kind, build, look):
+        with kind(build, size) as asker:
+            return look(asker)
+
+    def turns(name, kind, look):
+        """Of all builds, or of a peer, which asks the last one's model."""
+        builds = run.builds if issubclass(kind, Quern) else run.builds[-1:]
+        return [
+            Turn(
+                kind.column or build.column,
+                name,
+                functools.partial(give, kind, build, look),
+            )
+            for build in builds
+        ]
+
+    looked_at = turns("turns", Quern, spend_and_follow)
+    looked_at += turns("turns, --delta 0", Uncoalesced, follow_uncoalesced)
+    waiting = turns("conversations wait", Quern, hold)
+    for kind in peers:
+        looked_at += turns("turns", kind, spend)
+        if kind.held_of(size) > 0:
+            waiting += turns("conversations wait", kind, hold)
+    run.take_turns(looked_at, SHARE)
+    run.take_turns(waiting)
 
 
-if __name__ == "__main__":
-    main("--json" in sys.argv[1:])
+def rows(run):
+    size = Size(run.full)
+    held, turns = run.scale(Size(True).held), run.scale(f"{Size(True).turns} turns")
+    turn = f"P5 turn of {DELTAS} deltas, processor, ms, {size.turns} turns{turns}"
+    at_once = f"the same, a delta every {DELTA_MS} ms, {size.spread} turns at once"
+    found = [
+        Row(f"P4 conversations that wait for their model{held}", "held", "{:.0f}"),
+        Row("   memory of each, KiB", "KiB", "{:.1f}"),
+        Row("   until all have asked, s", "begun s", "{:.1f}"),
+        Row("   processor to begin one, ms", "begin ms"),
+        Row("   processor while all wait, %", "keep %", "{:.1f}"),
+        Row("   leases lost", "lost", "{:.0f}"),
+        *delay_rows("   a delta is seen meanwhile", "held"),
+        Row(turn, "turn"),
+        Row("   Redis's", "turn redis"),
+        Row(f"   {at_once}", "spread"),
+        Row("   Redis's", "spread redis"),
+    ]
+    for name, said in {"delta 50": "", "delta 0": ", --delta 0"}.items():
+        first = f"P12 first delta of a turn is seen{said}, ms"
+        found.append(Row(first, f"{name} first"))
+        for count in FOLLOWED:
+            what = f"   of all, {count} at once"
+            found += delay_rows(what, f"{name} {count}")
+    return found
+
+
+def bars(run):
+    def times_less(column):
+        ratio = run.ratio("turn", column)
+        return ratio and 1 / ratio
+
+    return [
+        ("P4 KiB of a conversation", run.median("KiB"), "<=", 32),
+        ("P4 leases lost", run.median("lost"), "<=", 0),
+        ("P5 of openai", times_less("openai"), ">=", 10),
+        ("P5 of pydantic-ai", times_less("pydantic-ai"), ">=", 10),
+        ("P12 ms, p99, --delta 0", run.median("delta 0 1 p99"), "<=", 5),
+    ]
+
+
+def versions(run):
+    of = {"redis": redis_version()}
+    if run.peers and OpenAI.is_there():
+        ask = "import importlib.metadata as m; print(m.version('{}'))"
+        for package in ("openai", "aiohttp", "pydantic-ai-slim"):
+            python = f"{OpenAI.folder}/python"
+            of[package] = first_line(python, "-c", ask.format(package))
+    return of

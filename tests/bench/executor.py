@@ -1,26 +1,31 @@
 """What a Python session costs, against a Jupyter kernel and against the limit.
 
-    tests/bench/run executor [--json]
-
-Two executors, alike but for `--ready`: one has interpreters ready, the other
-forks each session when it is asked for. The peers are a Jupyter kernel, a bare
-fork of an interpreter with the same modules, and the same plot in a plain
-interpreter. After the times come memory, throughput and growth, which have
-units of their own.
+Two executors of each build, alike but for `--ready`: one has interpreters ready,
+the other forks each session when it is asked for. The peers are a Jupyter
+kernel, a bare fork of an interpreter with the same modules, and the same plot in
+a plain interpreter. After the rounds come throughput, memory and growth.
 """
 
 import collections
+import contextlib
 import functools
 import gc
 import os
+import platform
 import re
 import secrets
-import statistics
 import sys
 import time
 
 from executor_client import Executor
-from harness import Runner, first_line, measure, percentile, report
+from harness import (
+    Row,
+    Turn,
+    alternate,
+    delay_rows,
+    percentile,
+    timed_turn,
+)
 from memory import descendants, memory_of
 from peers import (
     ENDER,
@@ -30,19 +35,21 @@ from peers import (
     SCIENCE,
     Kernel,
     Lines,
+    jupyter_versions,
     kernel_starts,
     timed,
 )
-from servers import binary
-from stack import Stack
 
 PAUSE_S = 0.1  # a model thinks longer
 PAUSE_MS = PAUSE_S * 1e3
 LOOP = "sum(range(10**12))"
 MANY = 200
-MOST = 1000
+MOST, FEWER = 1000, 300  # sessions that are opened: at full size, by default
 SLOT = 100
+IDLE = 100  # sessions whose memory is looked at
 DRIVERS = 8
+SHARE = 0.75  # of the time: the rounds of all
+JUPYTER, LIMIT = "Jupyter kernel", "limit"
 
 
 def new_name():
@@ -109,12 +116,12 @@ def memory_of_all(executor):
     return total
 
 
-def idle_sessions(executor, count):
+def idle_sessions(executor):
     """MiB of one, from the growth of the whole: what only its own processes
     share (runner and snapshot) is counted as its own."""
     time.sleep(1)  # the pool is full
     before = memory_of_all(executor)
-    sessions = [executor.open(new_name()) for _ in range(count)]
+    sessions = [executor.open(new_name()) for _ in range(IDLE)]
     for session in sessions:
         session.run("x=1+1")
     time.sleep(2)
@@ -123,10 +130,18 @@ def idle_sessions(executor, count):
     for session in sessions:
         session.close()
     return {
-        "own": (after["Pss"] - before["Pss"]) / count / 1024,
-        "Pss": one["Pss"] / 1024,
-        "Private": one["Private"] / 1024,
+        "own": (after["Pss"] - before["Pss"]) / IDLE / 1024,
+        "private": one["Private"] / 1024,
+        "pss": one["Pss"] / 1024,
     }
+
+
+def idle_kernel():
+    """MiB of one that has the modules."""
+    with Kernel() as kernel:
+        kernel.run(SCIENCE)
+        memory = memory_of(kernel.pid)
+    return {"own": memory["Private"] / 1024, "pss": memory["Pss"] / 1024}
 
 
 def descendants_of_one(executor):
@@ -150,24 +165,45 @@ def jobs_per_second(drivers, count):
         driver.ask(count)
     for driver in drivers:
         driver.answer()
-    return len(drivers) * count / (time.perf_counter() - start)
+    return {"jobs": len(drivers) * count / (time.perf_counter() - start)}
 
 
-def ends_per_second():
+def job_drivers(build, kept):
+    """Who submits one-shot code jobs: submit, new session, cell, result."""
+    redis = {"aof": True, "appendfsync": "everysec"}
+    stack = kept.enter_context(build.stack(redis=redis, lease="30s"))
+    build.consumer(stack)
+    program, env = build.binary("bench-submit"), {"REDIS_URL": stack.redis.url}
+    return [kept.enter_context(Lines(program, "code", **env)) for _ in range(DRIVERS)]
+
+
+def fork_drivers(kept):
     """The limit: a bare fork that ends, and nothing else, on every core."""
-    drivers = [
-        Lines("/usr/bin/python3", "-c", ENDER) for _ in os.sched_getaffinity(0)
-    ]
-    rates = [jobs_per_second(drivers, 100) for _ in range(5)]
-    for driver in drivers:
-        driver.close()
-    return statistics.median(rates)
+    cores = os.sched_getaffinity(0)
+    command = ("/usr/bin/python3", "-c", ENDER)
+    return [kept.enter_context(Lines(*command)) for _ in cores]
 
 
-def growth(executor):
-    """(sessions that are open, p50 ms of a new one, of a warm cell) a slot."""
-    rows, sessions = [], []
-    while len(sessions) < MOST:
+def throughput(run):
+    with contextlib.ExitStack() as kept:
+        turns = []
+
+        def add(column, drivers, count):
+            jobs_per_second(drivers, 5)  # warm
+            ask = functools.partial(jobs_per_second, drivers, count)
+            turns.append(Turn(column, "jobs", ask))
+
+        for build in run.builds:
+            add(build.column, job_drivers(build, kept), 25)
+        if run.peers:
+            add(LIMIT, fork_drivers(kept), 100)
+        run.take_turns(turns, rounds=run.wanted or 5)
+
+
+def growth(executor, most):
+    """p50 ms of a new one, and of a warm cell, with so many sessions open."""
+    found, sessions = {}, []
+    while len(sessions) < most:
         fresh, warm = [], []
         for _ in range(SLOT):
             start = time.perf_counter()
@@ -177,130 +213,141 @@ def growth(executor):
         time.sleep(PAUSE_S)
         for session in sessions[-SLOT:]:
             warm.append(timed(lambda: session.run("x=1+1")))
-        rows.append((len(sessions), percentile(fresh, 50), percentile(warm, 50)))
+        found[f"{len(sessions)} open, new"] = percentile(fresh, 50)
+        found[f"{len(sessions)} open, warm"] = percentile(warm, 50)
         print(f"{len(sessions)} sessions", file=sys.stderr)
     for session in sessions:
         session.close()
-    return rows
+    return found
+
+
+def most_of(run):
+    return MOST if run.full else FEWER
+
+
+def memory_and_growth(run):
+    def of(build):
+        with build.chosen(), Executor("--sessions", str(MOST + 100)) as executor:
+            return {**idle_sessions(executor), **growth(executor, most_of(run))}
+
+    name = "memory and growth"
+    turns = [Turn(b.column, name, functools.partial(of, b)) for b in run.builds]
+    if run.peers:
+        turns.append(Turn(JUPYTER, name, idle_kernel))
+    run.take_turns(turns, rounds=1)
 
 
 # --- the whole ------------------------------------------------------------------------
 
 
-def versions():
-    import ipykernel
-    import jupyter_client
+def crowded(pool, run, count):
+    """With so many other sessions open."""
+    crowd = [pool.open(new_name()) for _ in range(MANY)]
+    for session in crowd:
+        session.run("x=1+1")
+    times = run(count)
+    for session in crowd:
+        session.close()
+    return times
 
-    return {
-        "quern": first_line(binary("quern-executor"), "--version").split()[-1],
-        "python": sys.version.split()[0],
-        "ipykernel": ipykernel.__version__,
-        "jupyter_client": jupyter_client.__version__,
-    }
+
+def paused(driver):
+    return lambda count: driver.run(count, PAUSE_MS)
 
 
-def compare(pool, cold, kernel, drivers):
-    crowd = []
+def quern_turns(build, kept):
+    with build.chosen():
+        pool = kept.enter_context(Executor("--sessions", str(MOST + 100)))
+        cold = kept.enter_context(Executor("--ready", "0"))
 
-    def crowded(run, count):
-        """With so many other sessions open."""
-        crowd.extend(pool.open(new_name()) for _ in range(MANY))
-        for session in crowd:
-            session.run("x=1+1")
-        times = run(count)
-        while crowd:
-            crowd.pop().close()
-        return times
+    def cells(kind, executor):
+        command = build.binary("bench-cells"), kind, executor.path
+        return kept.enter_context(Lines(*command))
 
-    def paused(driver):
-        return lambda count: drivers[driver].run(count, PAUSE_MS)
+    fresh, forked = cells("new", pool), cells("new", cold)
+    warm = cells("warm", pool)
+    ways = (
+        ("pool", paused(fresh), 30),
+        ("cold", paused(forked), 30),
+        ("burst", fresh.run, 30),
+        ("pool, many", functools.partial(crowded, pool, paused(fresh)), 30),
+        ("warm", paused(warm), 50),
+        ("in a row", warm.run, 50),
+        ("warm, many", functools.partial(crowded, pool, paused(warm)), 50),
+        ("plot", functools.partial(first_plots, pool), 8),
+        ("killed", functools.partial(answers_after_kill, pool), 8),
+    )
+    return [timed_turn(build.column, *way) for way in ways]
 
+
+def peers_turns(run, kept):
+    def python(code):
+        return kept.enter_context(Lines("/usr/bin/python3", "-c", code)).run
+
+    hops = kept.enter_context(Lines(run.builds[-1].binary("bench-hops")))
+    kernel = kept.enter_context(Kernel())
     starts = functools.partial(kernel_starts, f"{SCIENCE}\n1+1")
-    runners = [
-        Runner("pool", paused("pool"), 30),
-        Runner("cold", paused("cold"), 30),
-        Runner("burst", drivers["pool"].run, 30),
-        Runner("pool, many", functools.partial(crowded, paused("pool")), 30),
-        Runner("bare fork (limit)", drivers["fork"].run, 50),
-        Runner("Jupyter kernel", starts, 3),
-        Runner("warm", paused("warm"), 50),
-        Runner("hops (limit)", paused("hops"), 50),
-        Runner("in a row", drivers["warm"].run, 50),
-        Runner("warm, many", functools.partial(crowded, paused("warm")), 50),
-        Runner(
-            "Jupyter cell", functools.partial(kernel_cells, kernel, "x=1+1"), 50
-        ),
-        Runner("plot", functools.partial(first_plots, pool), 8),
-        Runner("plain plot (limit)", drivers["plot"].run, 8),
-        Runner("Jupyter plot", kernel_plots, 2),
-        Runner("killed", functools.partial(answers_after_kill, pool), 8),
+    cells = functools.partial(kernel_cells, kernel, "x=1+1")
+    ways = (
+        (LIMIT, "start", python(FORKER), 50),
+        (LIMIT, "cell", paused(hops), 50),
+        (LIMIT, "plot", python(PLOTTER), 8),
+        (JUPYTER, "start", starts, 3),
+        (JUPYTER, "cell", cells, 50),
+        (JUPYTER, "plot", kernel_plots, 2),
+    )
+    return [timed_turn(*way) for way in ways]
+
+
+def measure(run):
+    with contextlib.ExitStack() as kept:
+        turns = alternate(quern_turns(build, kept) for build in run.builds)
+        if run.peers:
+            turns += peers_turns(run, kept)
+        gc.collect()
+        run.take_turns(turns, SHARE)
+    throughput(run)
+    memory_and_growth(run)
+
+
+def rows(run):
+    many = f"the same, {MANY} others open"
+    found = [
+        *delay_rows("new session from the pool, 1+1", "pool", "start"),
+        *delay_rows(many, "pool, many", "start"),
+        *delay_rows("new session, none ready, 1+1", "cold", "start"),
+        *delay_rows("new sessions without a pause", "burst", "start"),
+        *delay_rows("x=1+1, snapshot made between", "warm", "cell"),
+        *delay_rows(many, "warm, many", "cell"),
+        *delay_rows("x=1+1 in a row", "in a row", "cell"),
+        *delay_rows("first plot of a session", "plot", "plot"),
+        *delay_rows("killed, then the answer", "killed", "start"),
+        Row("one-shot code jobs a second", "jobs", "{:.0f}"),
+        Row("idle session, MiB of its own", "own"),
+        Row("   MiB private of its processes", "private"),
+        Row("   MiB PSS", "pss"),
     ]
-    for runner in runners:  # warm: caches, connections, compiled code
-        runner.run(2)
-    gc.collect()
-    fork, start = "bare fork (limit)", "Jupyter kernel"
-    compared = [
-        ("new session from the pool, 1+1 (bar 1 ms)", "pool", start),
-        ("the same, to the limit", "pool", fork),
-        (f"the same, {MANY} others open", "pool, many", fork),
-        ("new session, none ready, 1+1 (bar 5 ms)", "cold", start),
-        ("the same, to the limit", "cold", fork),
-        ("new sessions without a pause", "burst", start),
-        ("x=1+1, snapshot made between (bar 0.5 ms)", "warm", "Jupyter cell"),
-        ("the same, to the limit", "warm", "hops (limit)"),
-        (f"the same, {MANY} others open", "warm, many", "Jupyter cell"),
-        ("x=1+1 in a row", "in a row", "Jupyter cell"),
-        ("first plot of a session (bar 1.5 x)", "plot", "plain plot (limit)"),
-        ("the same", "plot", "Jupyter plot"),
-        ("killed, then the answer (bar 10 ms)", "killed", start),
+    scale = run.scale(f"to {MOST}")
+    for count in range(SLOT, most_of(run) + 1, SLOT):
+        what = f"{count} sessions open{scale}: a new one, ms"
+        found.append(Row(what, f"{count} open, new"))
+        found.append(Row("   x=1+1, ms", f"{count} open, warm"))
+    return found
+
+
+def bars(run):
+    return [
+        ("new session from the pool, p50", run.median("pool p50"), "<=", 1),
+        ("new session, none ready, p50", run.median("cold p50"), "<=", 5),
+        ("x=1+1, snapshot made between, p50", run.median("warm p50"), "<=", 0.5),
+        ("first plot, p50 of a plain one's", run.ratio("plot p50", LIMIT), "<=", 1.5),
+        ("killed, then the answer, p50", run.median("killed p50"), "<=", 10),
+        ("idle session, MiB of its own", run.median("own"), "<=", 2),
+        ("idle session, MiB PSS", run.median("pss"), "<=", 12),
+        ("one-shot code jobs a second", run.median("jobs"), ">=", 100),
     ]
-    return compared, measure(runners)
 
 
-def throughput():
-    """One-shot code jobs a second: submit, new session, cell, result."""
-    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease="30s") as stack:
-        stack.consumer()
-        env = {"REDIS_URL": stack.redis.url}
-        drivers = [Lines(binary("bench-submit"), "code", **env) for _ in range(DRIVERS)]
-        jobs_per_second(drivers, 5)
-        rates = [jobs_per_second(drivers, 25) for _ in range(5)]
-        for driver in drivers:
-            driver.close()
-    return statistics.median(rates)
-
-
-def main(as_json):
-    limit = ("--sessions", str(MOST + 100))
-    with Executor(*limit) as pool, Executor("--ready", "0") as cold, Kernel() as kernel:
-        cells, hops = binary("bench-cells"), binary("bench-hops")
-        drivers = {
-            "fork": Lines("/usr/bin/python3", "-c", FORKER),
-            "plot": Lines("/usr/bin/python3", "-c", PLOTTER),
-            "pool": Lines(cells, "new", pool.path),
-            "cold": Lines(cells, "new", cold.path),
-            "warm": Lines(cells, "warm", pool.path),
-            "hops": Lines(hops),
-        }
-        compared, times = compare(pool, cold, kernel, drivers)
-        kernel.run(SCIENCE)
-        peer = memory_of(kernel.pid)
-        for driver in drivers.values():
-            driver.close()
-    with Executor(*limit) as executor:
-        idle = idle_sessions(executor, 100)
-        grown = growth(executor)
-    facts = [
-        ("idle session, MiB of its own (bar 2)", idle["own"], peer["Private"] / 1024),
-        ("idle session, MiB private of its processes", idle["Private"], None),
-        ("idle session, MiB PSS (bar 12)", idle["Pss"], peer["Pss"] / 1024),
-        ("one-shot code jobs a second (bar 100; limit: fork, exit, wait)", throughput(), ends_per_second()),
-    ]
-    for count, fresh, warm in grown:
-        facts.append((f"{count} sessions open: a new one, ms", fresh, None))
-        facts.append((f"{count} sessions open: x=1+1, ms", warm, None))
-    report("executor", compared, times, versions(), as_json, facts)
-
-
-if __name__ == "__main__":
-    main("--json" in sys.argv[1:])
+def versions(run):
+    of = jupyter_versions() if run.peers else {}
+    return {"python": platform.python_version(), **of}

@@ -1,7 +1,5 @@
 """Two delays that everything else stands on, against their peers.
 
-    tests/bench/run foundation [--json]
-
 - a new Python session: from asking for it to the result of its first cell,
   1+1, against starting a Jupyter kernel and asking it the same; the limit is a
   bare fork of an interpreter that has the same modules loaded.
@@ -12,20 +10,26 @@
   in a Python session, one that lives or one made for it: BullMQ does neither.
 """
 
+import contextlib
 import functools
-import json
-import os
+import platform
 import secrets
 import sys
 import time
 
 from executor_client import Connection
-from harness import Runner, first_line, measure, report
-from peers import FORKER, SCIENCE, Lines, kernel_starts, timed
-from servers import BUILD, Process, binary
-from stack import Stack
-
-# --- a new session -----------------------------------------------------------
+from harness import alternate, delay_rows, first_line, redis_version, timed_turn
+from peers import (
+    BULLMQ,
+    FORKER,
+    SCIENCE,
+    Lines,
+    bullmq_version,
+    jupyter_versions,
+    kernel_starts,
+    timed,
+)
+from servers import Process
 
 
 def quern_sessions(socket, pause_s, count):
@@ -49,73 +53,70 @@ def quern_sessions(socket, pause_s, count):
     return times
 
 
-# --- the whole ---------------------------------------------------------------
-
-
-def versions():
-    import ipykernel
-    import jupyter_client
-
-    with open(os.path.join(BUILD, "node_modules/bullmq/package.json")) as file:
-        bullmq = json.load(file)["version"]
-    return {
-        "quern": first_line(binary("quern"), "--version").split()[-1],
-        "redis": first_line("redis-server", "--version").split()[2][2:],
-        "python": sys.version.split()[0],
-        "ipykernel": ipykernel.__version__,
-        "jupyter_client": jupyter_client.__version__,
-        "bullmq": bullmq,
-        "node": first_line("node", "--version"),
-    }
-
-
-def main(as_json):
-    with Stack(redis={"aof": True, "appendfsync": "everysec"}, lease="30s") as stack:
-        stack.consumer()
+def quern_turns(build, stack, kept):
+    def submit(job):
         env = {"REDIS_URL": stack.redis.url}
-        submit, bullmq = binary("bench-submit"), f"{BUILD}/bullmq.mjs"
-        with Process(["node", bullmq, "worker", stack.redis.socket]):
-            drivers = {
-                "conversation": Lines(submit, "conversation", **env),
-                "code": Lines(submit, "code", **env),
-                "warm": Lines(submit, "warm", **env),
-                "bullmq": Lines("node", bullmq, "producer", stack.redis.socket),
-                "fork": Lines("/usr/bin/python3", "-c", FORKER),
-            }
-            compare(stack.socket, drivers, as_json)
-            for driver in drivers.values():
-                driver.close()
+        return kept.enter_context(Lines(build.binary("bench-submit"), job, **env)).run
+
+    sessions = functools.partial(quern_sessions, stack.socket)
+    ways = (
+        ("session", functools.partial(sessions, 0.1), 50),
+        ("sessions", functools.partial(sessions, 0), 50),
+        ("conversation", submit("conversation"), 200),
+        ("warm", submit("warm"), 200),
+        ("code", submit("code"), 100),
+    )
+    return [timed_turn(build.column, *way) for way in ways]
 
 
-def compare(socket, drivers, as_json):
-    jupyter = functools.partial(kernel_starts, "1+1")
+def peers_turns(redis, kept):
     science = functools.partial(kernel_starts, f"{SCIENCE}\n1+1")
-    runners = [
-        Runner("sessions", functools.partial(quern_sessions, socket, 0), 50),
-        Runner("session", functools.partial(quern_sessions, socket, 0.1), 50),
-        Runner("Jupyter kernel", jupyter, 5),
-        Runner("Jupyter kernel, modules", science, 5),
-        Runner("bare fork (limit)", drivers["fork"].run, 100),
-        Runner("conversation", drivers["conversation"].run, 200),
-        Runner("BullMQ", drivers["bullmq"].run, 200),
-        Runner("code", drivers["code"].run, 100),
-        Runner("code, warm", drivers["warm"].run, 200),
-    ]
-    for runner in runners:  # warm: caches, connections, compiled code
-        runner.run(2)
-    kernel, modules = "Jupyter kernel", "Jupyter kernel, modules"
-    fork, bullmq = "bare fork (limit)", "BullMQ"
-    compared = [
-        ("new session, 1+1", "session", kernel),
-        ("the same, modules loaded on both sides", "session", modules),
-        ("the same, to the limit", "session", fork),
-        ("new sessions without a pause", "sessions", kernel),
-        ("submit, model's answer, result", "conversation", bullmq),
-        ("submit, cell in a session that lives, result", "code, warm", bullmq),
-        ("submit, new session, cell, result", "code", bullmq),
-    ]
-    report("foundation", compared, measure(runners), versions(), as_json)
+    jupyter = functools.partial(kernel_starts, "1+1")
+    fork = kept.enter_context(Lines("/usr/bin/python3", "-c", FORKER))
+    yield timed_turn("bare fork (limit)", "start", fork.run, 100)
+    # Five a round: its p99 is its slowest start.
+    yield timed_turn("Jupyter kernel", "start", jupyter, 5)
+    yield timed_turn("Jupyter, modules", "start", science, 5)
+    if bullmq_version() is None:
+        print("left out, not installed: BullMQ", file=sys.stderr)
+        return
+    kept.enter_context(Process(["node", BULLMQ, "worker", redis.socket]))
+    producer = kept.enter_context(Lines("node", BULLMQ, "producer", redis.socket))
+    yield timed_turn("BullMQ", "trip", producer.run, 200)
 
 
-if __name__ == "__main__":
-    main("--json" in sys.argv[1:])
+def measure(run):
+    settings = {"redis": {"aof": True, "appendfsync": "everysec"}, "lease": "30s"}
+    with contextlib.ExitStack() as kept:
+        turns = []
+        for build in run.builds:
+            stack = kept.enter_context(build.stack(**settings))
+            build.consumer(stack)
+            turns.append(quern_turns(build, stack, kept))
+        turns = alternate(turns)
+        if run.peers:
+            turns += peers_turns(stack.redis, kept)
+        run.take_turns(turns)
+
+
+def rows(_):
+    return [
+        *delay_rows("new session, 1+1", "session", "start"),
+        *delay_rows("new sessions without a pause", "sessions", "start"),
+        *delay_rows("submit, model's answer, result", "conversation", "trip"),
+        *delay_rows("submit, cell in a session that lives, result", "warm", "trip"),
+        *delay_rows("submit, new session, cell, result", "code", "trip"),
+    ]
+
+
+def bars(_):
+    return []
+
+
+def versions(run):
+    of = {"redis": redis_version(), "python": platform.python_version()}
+    if run.peers:
+        of.update(jupyter_versions())
+    if run.peers and bullmq_version() is not None:
+        of.update(bullmq=bullmq_version(), node=first_line("node", "--version"))
+    return of

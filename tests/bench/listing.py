@@ -1,25 +1,29 @@
-#!/usr/bin/python3
 """What a page of jobs, one job, and a rare job cost among very many.
 
-    QUERN_BUILD=build/release PYTHONPATH=tests tests/bench/listing.py [JOBS]
-
-Submits so many jobs (100,000), of which one in 10,000 has a session that is
-looked for; then ends all of them, one in 10,000 with an error. Prints for each
-question the time of the command, the calls of Redis, and the longest of them.
-Wanted: a page and job show within 50 ms, the rare job within 500 ms, no call of
-more than 5 ms.
+Submits 100,000 jobs, of which one in 10,000 has a session that is looked for;
+then ends all of them, one in 10,000 with an error. Measures for each question
+the time of the command, the calls of Redis, and the longest of them.
 """
 
+import contextlib
+import functools
 import subprocess
-import sys
 import time
 
+from harness import Row, Turn, redis_version
 from library import Library, job_id, pack
-from servers import RedisServer, binary
+from servers import RedisServer
 
-JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+JOBS = 100_000
 BATCH = 250
 ROUNDS = 5
+PAGE, ONE, RARE = ("ls",), ("show", job_id(JOBS - 1)), ("ls", "--session", "rare")
+QUESTIONS = {
+    "jobs wait": (PAGE, ONE, RARE, ("ls", "--sort", "age")),
+    "jobs have ended": (PAGE, ONE, RARE, ("ls", "--error", "oops")),
+}
+PAGE_MS, RARE_MS, CALL_MS = 50, 500, 5  # at most: commands, and a call of Redis
+SLOW_US = 100  # shorter calls are not looked at
 
 
 def fill(jobs):
@@ -53,49 +57,87 @@ def drain(jobs):
         jobs.call("finish_many", *words)
 
 
-def measure(client, url, *words):
-    """Milliseconds of the command; of Redis: calls, mean and longest."""
-    took = []
-    client.config_resetstat()
-    client.slowlog_reset()
-    for _ in range(ROUNDS):
+def name_of(state, words):
+    return f"{state}: job {' '.join(words)}".replace(ONE[-1], "ID")
+
+
+def ask(build, server, name, words):
+    """One command: its ms, calls of Redis, ms of the longest."""
+    with server.client() as client:
+        client.config_resetstat()
+        client.slowlog_reset()
+        command = [build.binary("quern"), "job", *words, "--json"]
         since = time.monotonic()
-        done = subprocess.run(
-            [binary("quern"), *words, "--json", "--redis-url", url],
-            capture_output=True,
-            check=True,
+        subprocess.run(
+            [*command, "--redis-url", server.url], capture_output=True, check=True
         )
-        took.append((time.monotonic() - since) * 1000)
-    fcall = client.info("commandstats").get("cmdstat_fcall", {"calls": 0, "usec": 0})
-    longest = max((line["duration"] for line in client.slowlog_get(1000)), default=0)
-    rows = done.stdout.count(b"\n")
-    calls = fcall["calls"] / ROUNDS
-    mean = fcall["usec"] / max(fcall["calls"], 1) / 1000
-    print(
-        f"{' '.join(words):55} {sorted(took)[ROUNDS // 2]:8.1f} ms  {rows:4} rows  "
-        f"{calls:6.0f} calls  mean {mean:.2f} ms  longest {longest / 1000:.1f} ms",
-        flush=True,
-    )
+        took_ms = (time.monotonic() - since) * 1000
+        calls = client.info("commandstats").get("cmdstat_fcall", {"calls": 0})
+        slow = (
+            x for x in client.slowlog_get(1000) if x["command"].startswith(b"FCALL")
+        )
+        longest_ms = max((x["duration"] for x in slow), default=0) / 1000
+    return {
+        name: took_ms,
+        f"{name} calls": calls["calls"],
+        f"{name} longest": longest_ms,
+    }
 
 
-def main():
-    with RedisServer() as server:
-        client = server.client()
-        client.config_set("slowlog-log-slower-than", 1000)
+class Many:
+    """A build's queue with very many jobs."""
+
+    def __init__(self, kept, build):
+        self.build = build
+        self.server = kept.enter_context(RedisServer())
+        client = self.server.client()
+        client.config_set("slowlog-log-slower-than", SLOW_US)
         client.config_set("slowlog-max-len", 1000)
-        jobs = Library(client).load()
-        fill(jobs)
-        print(f"{JOBS} jobs wait")
-        measure(client, server.url, "job", "ls")
-        measure(client, server.url, "job", "show", job_id(JOBS - 1))
-        measure(client, server.url, "job", "ls", "--session", "rare")
-        measure(client, server.url, "job", "ls", "--sort", "age")
-        drain(jobs)
-        print(f"{JOBS} jobs have ended")
-        measure(client, server.url, "job", "ls")
-        measure(client, server.url, "job", "show", job_id(JOBS - 1))
-        measure(client, server.url, "job", "ls", "--session", "rare")
-        measure(client, server.url, "job", "ls", "--error", "oops")
+        self.jobs = Library(client)
+        self.jobs.source = build.library()
+        self.jobs.load()
+
+    def turns(self, state):
+        for words in QUESTIONS[state]:
+            name = name_of(state, words)
+            give = functools.partial(ask, self.build, self.server, name, words)
+            yield Turn(self.build.column, name, give)
 
 
-main()
+def measure(run):
+    with contextlib.ExitStack() as kept:
+        all_of_them = [Many(kept, build) for build in run.builds]
+        for state, change in zip(QUESTIONS, (fill, drain)):
+            for many in all_of_them:
+                change(many.jobs)
+            turns = [turn for many in all_of_them for turn in many.turns(state)]
+            run.take_turns(turns, rounds=run.wanted or ROUNDS)
+
+
+def names():
+    for state, questions in QUESTIONS.items():
+        for words in questions:
+            yield words, name_of(state, words)
+
+
+def rows(_):
+    found = []
+    for _, name in names():
+        found.append(Row(f"{JOBS} {name}, ms", name, "{:.1f}"))
+        found.append(Row("   calls of Redis", f"{name} calls", "{:.0f}"))
+        found.append(Row("   the longest of them, ms", f"{name} longest"))
+    return found
+
+
+def bars(run):
+    found = []
+    for words, name in names():
+        bound = RARE_MS if "--session" in words or "--error" in words else PAGE_MS
+        found.append((f"{name}, ms", run.median(name), "<=", bound))
+        longest = run.median(f"{name} longest")
+        found.append((f"{name}, longest call, ms", longest, "<=", CALL_MS))
+    return found
+
+
+def versions(_):
+    return {"redis": redis_version()}

@@ -5,9 +5,30 @@ import os
 import subprocess
 import time
 
-from jupyter_client.manager import KernelManager
+from harness import OWN
+from servers import die_with_parent
 
+BULLMQ = os.path.join(OWN, "bullmq.mjs")
 SCIENCE = "import numpy, pandas, matplotlib.pyplot"
+
+
+def bullmq_version():
+    """None: it is not installed."""
+    path = os.path.join(OWN, "node_modules", "bullmq", "package.json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return json.load(file)["version"]
+
+
+def jupyter_versions():
+    import ipykernel
+    import jupyter_client
+
+    return {
+        "ipykernel": ipykernel.__version__,
+        "jupyter_client": jupyter_client.__version__,
+    }
 
 
 def timed(action):
@@ -20,6 +41,8 @@ class Kernel:
     """A Jupyter kernel, once it is ready."""
 
     def __init__(self):
+        from jupyter_client.manager import KernelManager
+
         self.manager = KernelManager(kernel_name="python3")
         self.client = None
         try:
@@ -83,9 +106,20 @@ class Lines:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            process_group=0,  # SIGINT from a terminal is not for it
+            preexec_fn=die_with_parent,
         )
         if self.child.stdout.readline() != "ready\n":
             raise RuntimeError(f"{command[0]} did not start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *_):
+        if failed:
+            self.kill()
+        else:
+            self.close()
 
     def ask(self, *numbers):
         print(*numbers, file=self.child.stdin)
@@ -103,6 +137,10 @@ class Lines:
 
     def close(self):
         self.child.stdin.close()
+        self.child.wait(10)
+
+    def kill(self):
+        self.child.kill()
         self.child.wait(10)
 
 

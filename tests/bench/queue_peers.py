@@ -7,18 +7,16 @@ known how many jobs are left in Redis. What a job of all of them promises is the
 same: acknowledged after it was done, its result kept for a day.
 """
 
-import json
 import os
 import re
 import signal
 import subprocess
 import time
 
-from harness import first_line
-from peers import Lines
-from servers import BUILD, Process, binary, wait_until
+from harness import BENCH, OWN, first_line
+from peers import BULLMQ, Lines, bullmq_version
+from servers import Process, wait_until
 
-BENCH = os.path.dirname(os.path.abspath(__file__))
 WORK = "quern:{000}:work:default:normal"
 LANE = "quern:{000}:lane:default/default:normal"
 LEASES = "quern:{000}:leases:default"
@@ -29,7 +27,7 @@ class Queue:
     """One kind of queue on one server. Those that follow say how to start its
     two sides, and how many jobs it has left."""
 
-    name = ""
+    column = ""
     jobs = 10000  # of a round
     round_trips = 100  # of a round; 0: it does not tell that a result is there
     has_worker = True
@@ -42,11 +40,13 @@ class Queue:
 
     # -- what differs
 
-    def is_there(self):
+    @classmethod
+    def is_there(cls):
         """Whether it could be installed."""
         raise NotImplementedError
 
-    def version(self):
+    @classmethod
+    def version(cls):
         raise NotImplementedError
 
     def producer(self):
@@ -91,7 +91,7 @@ class Queue:
         return Process(self.worker(), env=self.env, cwd=BENCH).start()
 
     def wait_ready(self, process):
-        wait_until(lambda: self.is_ready(process), 30, f"{self.name} is ready")
+        wait_until(lambda: self.is_ready(process), 30, f"{self.column} is ready")
 
     def stop(self, process):
         process.signal(signal.SIGTERM)
@@ -104,7 +104,7 @@ class Queue:
         """Jobs a second, from the first that is seen to be done to the last."""
         started = [self.start() for _ in range(workers)]
         try:
-            wait_until(lambda: self.left() < count, 30, f"{self.name} begins")
+            wait_until(lambda: self.left() < count, 30, f"{self.column} begins")
             first, begin = self.left(), time.perf_counter()
             left, end = first, begin + SECONDS_OF_A_DRAIN
             while left > 0 and time.perf_counter() < end:
@@ -121,20 +121,18 @@ class Queue:
 
 
 class Quern(Queue):
-    name = "quern"
     slots = 256
 
-    def is_there(self):
-        return True
-
-    def version(self):
-        return first_line(binary("quern"), "--version").split()[-1]
+    def __init__(self, server, build):
+        super().__init__(server)
+        self.build, self.column = build, build.column
 
     def producer(self):
-        return [binary("bench-submit"), "empty"]
+        return [self.build.binary("bench-submit"), "empty"]
 
     def worker(self):
-        return [binary("quern-consumer"), "--slots", self.slots, "--executor", "none"]
+        program = self.build.binary("quern-consumer")
+        return [program, "--slots", self.slots, "--executor", "none"]
 
     def is_ready(self, process):
         return '"ready"' in process.text()
@@ -144,18 +142,20 @@ class Quern(Queue):
 
     def clean(self):
         super().clean()
-        with open(os.path.join(BUILD, "schemas/redis/library.lua")) as library:
-            self.db.function_load(library.read(), replace=True)
+        self.db.function_load(self.build.library(), replace=True)
 
 
 class Limit(Quern):
     """The same calls, and nothing around them."""
 
-    name = "limit"
     has_worker = False
 
+    def __init__(self, server, build):
+        super().__init__(server, build)
+        self.column = "limit"
+
     def producer(self):
-        return [binary("bench-limit"), self.server.url]
+        return [self.build.binary("bench-limit"), self.server.url]
 
     def fill(self, count):
         return count / self.ask(count, "submit")
@@ -165,45 +165,46 @@ class Limit(Quern):
 
 
 class BullMQ(Queue):
-    name = "BullMQ"
+    column = "BullMQ"
     concurrency = 50
-    package = f"{BUILD}/node_modules/bullmq/package.json"
 
-    def is_there(self):
-        return os.path.exists(self.package)
+    @staticmethod
+    def is_there():
+        return bullmq_version() is not None
 
-    def version(self):
-        with open(self.package) as package:
-            return json.load(package)["version"]
+    @staticmethod
+    def version():
+        return bullmq_version()
 
     def producer(self):
-        return ["node", f"{BUILD}/bullmq.mjs", "producer", self.server.socket]
+        return ["node", BULLMQ, "producer", self.server.socket]
 
     def worker(self):
-        path = f"{BUILD}/bullmq.mjs"
-        return ["node", path, "worker", self.server.socket, self.concurrency]
+        return ["node", BULLMQ, "worker", self.server.socket, self.concurrency]
 
     def left(self):
         return sum(map(self.db.llen, ("bull:bench:wait", "bull:bench:active")))
 
 
 class Asynq(Queue):
-    name = "Asynq"
+    column = "Asynq"
     round_trips = 0
     concurrency = 50
 
-    def is_there(self):
-        return os.path.exists(f"{BUILD}/asynq")
+    @classmethod
+    def is_there(cls):
+        return os.path.exists(f"{OWN}/asynq")
 
-    def version(self):
+    @classmethod
+    def version(cls):
         with open(f"{BENCH}/asynq/go.mod") as module:
             return re.search(r"hibiken/asynq v(\S+)", module.read())[1]
 
     def producer(self):
-        return [f"{BUILD}/asynq", "producer", self.server.socket]
+        return [f"{OWN}/asynq", "producer", self.server.socket]
 
     def worker(self):
-        return [f"{BUILD}/asynq", "worker", self.server.socket, self.concurrency]
+        return [f"{OWN}/asynq", "worker", self.server.socket, self.concurrency]
 
     def left(self):
         keys = "asynq:{default}:pending", "asynq:{default}:active"
@@ -216,22 +217,25 @@ class InPython(Queue):
     package = ""
     module = ""
 
-    def is_there(self):
-        return os.path.exists(self.python())
+    @classmethod
+    def is_there(cls):
+        return os.path.exists(cls.python())
 
-    def version(self):
-        ask = f"import importlib.metadata as m; print(m.version('{self.package}'))"
-        return first_line(self.python(), "-c", ask)
+    @classmethod
+    def version(cls):
+        ask = f"import importlib.metadata as m; print(m.version('{cls.package}'))"
+        return first_line(cls.python(), "-c", ask)
 
-    def python(self, program="python"):
-        return f"{BUILD}/peers/{self.package}/bin/{program}"
+    @classmethod
+    def python(cls, program="python"):
+        return f"{OWN}/peers/{cls.package}/bin/{program}"
 
     def producer(self):
         return [self.python(), f"{BENCH}/{self.module}.py"]
 
 
 class Celery(InPython):
-    name, package, module = "Celery", "celery", "celery_peer"
+    column, package, module = "Celery", "celery", "celery_peer"
     jobs = 1000
 
     def worker(self):
@@ -246,7 +250,7 @@ class Celery(InPython):
 
 
 class Taskiq(InPython):
-    name, package, module = "taskiq-redis", "taskiq-redis", "taskiq_peer"
+    column, package, module = "taskiq-redis", "taskiq-redis", "taskiq_peer"
     jobs = 2000
 
     def worker(self):
@@ -262,7 +266,7 @@ class Taskiq(InPython):
 
 
 class Streaq(InPython):
-    name, package, module = "streaQ", "streaq", "streaq_peer"
+    column, package, module = "streaQ", "streaq", "streaq_peer"
     jobs = 2000
 
     def worker(self):
@@ -275,4 +279,4 @@ class Streaq(InPython):
         return self.db.xlen("streaq:default:queues:normal")
 
 
-ALL = (Quern, Limit, BullMQ, Asynq, Celery, Taskiq, Streaq)
+PEERS = (BullMQ, Asynq, Celery, Taskiq, Streaq)

@@ -1,42 +1,39 @@
 """The queue: how many jobs a second, how soon, at which price in memory.
 
-    tests/bench/run queue [--json]
-
 Jobs do nothing, so what is measured is the queue. On one Redis, without
 persistence, quern takes turns with the queues that it is compared with, and
 with the limit: the very calls that quern makes, made by a program that does
 nothing else. In every round of each: many jobs are submitted in one go, then a
 worker that is started on the full queue drains it; then jobs go one by one from
-submit to result. Of the rounds the median is shown.
+submit to result.
 
 After the rounds quern drains as many jobs with ever more finished ones beside
 them, and with more consumers: the price of a job should stay what it is.
 """
 
-import collections
-import json
-import statistics
+import contextlib
+import functools
 import sys
 import time
 
 from harness import (
-    first_line,
-    machine,
-    percentile,
-    print_columns,
-    print_where,
-    take_turns,
+    Row,
+    Turn,
+    alternate,
+    delay_rows,
+    percentiles,
+    redis_version,
 )
 from memory import descendants, memory_of
-from queue_peers import ALL, Limit, Quern
+from queue_peers import PEERS, Limit, Quern
 from servers import RedisServer
 
-ROUNDS = 5
 IDLE_S = 1.0
-GROWTH = (10**3, 10**4, 10**5, 10**6)
+SHARE = 0.75  # of the time: the rounds of all
+GROWTH = (10**3, 10**4, 10**5, 10**6)  # the last one at full size only
 CONSUMERS = (1, 2, 4)
 GROWTH_JOBS = 5000
-GROWTH_ROUNDS = 3
+GROWTH_ROUNDS = 3  # at full size
 GROWTH_BATCH = 10000
 
 
@@ -67,25 +64,29 @@ def used_memory(db):
 # --- a round of one queue ------------------------------------------------------
 
 
-def weigh(queue, taken):
+def weigh(queue):
     """Bytes of a waiting job that asks 200."""
     queue.clean()
     empty = used_memory(queue.db)
     queue.ask(queue.jobs, "weigh")
-    taken["bytes"].append((used_memory(queue.db) - empty) / queue.jobs)
+    return {"bytes": (used_memory(queue.db) - empty) / queue.jobs}
 
 
-def fill_and_drain(queue, taken):
+def fill_and_drain(queue):
     queue.clean()
-    with Cost(queue.db, queue.jobs) as cost:
-        taken["submit"].append(queue.fill(queue.jobs))
-    taken["submit us"].append(cost.us)
-    with Cost(queue.db, queue.jobs) as cost:
-        taken["drain"].append(queue.drain(queue.jobs))
-    taken["drain us"].append(cost.us)
+    with Cost(queue.db, queue.jobs) as submit:
+        submitted = queue.fill(queue.jobs)
+    with Cost(queue.db, queue.jobs) as drain:
+        drained = queue.drain(queue.jobs)
+    return {
+        "submit": submitted,
+        "submit us": submit.us,
+        "drain": drained,
+        "drain us": drain.us,
+    }
 
 
-def idle_and_trips(queue, taken):
+def idle_and_trips(queue):
     """MiB: resident, shared pages by halves when there are several processes."""
     queue.clean()
     worker = queue.start()
@@ -96,31 +97,41 @@ def idle_and_trips(queue, taken):
         time.sleep(IDLE_S)
         held = [memory_of(pid) for pid in descendants(worker.pid)]
         kind = "Rss" if len(held) == 1 else "Pss"
-        taken["idle"].append(sum(one[kind] for one in held) / 1024)
+        found = {"idle": sum(one[kind] for one in held) / 1024}
         if queue.round_trips > 0:
-            times = queue.trips(queue.round_trips)
-            taken["p50"].append(percentile(times, 50))
-            taken["p99"].append(percentile(times, 99))
+            found.update(percentiles("trip", queue.trips(queue.round_trips)))
     finally:
         queue.stop(worker)
-
-
-def compare(server, names):
-    """{queue: {row: median}}"""
-    queues = [kind(server) for kind in ALL if kind.name in names]
-    taken = {queue.name: collections.defaultdict(list) for queue in queues}
-    for queue in take_turns(queues, ROUNDS):
-        fill_and_drain(queue, taken[queue.name])
-        if queue.has_worker:
-            weigh(queue, taken[queue.name])
-            idle_and_trips(queue, taken[queue.name])
-        queue.clean()
-    found = {
-        name: {row: statistics.median(values) for row, values in rows.items()}
-        for name, rows in taken.items()
-    }
-    print(json.dumps(found), file=sys.stderr)
     return found
+
+
+def one_queue(queue):
+    found = fill_and_drain(queue)
+    if queue.has_worker:
+        found.update(weigh(queue))
+        found.update(idle_and_trips(queue))
+    queue.clean()
+    return found
+
+
+def compare(run, server):
+    queues = [Quern(server, build) for build in run.builds]
+    if run.peers:
+        queues.append(Limit(server, run.builds[-1]))
+        queues += [kind(server) for kind in peers_that_are_there()]
+    turns = [
+        Turn(queue.column, "queue", functools.partial(one_queue, queue))
+        for queue in queues
+    ]
+    run.take_turns(turns, SHARE)
+
+
+def peers_that_are_there():
+    for kind in PEERS:
+        if kind.is_there():
+            yield kind
+        else:
+            print(f"left out, not installed: {kind.column}", file=sys.stderr)
 
 
 # --- growth --------------------------------------------------------------------
@@ -139,8 +150,8 @@ end
 class Finished:
     """Jobs that have ended: one that was run, and its copies."""
 
-    def __init__(self, server):
-        limit = Limit(server)
+    def __init__(self, server, build):
+        limit = Limit(server, build)
         limit.fill(1)
         limit.drain(1)
         limit.close()
@@ -157,123 +168,100 @@ class Finished:
             self.count = last
 
 
-def growth():
-    """(finished jobs, consumers, jobs a second, us of Redis a job)"""
-    rows = []
-    with RedisServer() as server:
-        quern = Quern(server)
-        quern.clean()
-        finished = Finished(server)
-        for count in GROWTH:
-            finished.grow(count)
-            taken = {consumers: ([], []) for consumers in CONSUMERS}
-            for consumers in CONSUMERS * GROWTH_ROUNDS:
-                quern.fill(GROWTH_JOBS)
-                with Cost(quern.db, GROWTH_JOBS) as cost:
-                    taken[consumers][0].append(quern.drain(GROWTH_JOBS, consumers))
-                taken[consumers][1].append(cost.us)
-            for consumers, figures in taken.items():
-                rows.append((count, consumers, *map(statistics.median, figures)))
-            print(f"{count} finished jobs: {rows[-3:]}", file=sys.stderr)
-        quern.close()
-    return rows
+class Growing:
+    """A build's queue with ever more finished jobs beside it."""
 
+    def __init__(self, kept, build):
+        server = kept.enter_context(RedisServer())
+        self.quern = Quern(server, build)
+        kept.callback(self.quern.close)
+        self.quern.clean()
+        self.finished = Finished(server, build)
 
-# --- what it comes to ----------------------------------------------------------
+    def drain(self, name, consumers):
+        self.quern.fill(GROWTH_JOBS)
+        with Cost(self.quern.db, GROWTH_JOBS) as cost:
+            rate = self.quern.drain(GROWTH_JOBS, consumers)
+        return {name: rate, f"{name} us": cost.us}
 
-ROWS = (
-    ("submit", "P1 submit, jobs a second", "{:.0f}"),
-    ("submit us", "   Redis, us a job", "{:.1f}"),
-    ("drain", "P2 drain, jobs a second", "{:.0f}"),
-    ("drain us", "   Redis, us a job", "{:.1f}"),
-    ("p50", "P3 submit to result, ms: p50", "{:.2f}"),
-    ("p99", "   p99", "{:.2f}"),
-    ("idle", "P13 worker that waits, MiB", "{:.1f}"),
-    ("bytes", "P14 question of 200 bytes that waits, bytes", "{:.0f}"),
-)
-
-
-def bars(found, grown):
-    """(what, figure, its bound, whether it is met)"""
-    quern, limit, bull = (found.get(x, {}) for x in ("quern", "limit", "BullMQ"))
-    rows = []
-
-    def at_least(what, row, other, bound):
-        if row in other:
-            ratio = quern[row] / other[row]
-            rows.append((what, round(ratio, 3), f">= {bound}", ratio >= bound))
-
-    def at_most(what, row, other, bound):
-        if row in other:
-            ratio = quern[row] / other[row]
-            rows.append((what, round(ratio, 3), f"<= {bound}", ratio <= bound))
-
-    at_least("P1 of BullMQ", "submit", bull, 4)
-    at_least("P1 of the limit", "submit", limit, 0.75)
-    at_least("P2 of BullMQ", "drain", bull, 2.5)
-    at_least("P2 of the limit", "drain", limit, 0.75)
-    at_most("P3 p50 of BullMQ", "p50", bull, 0.4)
-    at_most("P3 p99 of BullMQ", "p99", bull, 0.5)
-    at_most("P13 MiB", "idle", {"idle": 1}, 12)
-    at_most("P14 bytes of BullMQ", "bytes", bull, 0.6)
-    prices = [us for _, consumers, _, us in grown if consumers == 1]
-    if prices:
-        worst = max(prices) / prices[0]
-        rows.append(
-            ("P14 price with 10^6, of 10^3", round(worst, 3), "<= 1.1", worst <= 1.1)
-        )
-    return rows
-
-
-def show(found, grown, rows, versions):
-    print("queue")
-    table = [("", *found)]
-    for key, what, form in ROWS:
-        cells = (form.format(one[key]) if key in one else "-" for one in found.values())
-        table.append((what, *cells))
-    print_columns(table)
-    print()
-    table = [("P14 finished jobs", "consumers", "jobs a second", "Redis, us a job")]
-    for finished, consumers, rate, us in grown:
-        table.append((str(finished), str(consumers), f"{rate:.0f}", f"{us:.1f}"))
-    print_columns(table)
-    print()
-    table = [("bar", "is", "", "")]
-    for what, figure, bound, met in rows:
-        table.append((what, f"{figure:g}", bound, "met" if met else "NOT MET"))
-    print_columns(table, (0, 2, 3))
-    print_where(versions)
-
-
-def main(as_json):
-    there = []
-    with RedisServer() as server:
-        for kind in ALL:
-            if kind(server).is_there():
-                there.append(kind.name)
-            else:
-                print(f"left out, not installed: {kind.name}", file=sys.stderr)
-        versions = {k.name: k(server).version() for k in ALL if k.name in there}
-        versions["redis"] = first_line("redis-server", "--version").split()[2][2:]
-        found = compare(server, there)
-    grown = growth()
-    rows = bars(found, grown)
-    if as_json:
-        of = {"bench": "queue", "machine": machine(), "versions": versions}
-        names = ("what", "figure", "bound", "met")
-        print(
-            json.dumps(
-                {
-                    **of,
-                    "found": found,
-                    "growth": grown,
-                    "bars": [dict(zip(names, row)) for row in rows],
-                }
+    def turns(self, count):
+        """With so many finished jobs."""
+        self.finished.grow(count)
+        names = {consumers: growth_name(count, consumers) for consumers in CONSUMERS}
+        return [
+            Turn(
+                self.quern.column, name, functools.partial(self.drain, name, consumers)
             )
-        )
-    else:
-        show(found, grown, rows, versions)
+            for consumers, name in names.items()
+        ]
 
 
-if __name__ == "__main__":
-    main("--json" in sys.argv[1:])
+def growth_name(count, consumers):
+    return f"{count} finished jobs, {consumers} consumer{'s' * (consumers > 1)}"
+
+
+def growth_counts(run):
+    return GROWTH if run.full else GROWTH[:-1]
+
+
+def grow(run):
+    with contextlib.ExitStack() as kept:
+        all_of_them = [Growing(kept, build) for build in run.builds]
+        counts = growth_counts(run)
+        for at, count in enumerate(counts):
+            turns = alternate(growing.turns(count) for growing in all_of_them)
+            rounds = GROWTH_ROUNDS if run.full else None
+            run.take_turns(turns, 1 / (len(counts) - at), rounds)
+
+
+# --- the whole -----------------------------------------------------------------
+
+
+def measure(run):
+    with RedisServer() as server:
+        compare(run, server)
+    grow(run)
+
+
+def rows(run):
+    found = [
+        Row("P1 submit, jobs a second", "submit", "{:.0f}"),
+        Row("   Redis, us a job", "submit us", "{:.1f}"),
+        Row("P2 drain, jobs a second", "drain", "{:.0f}"),
+        Row("   Redis, us a job", "drain us", "{:.1f}"),
+        *delay_rows("P3 submit to result", "trip"),
+        Row("P13 worker that waits, MiB", "idle", "{:.1f}"),
+        Row("P14 question of 200 bytes that waits, bytes", "bytes", "{:.0f}"),
+    ]
+    scale = run.scale(f"to {GROWTH[-1]}")
+    for count in growth_counts(run):
+        for consumers in CONSUMERS:
+            name = growth_name(count, consumers)
+            what = f"P14 drain beside {name}{scale}, jobs a second"
+            found.append(Row(what, name, "{:.0f}"))
+            found.append(Row("   Redis, us a job", f"{name} us", "{:.1f}"))
+    return found
+
+
+def bars(run):
+    counts = growth_counts(run)
+    prices = [run.median(f"{growth_name(count, 1)} us") for count in counts]
+    prices = [price for price in prices if price is not None]
+    worst = max(prices) / prices[0] if len(prices) > 1 else None
+    return [
+        ("P1 of BullMQ", run.ratio("submit", "BullMQ"), ">=", 4),
+        ("P1 of the limit", run.ratio("submit", "limit"), ">=", 0.75),
+        ("P2 of BullMQ", run.ratio("drain", "BullMQ"), ">=", 2.5),
+        ("P2 of the limit", run.ratio("drain", "limit"), ">=", 0.75),
+        ("P3 p50 of BullMQ", run.ratio("trip p50", "BullMQ"), "<=", 0.4),
+        ("P3 p99 of BullMQ", run.ratio("trip p99", "BullMQ"), "<=", 0.5),
+        ("P13 MiB", run.median("idle"), "<=", 12),
+        ("P14 bytes of BullMQ", run.ratio("bytes", "BullMQ"), "<=", 0.6),
+        (f"P14 price with up to {counts[-1]}, of {counts[0]}", worst, "<=", 1.1),
+    ]
+
+
+def versions(run):
+    peers = [kind for kind in PEERS if run.peers and kind.is_there()]
+    of = {kind.column: kind.version() for kind in peers}
+    return {**of, "redis": redis_version()}
