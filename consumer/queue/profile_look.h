@@ -4,7 +4,7 @@
 #define CONSUMER_PROFILE_LOOK_H
 
 #include "consumer/alarm.h"
-#include "consumer/model/reply_size.h"
+#include "consumer/model/reply_error.h"
 #include "consumer/queue/profile.h"
 
 enum {
