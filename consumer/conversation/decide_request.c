@@ -1,6 +1,6 @@
 /* decide_request.c - what the model is asked, and what that may take. */
 #include "consumer/conversation/decide.h"
-#include "consumer/model/model_body.h"
+#include "consumer/model/model_request.h"
 #include "consumer/model/sampling.h"
 
 bool decide_may_ask(const struct conversation *conversation,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/json_file.h"
-#include "consumer/model/reply_size.h"
+#include "consumer/model/entry.h"
+#include "consumer/model/reply_error.h"
 #include "consumer/model/sampling.h"
 #include "consumer/model/secret.h"
 #include "schemas/message/buf.h"
@@ -217,7 +217,7 @@ static bool set_text(struct model_endpoint *endpoint, const char *file,
     if (strcmp(name, "url") == 0)
         return set_url(endpoint, text, err);
     if (strcmp(name, "key_file") == 0) {
-        char *path = json_file_beside(file, text);
+        char *path = entry_path_beside(file, text);
         bool good = read_key(endpoint, path, err);
 
         free(path);
@@ -434,8 +434,8 @@ bool endpoints_load(struct endpoints *endpoints,
     struct endpoints loaded = { .file = source->file };
 
     if (source->file &&
-        !json_file_read(source->file, "{name: {url, model, ...}}", add_entry,
-                        &loaded, err))
+        !entry_read_file(source->file, "{name: {url, model, ...}}", add_entry,
+                         &loaded, err))
         return false;
     if ((source->base_url || source->key) && !has_default(&loaded) &&
         !add_default(&loaded, source, err))

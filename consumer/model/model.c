@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/model_body.h"
-#include "consumer/model/model_head.h"
-#include "consumer/model/reply_block.h"
+#include "consumer/model/model_request.h"
+#include "consumer/model/reasoning.h"
 #include "consumer/model/retrieval.h"
 #include "schemas/message/machine.h"
 

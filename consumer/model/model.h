@@ -24,18 +24,8 @@
 
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
+#include "consumer/model/model_request.h"
 #include "consumer/model/reply.h"
-
-struct model_request {
-    json_t *messages;    /* of chat-completions, whatever the dialect; must stay
-                          * as it is while the call lives */
-    json_t *tools;       /* array of {type, function}; NULL or empty: none */
-    json_t *parameters;  /* of the job, see sampling.h; NULL: none */
-    uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
-    bool last;           /* the tools are shown, and must not be called */
-    bool pictures;       /* messages hold some: many bytes, which are not kept
-                            while the model is waited for; see anew */
-};
 
 struct model_failure {
     struct err why;

@@ -8,7 +8,6 @@
 #include "consumer/model/reply_draft.h"
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
-#include "consumer/model/strange_body.h"
 
 /* HEAD_BYTES: enough for the title of a page; SHOWN_BYTES: of all else. */
 enum { MAX_REASON = 64, HEAD_BYTES = 2048, SHOWN_BYTES = 160 };

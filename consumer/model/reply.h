@@ -30,7 +30,7 @@ enum {
 struct model_reply {
     /* The assistant message, to store and to send back: role, content (string
      * or, beside calls, null), reasoning_content or reasoning as it was named,
-     * reasoning_details and "opaque" (reply_block.h) if there are any,
+     * reasoning_details and "opaque" (reasoning.h) if there are any,
      * tool_calls only when there are any,
      * each {id, type, function {name, arguments}}. id is the model's own, ""
      * when it gave none; arguments is the model's own text, whatever it is

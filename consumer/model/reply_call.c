@@ -181,8 +181,7 @@ void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function)
     add_function(calls, call, function);
 }
 
-/* ----------------------------------------------------- begun and ended
- */
+/* --------------------------------------------------------- begun and ended */
 
 static struct reply_call *find_begun(const struct reply_calls *calls,
                                      json_int_t index)
@@ -250,8 +249,7 @@ bool reply_calls_end(struct reply_calls *calls, json_int_t index)
     return call != NULL;
 }
 
-/* -------------------------------------------------------------- judged
- */
+/* ------------------------------------------------------------------ judged */
 
 void reply_calls_prune(struct reply_calls *calls)
 {

@@ -4,10 +4,9 @@
 #define CONSUMER_REPLY_DRAFT_H
 
 #include "consumer/model/dialect.h"
+#include "consumer/model/reasoning.h"
 #include "consumer/model/reply.h"
-#include "consumer/model/reply_block.h"
 #include "consumer/model/reply_call.h"
-#include "consumer/model/reply_detail.h"
 #include "consumer/model/sse.h"
 
 enum reply_form { FORM_UNKNOWN, FORM_STREAM, FORM_PLAIN };

@@ -1,14 +1,275 @@
-/* reply_error.c - error bodies of model endpoints. */
+/* reply_error.c - what answers of model endpoints say that are no replies. */
 #include "consumer/model/reply_error.h"
 
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "consumer/model/reply_json.h"
-#include "consumer/model/strange_body.h"
 #include "schemas/message/buf.h"
+
+/* -------------------------------------------- bodies that are not an API's */
+
+enum { TITLE_BYTES = 120 };
+
+static bool begins(struct view text, const char *word)
+{
+    size_t len = strlen(word);
+
+    return text.len >= len && strncasecmp(text.data, word, len) == 0;
+}
+
+static bool is_page(struct view body)
+{
+    static const char *const heads[] = { "<!doctype html", "<html", "<head",
+                                         "<body" };
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+        if (begins(body, heads[i]))
+            return true;
+    return false;
+}
+
+/* NULL: none is known by its first bytes. */
+static const char *packing(struct view body)
+{
+    static const struct {
+        const char *name;
+        struct view head;
+    } known[] = {
+        { "gzip", VIEW_INIT("\x1F\x8B") },
+        { "zstd", VIEW_INIT("\x28\xB5\x2F\xFD") },
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (body.len >= known[i].head.len &&
+            memcmp(body.data, known[i].head.data, known[i].head.len) == 0)
+            return known[i].name;
+    return NULL;
+}
+
+/* What stands between <name ...> and the next tag; empty: there is none. */
+static struct view element(struct view page, const char *name)
+{
+    for (size_t at = 0; at < page.len; at++) {
+        struct view rest = { page.data + at, page.len - at };
+        const char *end;
+
+        if (!begins(rest, name))
+            continue;
+        end = memchr(rest.data, '>', rest.len);
+        if (!end)
+            break;
+        rest.len -= (size_t)(end + 1 - rest.data);
+        rest.data = end + 1;
+        end = memchr(rest.data, '<', rest.len);
+        if (end)
+            rest.len = (size_t)(end - rest.data);
+        return view_trimmed(rest);
+    }
+    return VIEW("");
+}
+
+/* The text of the page: without tags, with single blanks. */
+static void add_text(struct buf *out, struct view page)
+{
+    bool tag = false, blank = true;
+
+    for (size_t i = 0; i < page.len; i++) {
+        char byte = page.data[i];
+        bool gap = tag || byte == '<' || isspace((unsigned char)byte);
+
+        tag = byte == '<' || (tag && byte != '>');
+        if (gap && !blank)
+            buf_append(out, " ", 1);
+        if (!gap)
+            buf_append(out, &byte, 1);
+        blank = gap;
+    }
+}
+
+static void name_page(struct view page, char *text, size_t size)
+{
+    CLEANUP(buf_finish) struct buf words;
+    struct view title = element(page, "<title");
+    struct view shown;
+
+    buf_init(&words, page.len);
+    if (title.len == 0)
+        title = element(page, "<h1");
+    add_text(&words, title.len > 0 ? title : page);
+    shown = view_head(view_trimmed(buf_view(&words)), TITLE_BYTES);
+    snprintf(text, size, "an HTML page%s%.*s", shown.len > 0 ? ": " : "",
+             VIEW_ARG(shown));
+}
+
+bool strange_body(struct view body, char *text, size_t size)
+{
+    const char *packed = packing(body);
+
+    if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
+        body = (struct view){ body.data + 3, body.len - 3 };
+    body = view_trimmed(body);
+    if (packed)
+        snprintf(text, size, "a compressed body (%s), which nobody asked for",
+                 packed);
+    else if (is_page(body))
+        name_page(body, text, size);
+    else
+        return false;
+    return true;
+}
+
+/* -------------------------------------------------- how long a request was */
+
+/* What members of an error say of it, within these bounds. */
+static uint64_t reply_size_of(long long tokens)
+{
+    bool sound = tokens >= LEAST_WINDOW && tokens <= MOST_WINDOW;
+
+    return sound ? (uint64_t)tokens : 0;
+}
+
+/* Words with a number right behind them, or right before; a list of these ends
+ * with NULL. The first that are there count. */
+typedef uint64_t number_at(const char *sentence, const char *words);
+
+static uint64_t number_behind(const char *sentence, const char *words)
+{
+    const char *at = strcasestr(sentence, words);
+
+    return at == NULL ? 0 : strtoull(at + strlen(words), NULL, 10);
+}
+
+static uint64_t number_before(const char *sentence, const char *words)
+{
+    const char *at = strcasestr(sentence, words);
+
+    if (at == NULL || at == sentence || !isdigit((unsigned char)at[-1]))
+        return 0;
+    while (at > sentence && isdigit((unsigned char)at[-1]))
+        at--;
+    return strtoull(at, NULL, 10);
+}
+
+static uint64_t find(const char *sentence, const char *const *words,
+                     number_at *number)
+{
+    uint64_t found = 0;
+
+    for (; *words != NULL && found == 0; words++)
+        found = number(sentence, *words);
+    return found;
+}
+
+static uint64_t number_over(const char *sentence, const char *words)
+{
+    const char *at = strcasestr(sentence, words);
+
+    return at == NULL ? 0 : number_behind(at, " > ");
+}
+
+static const char *const window_is[] = {
+    "maximum context length is ", /* OpenAI, vLLM, DeepSeek, OpenRouter */
+    "maximum prompt length is ",  /* xAI */
+    "maximum context length of ", /* SGLang: three of its sentences */
+    "context length (",
+    "maximum allowed length (",
+    "available context size (", /* llama.cpp */
+    "tokens allowed (",         /* Gemini */
+    "maximum number of tokens (",
+    "too large for model with ", /* Mistral */
+    "model length of ",          /* vLLM */
+    "input length of ",
+    "exceeded model token limit: ", /* Kimi */
+    "exceeds the limit of ",        /* Copilot */
+    "must be <= ",                  /* TGI */
+    NULL,
+};
+
+/* Anthropic: what it has counted, " > ", and the window. Other numbers stand
+ * around that sign as well: bytes. */
+static const char *const over_is[] = {
+    "prompt is too long: ",
+    "exceed context limit: ",
+    NULL,
+};
+
+static const char *const request_is[] = {
+    "messages resulted in ",     /* OpenAI */
+    "prompt contains at least ", /* vLLM */
+    "your request has ",
+    "decoder prompt (length ",
+    "request contains ",    /* xAI */
+    "prompt contains ",     /* Mistral */
+    "prompt is too long: ", /* Anthropic; what it says of both comes next */
+    "exceed context limit: ",
+    "request (",           /* llama.cpp */
+    "input token count (", /* Gemini */
+    "the input (",         /* SGLang */
+    "input length (",
+    "input length ",
+    "(requested: ",    /* Kimi */
+    "token count of ", /* Copilot */
+    "given: ",         /* TGI */
+    NULL,
+};
+static const char *const is_request[] = {
+    " tokens from the input", /* SGLang */
+    " in your prompt",        /* OpenAI's completions */
+    NULL,
+};
+
+/* With what is left to the reply. */
+static const char *const all_is[] = {
+    "you requested about ", /* OpenRouter */
+    "you requested ",       /* OpenAI, vLLM, DeepSeek */
+    NULL,
+};
+static const char *const is_reply[] = {
+    " in the completion",
+    " in the output",
+    NULL,
+};
+
+static uint64_t read_request(const char *sentence)
+{
+    uint64_t own = find(sentence, request_is, number_behind);
+    uint64_t all = find(sentence, all_is, number_behind);
+    uint64_t reply = find(sentence, is_reply, number_before);
+
+    if (own == 0)
+        own = find(sentence, is_request, number_before);
+    if (own > 0)
+        return own;
+    return all > reply ? all - reply : 0;
+}
+
+static uint64_t read_window(const char *sentence)
+{
+    uint64_t window = find(sentence, window_is, number_behind);
+
+    return window > 0 ? window : find(sentence, over_is, number_over);
+}
+
+static uint64_t bounded(uint64_t tokens)
+{
+    return tokens > MOST_WINDOW ? 0 : reply_size_of((long long)tokens);
+}
+
+static struct reply_size reply_size_read(const char *sentence)
+{
+    return (struct reply_size){
+        .request = bounded(read_request(sentence)),
+        .window = bounded(read_window(sentence)),
+    };
+}
+
+/* ------------------------------------------------------------------ errors */
 
 static void copy_text(char *to, size_t size, struct view text)
 {

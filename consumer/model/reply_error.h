@@ -6,9 +6,18 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "consumer/model/reply_size.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
+
+/* Tokens of a window. Whatever says less, or more, does not speak of one. */
+enum { LEAST_WINDOW = 512, MOST_WINDOW = 100000000 };
+
+/* In tokens. 0: it does not say, or what is no window of a model. */
+struct reply_size {
+    uint64_t request; /* without what is left to its reply. Some count no
+                         further than to their window */
+    uint64_t window;
+};
 
 /* As much of each as fits; "" when the body does not say. */
 struct reply_error {
@@ -44,5 +53,11 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
 
 /* Of a request that was too long; nothing of any other. */
 struct reply_size reply_error_size(const struct reply_error *error);
+
+/* An answer that is not an API's: what it is, in a few words. A proxy's page is
+ * long, and compressed bytes say nothing. */
+/* "an HTML page: 502 Bad Gateway", "a compressed body (gzip)", into text, which
+ * is terminated. body: its beginning is enough. False: it is neither. */
+bool strange_body(struct view body, char *text, size_t size);
 
 #endif

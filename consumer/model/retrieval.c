@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/model_head.h"
-#include "consumer/model/reply_block.h"
+#include "consumer/model/model_request.h"
+#include "consumer/model/reasoning.h"
 #include "consumer/model/reply_error.h"
 #include "schemas/message/limits.h"
 
@@ -28,8 +28,7 @@ struct retrieval {
     bool freed; /* by its owner, from inside a callback */
 };
 
-/* ---------------------------------------------------------------------- ids
- */
+/* --------------------------------------------------------------------- ids */
 
 static bool is_sane(struct view id)
 {
@@ -68,8 +67,7 @@ static void make_path(char path[MAX_PATH],
              VIEW_ARG(id), place + 2, behind);
 }
 
-/* ------------------------------------------------------------------ hearing
- */
+/* ----------------------------------------------------------------- hearing */
 
 static void on_text(void *owner, struct view text)
 {
@@ -119,8 +117,7 @@ static enum http_verdict on_body(void *owner, unsigned status,
     return HTTP_PAYLOAD;
 }
 
-/* ------------------------------------------------------------------ judging
- */
+/* ----------------------------------------------------------------- judging */
 
 static enum retrieved judge_error(const struct retrieval *retrieval,
                                   const struct http_response *response,
@@ -193,8 +190,7 @@ static void on_done(void *owner, const struct http_response *response)
     release(retrieval);
 }
 
-/* ---------------------------------------------------------------- beginning
- */
+/* --------------------------------------------------------------- beginning */
 
 struct retrieval *retrieval_new(struct http *http,
                                 struct model_endpoint *endpoint, struct view id,
@@ -237,8 +233,7 @@ void retrieval_free(struct retrieval *retrieval)
         retrieval_destroy(retrieval);
 }
 
-/* --------------------------------------------------------------- cancelling
- */
+/* -------------------------------------------------------------- cancelling */
 
 static enum http_verdict pass_over(void *owner, unsigned status,
                                    struct view bytes)

@@ -5,8 +5,7 @@
 
 #include "schemas/message/sampling.h"
 
-/* ------------------------------------------------------------ the operator's
- */
+/* ---------------------------------------------------------- the operator's */
 
 static bool is_range(const json_t *rule)
 {
@@ -115,8 +114,7 @@ bool sampling_is_allowed(const struct model_endpoint *endpoint, json_t *wishes,
     return true;
 }
 
-/* ------------------------------------------------------------- the request's
- */
+/* ----------------------------------------------------------- the request's */
 
 /* What the endpoint has refused is not said again. */
 static bool is_refused(const struct model_endpoint *endpoint, const char *name)

@@ -1,6 +1,6 @@
 /* replay_ask.c - is the model asked the same? */
 #include "consumer/conversation/memory.h"
-#include "consumer/model/model_body.h"
+#include "consumer/model/model_request.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/replay/replay.h"
 

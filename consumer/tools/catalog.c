@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/json_file.h"
+#include "consumer/model/entry.h"
 #include "consumer/tools/http_tool.h"
 #include "schemas/message/limits.h"
 
@@ -99,8 +99,8 @@ bool catalog_load(struct catalog *catalog, const char *path, struct err *err)
 {
     if (*path == '\0')
         return true;
-    if (!json_file_read(path, "{name: {url, parameters, ...}}", add_entry,
-                        catalog, err))
+    if (!entry_read_file(path, "{name: {url, parameters, ...}}", add_entry,
+                         catalog, err))
         return false;
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, MAX_TOOLS_BYTES);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "consumer/model/entry.h"
 #include "consumer/model/secret.h"
-#include "consumer/tools/entry.h"
 #include "consumer/tools/identity.h"
 #include "schemas/message/buf.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/tools/entry.h"
+#include "consumer/model/entry.h"
 
 enum {
     LEAST_SECRET = 16,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/json_file.h"
+#include "consumer/model/entry.h"
 #include "consumer/tools/mcp_source.h"
 #include "consumer/tools/mcp_tool.h"
 #include "schemas/message/limits.h"
@@ -72,7 +72,7 @@ struct mcp *mcp_new(void)
 bool mcp_load(struct mcp *mcp, const char *path, struct err *err)
 {
     return *path == '\0' ||
-           json_file_read(path, "{name: {url, ...}}", take_entry, mcp, err);
+           entry_read_file(path, "{name: {url, ...}}", take_entry, mcp, err);
 }
 
 /* ----------------------------------------------------------------- settling */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/tools/entry.h"
+#include "consumer/model/entry.h"
 #include "schemas/message/limits.h"
 
 enum {

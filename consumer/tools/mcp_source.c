@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "consumer/log.h"
+#include "consumer/model/entry.h"
 #include "consumer/text.h"
-#include "consumer/tools/entry.h"
 #include "consumer/tools/mcp_tool.h"
 
 enum {

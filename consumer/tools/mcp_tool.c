@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "consumer/conversation/tools.h"
+#include "consumer/model/entry.h"
 #include "consumer/text.h"
-#include "consumer/tools/entry.h"
 #include "consumer/tools/final.h"
 #include "consumer/tools/parameters.h"
 #include "schemas/message/buf.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/tools/entry.h"
+#include "consumer/model/entry.h"
 
 /* Whether there may be others than those that it names. */
 static bool are_open(const json_t *parameters)

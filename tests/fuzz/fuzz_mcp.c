@@ -4,7 +4,7 @@
  * The first byte is the seed of the pieces. */
 #include <string.h>
 
-#include "consumer/tools/entry.h"
+#include "consumer/model/entry.h"
 #include "consumer/tools/mcp_reply.h"
 #include "consumer/tools/mcp_tool.h"
 #include "consumer/tools/mcp_value.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/model/model_body.h"
+#include "consumer/model/model_request.h"
 
 static char name[] = "m";
 

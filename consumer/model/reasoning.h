@@ -1,4 +1,17 @@
-/* reply_block.h - the blocks of one message, in the order in which they came.
+/* reasoning.h - reasoning that goes back to the endpoint that said it, as it
+ * was and where it was. Endpoints have two ways: blocks that are signed or
+ * encrypted, in the member "opaque", and the list "reasoning_details". */
+#ifndef CONSUMER_REASONING_H
+#define CONSUMER_REASONING_H
+
+#include <jansson.h>
+
+#include "schemas/message/buf.h"
+#include "schemas/message/view.h"
+
+/* ----------------------------------------------------- blocks of a message */
+
+/* The blocks of one message, in the order in which they came.
  *
  * Signed and encrypted reasoning has to go back as it was, where it was, to
  * the endpoint that said it, and to no other: nobody else takes it. The
@@ -9,13 +22,6 @@
  * A BLOCK is a kept one as it goes back, or marks what the message has in its
  * chat form: {"text_bytes": N}, the next so many of the content, {"call": N},
  * a tool call. Without a kept block there is no such member. */
-#ifndef CONSUMER_REPLY_BLOCK_H
-#define CONSUMER_REPLY_BLOCK_H
-
-#include <jansson.h>
-
-#include "schemas/message/view.h"
-
 enum block_kind { BLOCK_TEXT, BLOCK_CALL, BLOCK_KEPT };
 
 struct reply_block {
@@ -72,5 +78,32 @@ void opaque_walk(const json_t *message, const char *dialect,
 /* Whether a walk would tell of something kept. */
 bool opaque_is_for(const json_t *message, const char *dialect,
                    const char *endpoint);
+
+/* ------------------------------------------------------- reasoning_details */
+
+/* The reasoning_details of one reply: blocks of reasoning, some of them signed
+ * or encrypted, that the endpoint wants back as they came.
+ *
+ * Streams bring a block in pieces. A piece goes on with the last block of its
+ * index and type; without an index only text goes on, with the last block.
+ * What may come in pieces is joined, of anything else the latest counts. */
+struct reply_detail;
+
+struct reply_details {
+    struct reply_detail *items;
+    size_t count;
+    size_t bytes;  /* of all that is kept */
+    bool overflow; /* too many, or too long together */
+};
+
+void reply_details_finish(struct reply_details *details);
+
+/* A list of pieces; alone: each is a whole block, as a plain body holds them.
+ * Anything else than objects is passed over. */
+void reply_details_add(struct reply_details *details, const json_t *pieces,
+                       bool alone);
+
+/* As an assistant message holds them; a new reference. */
+json_t *reply_details_json(const struct reply_details *details);
 
 #endif

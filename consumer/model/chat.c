@@ -1,0 +1,625 @@
+/* chat.c - the dialect of chat-completions. */
+#include <string.h>
+
+#include "consumer/model/dialect.h"
+#include "consumer/model/endpoint.h"
+#include "consumer/model/model_request.h"
+#include "consumer/model/price.h"
+#include "consumer/model/reasoning.h"
+#include "consumer/model/reply_draft.h"
+#include "consumer/model/reply_json.h"
+#include "consumer/model/sampling.h"
+#include "schemas/message/buf.h"
+
+/* --------------------------------------- reasoning that stands in the text */
+
+/* <think> ... </think>: some models, or endpoints that do not take it out,
+ * write it there. It is told as reasoning and is no part of the answer; the
+ * endpoint that said it gets it back as it was, as some models need it in a
+ * chain of tool calls, and the templates of the others leave it out. Only what
+ * begins the text counts: behind that it may be spoken of. */
+
+static const char OPENING[] = "<think>";
+static const char CLOSING[] = "</think>";
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+static struct view skip_blanks(struct view text)
+{
+    while (text.len > 0 && is_blank(*text.data)) {
+        text.data++;
+        text.len--;
+    }
+    return text;
+}
+
+static struct view rest_of(struct view text, size_t from)
+{
+    return (struct view){ text.data + from, text.len - from };
+}
+
+/* Where the mark is; text.len when it is not. */
+static size_t find(struct view text, const char *mark)
+{
+    const char *at =
+        text.len > 0 ? memmem(text.data, text.len, mark, strlen(mark)) : NULL;
+
+    return at ? (size_t)(at - text.data) : text.len;
+}
+
+/* How many of the last bytes may be the beginning of the mark. */
+static size_t tail_of(struct view text, const char *mark)
+{
+    size_t tail = strlen(mark) - 1;
+
+    if (tail > text.len)
+        tail = text.len;
+    while (tail > 0 && memcmp(text.data + text.len - tail, mark, tail) != 0)
+        tail--;
+    return tail;
+}
+
+static void think(struct reply *reply, struct view text)
+{
+    buf_add(&reply->thought.whole, text);
+    reply_add_reasoning(reply, text);
+}
+
+/* Each step takes from what is held; false: it needs more. */
+static bool step_may(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+    struct view held = buf_view(&thought->held);
+    struct view text = skip_blanks(held);
+    size_t mark = sizeof(OPENING) - 1;
+
+    if (text.len < mark && memcmp(text.data, OPENING, text.len) == 0)
+        return false;
+    thought->state = view_starts(text, OPENING) ? THOUGHT_IN : THOUGHT_NONE;
+    if (thought->state == THOUGHT_IN) {
+        mark += held.len - text.len;
+        buf_add(&thought->whole, view_head(held, mark));
+        buf_drop(&thought->held, mark);
+    }
+    return true;
+}
+
+static bool step_in(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+    struct view held = buf_view(&thought->held);
+    size_t at = find(held, CLOSING);
+    bool closes = at < held.len;
+
+    if (!closes)
+        at -= tail_of(held, CLOSING);
+    think(reply, (struct view){ held.data, at });
+    buf_drop(&thought->held, at);
+    if (!closes)
+        return false;
+    buf_add(&thought->whole, VIEW(CLOSING));
+    buf_drop(&thought->held, sizeof(CLOSING) - 1);
+    thought->state = THOUGHT_AFTER;
+    return true;
+}
+
+static bool step_after(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+    struct view held = buf_view(&thought->held);
+    size_t blanks = held.len - skip_blanks(held).len;
+
+    buf_add(&thought->whole, (struct view){ held.data, blanks });
+    buf_drop(&thought->held, blanks);
+    if (thought->held.len == 0)
+        return false;
+    thought->state = THOUGHT_NONE;
+    return true;
+}
+
+static void keep(struct reply *reply, struct view whole)
+{
+    reply_blocks_keep(&reply->blocks,
+                      json_pack("{s:s, s:o}", "type", "inline", "text",
+                                json_stringn(whole.data, whole.len)));
+}
+
+static void pass_on(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+
+    if (thought->whole.len > 0)
+        keep(reply, buf_view(&thought->whole));
+    buf_clear(&thought->whole);
+    reply_add_text(reply, buf_view(&thought->held));
+    buf_clear(&thought->held);
+}
+
+/* The next piece of the content. */
+static void thought_feed(struct reply *reply, struct view text)
+{
+    struct reply_thought *thought = &reply->thought;
+    bool more = true;
+
+    reply->has_content = true;
+    if (thought->state == THOUGHT_NONE) {
+        reply_add_text(reply, text);
+        return;
+    }
+    buf_add(&thought->held, text);
+    while (more && thought->held.len > 0 && thought->state != THOUGHT_NONE)
+        more = thought->state == THOUGHT_MAY  ? step_may(reply)
+               : thought->state == THOUGHT_IN ? step_in(reply)
+                                              : step_after(reply);
+    if (thought->state == THOUGHT_NONE)
+        pass_on(reply);
+}
+
+/* It never closed: then it is the answer, unless something else is, or it was
+ * cut off. */
+static void end_open(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+
+    think(reply, buf_view(&thought->held));
+    buf_clear(&thought->held);
+    if (!reply->by_length && reply->calls.count == 0) {
+        buf_add(&reply->content, buf_view(&thought->whole));
+        buf_clear(&thought->whole);
+    }
+}
+
+/* On a line of its own, before any code: with code, or in a sentence, it may
+ * be part of an answer. */
+static bool closes_alone(struct view text, size_t at)
+{
+    struct view before = { text.data, at };
+    struct view after = rest_of(text, at + sizeof(CLOSING) - 1);
+
+    return (at == 0 || text.data[at - 1] == '\n') &&
+           (after.len == 0 || *after.data == '\n' || *after.data == '\r') &&
+           find(before, "```") == at && find(before, OPENING) == at &&
+           find(before, "<execute>") == at && find(before, "<code>") == at;
+}
+
+/* The opening mark was in the prompt: it has been told as text, and is taken
+ * out of the answer. */
+static void end_closing(struct reply *reply)
+{
+    struct view text = buf_view(&reply->content);
+    size_t at = find(text, CLOSING);
+    struct view after;
+
+    if (at == text.len || reply->blocks.has_kept || !closes_alone(text, at))
+        return;
+    after = skip_blanks(rest_of(text, at + sizeof(CLOSING) - 1));
+    if (after.len == 0)
+        return;
+    reply_blocks_finish(&reply->blocks);
+    keep(reply, (struct view){ text.data, text.len - after.len });
+    reply_blocks_text(&reply->blocks, after.len);
+    buf_drop(&reply->content, text.len - after.len);
+}
+
+/* The content has ended: what was held back, and a mark that only closes. */
+static void thought_end(struct reply *reply)
+{
+    struct reply_thought *thought = &reply->thought;
+
+    if (thought->state == THOUGHT_IN)
+        end_open(reply);
+    if (thought->held.len > 0 || thought->whole.len > 0)
+        pass_on(reply);
+    thought->state = THOUGHT_NONE;
+    if (!reply->by_length)
+        end_closing(reply);
+}
+
+/* ------------------------------------------------------------------- reply */
+
+/* A part of Mistral's that is reasoning: it goes back where it was. */
+static void add_thinking(struct reply *reply, const json_t *part,
+                         const json_t *thinking)
+{
+    const json_t *thought;
+    json_t *block;
+    size_t i;
+
+    if (!reply->open.block) {
+        block = json_deep_copy(part);
+        json_object_del(block, "thinking");
+        reply_open_block(reply, block, 0);
+    }
+    json_array_foreach(thinking, i, thought)
+        reply_add_reasoning(reply, reply_json_text(thought, "text"));
+    if (json_is_string(thinking))
+        reply_add_reasoning(reply, reply_json_text(part, "thinking"));
+}
+
+/* Content comes as a string, or as a list of parts: {type: text, text} and
+ * {type: thinking, thinking: [{text}]}. */
+static void add_part(struct reply *reply, const json_t *part)
+{
+    const json_t *thinking = json_object_get(part, "thinking");
+
+    if (json_is_string(json_object_get(part, "text"))) {
+        reply_close_block(reply, "thinking");
+        reply_add_text(reply, reply_json_text(part, "text"));
+    }
+    if (json_is_array(thinking) || json_is_string(thinking))
+        add_thinking(reply, part, thinking);
+}
+
+static void take_content(struct reply *reply, const json_t *delta)
+{
+    const json_t *part, *content = json_object_get(delta, "content");
+    struct view text = reply_json_text(delta, "content");
+    size_t i;
+
+    if (text.len > 0)
+        reply_close_block(reply, "thinking");
+    if (json_is_string(content))
+        thought_feed(reply, text);
+    json_array_foreach(content, i, part)
+        add_part(reply, part);
+}
+
+/* Two names; who sends both says the same twice. */
+static void take_reasoning(struct reply *reply, const json_t *delta)
+{
+    static const char *const names[] = { "reasoning_content", "reasoning" };
+
+    for (size_t i = 0; i < 2; i++) {
+        if (!json_is_string(json_object_get(delta, names[i])))
+            continue;
+        if (!reply->reasoning_name)
+            reply->reasoning_name = names[i];
+        reply_add_reasoning(reply, reply_json_text(delta, names[i]));
+        return;
+    }
+}
+
+static void take_delta(struct reply *reply, const json_t *delta)
+{
+    bool alone = reply->form == FORM_PLAIN;
+    const json_t *function = json_object_get(delta, "function_call");
+    json_t *call;
+    size_t i;
+
+    take_reasoning(reply, delta);
+    reply_details_add(&reply->details,
+                      json_object_get(delta, "reasoning_details"), alone);
+    take_content(reply, delta);
+    reply_add_refusal(reply, reply_json_text(delta, "refusal"));
+    json_array_foreach(json_object_get(delta, "tool_calls"), i, call)
+        if (json_is_object(call))
+            reply_calls_add(&reply->calls, call, alone);
+    if (json_is_object(function))
+        reply_calls_add_legacy(&reply->calls, function);
+}
+
+/* Dollars: OpenRouter says them. */
+static void take_cost(struct reply *reply, const json_t *cost)
+{
+    reply->has_cost = json_is_number(cost) && json_number_value(cost) >= 0;
+    reply->usage.cost =
+        reply->has_cost ? price_micro(json_number_value(cost)) : 0;
+}
+
+/* What was written to the cache, as OpenAI and OpenRouter say it, LiteLLM, and
+ * who passes on what Anthropic says. */
+static uint64_t written_of(const json_t *usage, const json_t *details)
+{
+    uint64_t written = reply_tokens(details, "cache_write_tokens");
+
+    if (written == 0)
+        written = reply_tokens(details, "cache_creation_tokens");
+    if (written == 0)
+        written = reply_tokens(usage, "cache_creation_input_tokens");
+    return written;
+}
+
+/* The last one counts: where several chunks have one, each holds the whole. */
+static void take_usage(struct reply *reply, const json_t *usage)
+{
+    const json_t *details = json_object_get(usage, "prompt_tokens_details");
+    uint64_t cached = reply_tokens(details, "cached_tokens");
+
+    if (!json_is_object(usage))
+        return;
+    if (cached == 0)
+        cached = reply_tokens(usage, "prompt_cache_hit_tokens");
+    if (cached == 0)
+        cached = reply_tokens(usage, "cached_tokens");
+    reply->usage.input_tokens = reply_tokens(usage, "prompt_tokens");
+    reply->usage.output_tokens = reply_tokens(usage, "completion_tokens");
+    reply->usage.cached_tokens = cached;
+    reply->usage.cache_write_tokens = written_of(usage, details);
+    take_cost(reply, json_object_get(usage, "cost"));
+}
+
+static bool is_filled(const json_t *value)
+{
+    return json_array_size(value) > 0 || json_object_size(value) > 0 ||
+           json_string_length(value) > 0;
+}
+
+/* A text, calls, a refusal: not only whose it is. */
+static bool says_something(const json_t *message)
+{
+    static const char *const names[] = { "content",           "tool_calls",
+                                         "function_call",     "refusal",
+                                         "reasoning_content", "reasoning" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is_filled(json_object_get(message, names[i])))
+            return true;
+    return false;
+}
+
+/* A chunk has a delta and a plain body a message. Some servers write both: then
+ * the message counts, unless it says nothing, or comes at the end of a stream
+ * and says once more what has been said. */
+static const json_t *text_of_choice(const struct reply *reply,
+                                    const json_t *choice)
+{
+    const json_t *message = json_object_get(choice, "message");
+    const json_t *delta = json_object_get(choice, "delta");
+    bool silent = reply->content.len == 0 && reply->reasoning.len == 0 &&
+                  reply->calls.count == 0 && reply->thought.whole.len == 0 &&
+                  reply->thought.held.len == 0;
+
+    if (!json_is_object(delta))
+        return message;
+    if (reply->form == FORM_PLAIN)
+        return says_something(message) || !says_something(delta) ? message
+                                                                 : delta;
+    return silent && says_something(message) && !says_something(delta) ? message
+                                                                       : delta;
+}
+
+/* Only the first of several choices: more than one is never asked for. */
+static void take_choice(struct reply *reply, const json_t *choice)
+{
+    if (json_integer_value(json_object_get(choice, "index")) != 0)
+        return;
+    reply->has_choice = true;
+    take_delta(reply, text_of_choice(reply, choice));
+    reply_set_finish(reply, reply_json_text(choice, "finish_reason"));
+    take_usage(reply, json_object_get(choice, "usage"));
+}
+
+/* A chunk of a stream, or a plain body: they differ in delta and message. */
+static bool chat_take(struct reply *reply, struct view event,
+                      const json_t *json)
+{
+    const json_t *choice;
+    size_t i;
+
+    (void)event;
+    json_array_foreach(json_object_get(json, "choices"), i, choice)
+        take_choice(reply, choice);
+    take_usage(reply,
+               json_object_get(json_object_get(json, "x_groq"), "usage"));
+    take_usage(reply, json_object_get(json, "usage"));
+    return true;
+}
+
+static void chat_end(struct reply *reply)
+{
+    reply_close_block(reply, "thinking");
+    thought_end(reply);
+}
+
+enum { MAX_CONTENT = 4 << 20 };
+
+/* ----------------------------------------------------------- what was kept */
+
+struct content {
+    struct buf text; /* its text, with the reasoning that stands in it */
+    json_t *parts;
+    bool has_parts; /* Mistral's: a list it has to be */
+};
+
+static void on_kept(void *owner, json_t *kept)
+{
+    struct content *content = owner;
+    struct view thinking = reply_json_text(kept, "thinking");
+    json_t *part;
+
+    if (view_is(reply_json_text(kept, "type"), "inline")) {
+        buf_add(&content->text, reply_json_text(kept, "text"));
+        return;
+    }
+    content->has_parts = true;
+    part = json_copy(kept);
+    json_object_set_new(part, "thinking",
+                        json_pack("[{s:s, s:o}]", "type", "text", "text",
+                                  json_stringn(thinking.data, thinking.len)));
+    json_array_append_new(content->parts, part);
+}
+
+static void on_text(void *owner, struct view text, const json_t *mark)
+{
+    struct content *content = owner;
+
+    (void)mark;
+    buf_add(&content->text, text);
+    json_array_append_new(content->parts,
+                          json_pack("{s:s, s:o}", "type", "text", "text",
+                                    json_stringn(text.data, text.len)));
+}
+
+static void on_call(void *owner, const json_t *call)
+{
+    (void)owner;
+    (void)call;
+}
+
+/* The content with its reasoning where it was. A new reference. */
+static json_t *content_as_said(const struct model_endpoint *endpoint,
+                               const json_t *message)
+{
+    static const struct block_events events = { on_kept, on_text, on_call };
+    struct content content = { .parts = json_array() };
+    json_t *json;
+
+    buf_init(&content.text, MAX_CONTENT);
+    opaque_walk(message, dialect_chat.name, endpoint->name, &events, &content);
+    json = content.has_parts
+               ? json_incref(content.parts)
+               : json_stringn(content.text.len > 0 ? content.text.data : "",
+                              content.text.len);
+    json_decref(content.parts);
+    buf_finish(&content.text);
+    return json;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+/* What another endpoint said only for itself is left out; some endpoints
+ * refuse content null, some "". A new reference, or NULL: it stays as it is. */
+static json_t *fit_content(const struct model_endpoint *endpoint,
+                           const json_t *message)
+{
+    json_t *content = json_object_get(message, "content");
+
+    if (opaque_is_for(message, dialect_chat.name, endpoint->name))
+        return content_as_said(endpoint, message);
+    if (endpoint_has(endpoint, QUIRK_NO_NULL_CONTENT) && json_is_null(content))
+        return json_string("");
+    if (endpoint_has(endpoint, QUIRK_NO_EMPTY_CONTENT) &&
+        json_is_string(content) && json_string_length(content) == 0)
+        return json_null();
+    return NULL;
+}
+
+static json_t *fit_message(const struct model_endpoint *endpoint,
+                           json_t *message)
+{
+    json_t *fit = fit_content(endpoint, message);
+
+    if (!fit && !json_object_get(message, "opaque"))
+        return json_incref(message);
+    message = json_copy(message);
+    json_object_del(message, "opaque");
+    if (fit)
+        json_object_set_new(message, "content", fit);
+    return message;
+}
+
+static json_t *fit_messages(const struct model_endpoint *endpoint,
+                            json_t *messages)
+{
+    json_t *list = json_array(), *message;
+    size_t i;
+
+    json_array_foreach(messages, i, message)
+        json_array_append_new(list, fit_message(endpoint, message));
+    return list;
+}
+
+/* What must not be called is shown all the same: some endpoints refuse a
+ * history of calls without it. */
+static void set_tools(json_t *body, const struct model_endpoint *endpoint,
+                      json_t *tools, bool last)
+{
+    bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
+    if (json_array_size(tools) == 0 || (last && !chooses))
+        return;
+    json_object_set(body, "tools", tools);
+    if (chooses)
+        json_object_set_new(body, "tool_choice",
+                            json_string(last ? "none" : "auto"));
+}
+
+static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,
+                           uint64_t max_tokens)
+{
+    const char *name = endpoint_has(endpoint, QUIRK_MAX_COMPLETION_TOKENS)
+                           ? "max_completion_tokens"
+                           : "max_tokens";
+
+    if (max_tokens > 0 && !endpoint_has(endpoint, QUIRK_NO_MAX_TOKENS))
+        json_object_set_new(body, name, json_integer((json_int_t)max_tokens));
+}
+
+static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
+                              const struct model_request *request)
+{
+    static const char *const names[] = { "max_completion_tokens",
+                                         "max_tokens" };
+
+    if (request->max_tokens > 0 && !endpoint_has(endpoint, QUIRK_NO_MAX_TOKENS))
+        return request->max_tokens;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        json_int_t most =
+            json_integer_value(json_object_get(endpoint->parameters, names[i]));
+
+        if (most > 0)
+            return (uint64_t)most;
+    }
+    return 0;
+}
+
+static json_t *write_body(const struct model_endpoint *endpoint,
+                          const struct model_request *request)
+{
+    json_t *body = json_pack("{s:s, s:o}", "model", endpoint->model, "messages",
+                             fit_messages(endpoint, request->messages));
+
+    json_t *parameters = sampling_of(endpoint, request->parameters);
+
+    json_object_update_missing(body, parameters);
+    json_decref(parameters);
+    set_tools(body, endpoint, request->tools, request->last);
+    set_max_tokens(body, endpoint, request->max_tokens);
+    if (endpoint_has(endpoint, QUIRK_NO_STREAM))
+        return body;
+    json_object_set_new(body, "stream", json_true());
+    if (!endpoint_has(endpoint, QUIRK_NO_STREAM_OPTIONS))
+        json_object_set_new(body, "stream_options",
+                            json_pack("{s:b}", "include_usage", 1));
+    return body;
+}
+
+static void set_parameter(json_t *parameters, const char *name, json_t *value)
+{
+    json_object_set(parameters, name, value);
+}
+
+static const struct dialect_lesson lessons[] = {
+    { "temperature", QUIRK_NO_TEMPERATURE },
+    { "top_p", QUIRK_NO_TOP_P },
+    { "seed", QUIRK_NO_SEED },
+    { "stop", QUIRK_NO_STOP },
+    { "reasoning_effort", QUIRK_NO_EFFORT },
+    { "top_k", QUIRK_NO_SAMPLING },
+    { "min_p", QUIRK_NO_SAMPLING },
+    { "presence_penalty", QUIRK_NO_SAMPLING },
+    { "frequency_penalty", QUIRK_NO_SAMPLING },
+    { "verbosity", QUIRK_NO_SAMPLING },
+    { "stream_options", QUIRK_NO_STREAM_OPTIONS },
+    { "stream", QUIRK_NO_STREAM },
+    { "tool_choice", QUIRK_NO_TOOL_CHOICE },
+    /* Who refuses the one proposes the other: look for the old one first */
+    { "max_tokens", QUIRK_MAX_COMPLETION_TOKENS },
+    { "max_completion_tokens", QUIRK_NO_MAX_TOKENS },
+    { NULL, 0 },
+};
+
+const struct dialect dialect_chat = {
+    .name = "chat",
+    .what = "a chat-completions reply",
+    .path = "/chat/completions",
+    .key_header = "Authorization: Bearer %s",
+    .lessons = lessons,
+    .write = write_body,
+    .set_parameter = set_parameter,
+    .max_tokens = max_tokens_of,
+    .take = chat_take,
+    .end = chat_end,
+};
