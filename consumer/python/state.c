@@ -20,8 +20,9 @@ enum {
 #define ANY_TIME (TO(IDLE) | TO(AWAY))
 
 static const struct machine_state states[SESSION_STATES] = {
-    [IDLE] = { "idle",
-               ANY_TIME | OPEN_WORK | TO(CLAIMING) | TO(WRITING_HISTORY) },
+    [IDLE] = { .name = "idle",
+               .next =
+                   ANY_TIME | OPEN_WORK | TO(CLAIMING) | TO(WRITING_HISTORY) },
     [AWAY] = { "away", ANY_TIME | TO(OPENING) | TO(CLAIMING),
                .step = open_away },
     [CLAIMING] = { "claiming", ANY_TIME | TO(CLAIMING) | TO(WRITING_HISTORY),
