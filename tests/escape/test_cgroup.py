@@ -1,6 +1,7 @@
 """Limits of a whole box, by cgroups: what the kernel counts that nobody sees."""
 
 import os
+import signal
 
 import pytest
 from cgroups import own_folders
@@ -287,30 +288,48 @@ def test_an_ordinary_user_is_told_what_is_missing_and_how_to_get_it():
 
 
 # As who counts its processes apart from us, in a container, may have the folder of
-# our process's number, and is alive.
+# our process's number, and is alive: a child keeps the locks, until the test ends it.
 TAKES_ITS_NAME = """
 import fcntl, os, sys
-*folders, end = sys.argv[1:sys.argv.index("--") + 1]
+keeper, *folders, end = sys.argv[1:sys.argv.index("--") + 1]
 for folder in folders:
     own = f"{folder}/{os.getpid()}"
     os.mkdir(own)
     lock = os.open(own, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.set_inheritable(lock, True)
+child = os.fork()
+if child == 0:
+    os.closerange(0, 3)
+    os.execv("/bin/sleep", ["sleep", "60"])
+with open(keeper, "w") as file:
+    file.write(str(child))
 words = sys.argv[sys.argv.index("--") + 1:]
 os.execv(words[0], words)
 """
 
 
-def test_a_name_that_another_executor_has_is_left_to_it():
+def is_at_work(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_name_that_another_executor_has_is_left_to_it(tmp_path):
+    keeper = tmp_path / "keeper"
     with Executor("--profile", "bare") as other:
         folders = sorted({os.path.dirname(f) for f in names()})
-        way = ["/usr/bin/python3", "-c", TAKES_ITS_NAME, *folders, "--"]
+        way = ["/usr/bin/python3", "-c", TAKES_ITS_NAME, keeper, *folders, "--"]
         with Executor(*SMALL, within=way) as executor:
             pid = executor.process.pid
             assert {f"{folder}/{pid}-1" for folder in folders} <= names()
             assert executor.open("a").run("1").status == "ok"
         left = {os.path.basename(folder) for folder in names()}
         assert {str(pid), str(other.process.pid)} <= left and f"{pid}-1" not in left
+    child = int(keeper.read_text())
+    os.kill(child, signal.SIGKILL)
+    wait_until(lambda: not is_at_work(child), what="nobody has the name")
     with Executor("--profile", "bare"):
         assert not {f"{folder}/{pid}" for folder in folders} & names()
