@@ -29,7 +29,7 @@ from harness import (
     redis_version,
 )
 from memory import memory_of
-from peers import Lines
+from peers import Lines, those_installed
 from queue_peers import LANE, LEASES, WORK
 from servers import wait_until
 
@@ -324,20 +324,12 @@ def follow_uncoalesced(asker):
 # --- the whole -----------------------------------------------------------------
 
 
-def peers_that_are_there():
-    for kind in PEERS:
-        if kind.is_there():
-            yield kind
-        else:
-            print(f"left out, not installed: {kind.column}", file=sys.stderr)
-
-
 def measure(run):
     most = max(FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     size, peers = Size(run.full), []
     if run.peers:
-        peers = list(peers_that_are_there())
+        peers = list(those_installed(PEERS))
 
     def give(kind, build, look):
         with kind(build, size) as asker:

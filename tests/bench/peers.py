@@ -3,10 +3,21 @@
 import json
 import os
 import subprocess
+import sys
 import time
 
 from harness import OWN
 from servers import die_with_parent
+
+
+def those_installed(kinds):
+    """Those of the kinds of peers that could be installed; names the others."""
+    for kind in kinds:
+        if kind.is_there():
+            yield kind
+        else:
+            print(f"left out, not installed: {kind.column}", file=sys.stderr)
+
 
 BULLMQ = os.path.join(OWN, "bullmq.mjs")
 SCIENCE = "import numpy, pandas, matplotlib.pyplot"

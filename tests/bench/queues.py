@@ -13,7 +13,6 @@ them, and with more consumers: the price of a job should stay what it is.
 
 import contextlib
 import functools
-import sys
 import time
 
 from harness import (
@@ -25,6 +24,7 @@ from harness import (
     redis_version,
 )
 from memory import descendants, memory_of
+from peers import those_installed
 from queue_peers import PEERS, Limit, Quern
 from servers import RedisServer
 
@@ -118,20 +118,12 @@ def compare(run, server):
     queues = [Quern(server, build) for build in run.builds]
     if run.peers:
         queues.append(Limit(server, run.builds[-1]))
-        queues += [kind(server) for kind in peers_that_are_there()]
+        queues += [kind(server) for kind in those_installed(PEERS)]
     turns = [
         Turn(queue.column, "queue", functools.partial(one_queue, queue))
         for queue in queues
     ]
     run.take_turns(turns, SHARE)
-
-
-def peers_that_are_there():
-    for kind in PEERS:
-        if kind.is_there():
-            yield kind
-        else:
-            print(f"left out, not installed: {kind.column}", file=sys.stderr)
 
 
 # --- growth --------------------------------------------------------------------
